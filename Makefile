@@ -1,0 +1,90 @@
+# The only list of commands. `make setup` may be run any number of times: what is done already is not done again.
+#
+#   make setup    system packages, Python environment, agent, kernel
+#   make demo     setup, then the first scenario
+#   make test     setup, then all tests
+#   make check    formatting, lint, types
+#   make bench    setup, then the benchmarks
+#   make kernel   the kernel alone
+#   make clean    everything that these commands made in this directory
+#
+# After a change of the dependencies in pyproject.toml, write requirements.lock anew with the command in its head.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: setup demo test check bench kernel clean packages
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+CARGO := cargo
+MANIFEST := --manifest-path agent/Cargo.toml
+
+PACKAGES := linux-source-6.12 flex bison bc libelf-dev libssl-dev iproute2 iperf3 iputils-ping ethtool tcpdump kmod \
+	xz-utils patch gcc make python3-venv
+
+AGENT_INPUTS := pyproject.toml $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock agent/build.rs) \
+	$(shell find agent/src capture/src -type f 2>/dev/null)
+
+setup: packages $(STAMPS)/netwarp kernel
+
+demo: setup
+	$(BIN)/netwarp run bufferbloat
+
+test: setup
+	$(BIN)/pytest
+	$(CARGO) test --quiet --locked $(MANIFEST)
+
+check: $(STAMPS)/python
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy --strict
+	$(CARGO) fmt --check $(MANIFEST)
+	$(CARGO) clippy --quiet --locked --all-targets $(MANIFEST) -- -D warnings
+
+bench: setup
+	$(BIN)/python -m pytest bench
+
+# The cache knows whether this very kernel has been built already.
+kernel: packages $(STAMPS)/netwarp
+	@$(BIN)/netwarp kernel build
+
+clean:
+	rm -rf $(VENV) target agent/target .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# Debian's package manager is asked only for what is missing.
+packages:
+	@if ! command -v dpkg-query >/dev/null; then \
+	  echo "No dpkg here: see to it that what these Debian packages hold is installed: $(PACKAGES)"; exit 0; fi; \
+	missing=; for package in $(PACKAGES); do \
+	  dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null | grep -qx installed || missing="$$missing $$package"; \
+	done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ]; then root=; elif command -v sudo >/dev/null; then root=sudo; else \
+	  echo "These packages are missing, and there is no sudo to install them with; as root: apt-get install$$missing" >&2; \
+	  exit 1; fi; \
+	echo "Installing$$missing"; \
+	$$root apt-get update -qq; \
+	$$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing
+
+$(STAMPS)/venv: | packages
+	@if [ -z "$(PYTHON)" ]; then echo "netwarp needs Python 3.11 or newer, and there is no python3 on PATH." >&2; exit 1; fi
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
+	  "netwarp needs Python 3.11 or newer; $(PYTHON) is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11 setup")'
+	$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/python: requirements.lock $(STAMPS)/venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+# Editable: Python sources are used where they lie; the agent is built in release and put beside the interpreter.
+$(STAMPS)/netwarp: $(AGENT_INPUTS) $(STAMPS)/python
+	@command -v $(CARGO) >/dev/null || { \
+	  echo "Building the agent takes Rust (rustc and cargo, 1.90 or newer), and cargo is not on PATH. Install it with rustup." >&2; \
+	  exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@test -x $(BIN)/netwarp-agent -a -x $(BIN)/netwarp
+	@touch $@

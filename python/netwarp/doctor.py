@@ -1,0 +1,292 @@
+"""Whether this machine can build and run labs; and for whatever it lacks, the command that mends it."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
+from netwarp.kernels.build import WORK
+from netwarp.kernels.cache import TEMPORARY, clean_stale, digest_of
+from netwarp.kernels.source import SERIES, find_source
+
+MEMORY_BYTES = 256_000_000
+"""Free bytes wanted where a virtual machine keeps its memory file."""
+
+SHARED_MEMORY = Path("/dev/shm")
+AGENT = "netwarp-agent"
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
+_YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
+
+# program → (Debian package, what netwarp wants it for)
+_BUILD_PROGRAMS = {
+    "gcc": ("gcc", "compiles the kernel"),
+    "ld": ("binutils", "links the kernel"),
+    "make": ("make", "builds the kernel"),
+    "flex": ("flex", "builds the kernel's configuration program"),
+    "bison": ("bison", "builds the kernel's configuration program"),
+    "bc": ("bc", "computes constants of the kernel"),
+    "patch": ("patch", "applies netwarp's changes to the kernel"),
+    "tar": ("tar", "unpacks the kernel source"),
+    "xz": ("xz-utils", "unpacks the kernel source"),
+}
+_LAB_PROGRAMS = {
+    "ip": ("iproute2", "builds networks"),
+    "tc": ("iproute2", "sets up queues"),
+    "ethtool": ("ethtool", "switches offloads"),
+    "iperf3": ("iperf3", "the tool `iperf3` of flows"),
+    "ping": ("iputils-ping", "the tool `ping` of flows"),
+    "tcpdump": ("tcpdump", "reads captures"),
+    "insmod": ("kmod", "loads congestion controls of your own"),
+}
+# header → Debian package
+_HEADERS = {"libelf.h": "libelf-dev", "openssl/opensslv.h": "libssl-dev"}
+
+# What UML does to each of its processes: traced from birth, stopped, read, let go on.
+_TRACE = """
+import ctypes, os, signal, sys
+libc = ctypes.CDLL(None, use_errno=True)
+child = os.fork()
+if child == 0:
+    if libc.ptrace(0, 0, None, None) != 0:
+        os._exit(ctypes.get_errno() or 1)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    os._exit(0)
+_, status = os.waitpid(child, os.WUNTRACED)
+if not os.WIFSTOPPED(status):
+    sys.exit(os.strerror(os.waitstatus_to_exitcode(status)))
+allowed = libc.ptrace(24, child, None, None) == 0
+error = ctypes.get_errno()
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+sys.exit(None if allowed else os.strerror(error))
+"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: whether it is as it must be, what was seen, and the command that mends it."""
+
+    name: str
+    ok: bool
+    detail: str
+    mend: str | None = None
+
+
+def diagnose(*, environ: Mapping[str, str] | None = None) -> list[Finding]:
+    """Look at everything that building and running labs needs; never raises for what it finds."""
+    environ = os.environ if environ is None else environ
+    findings = [_program(name, *facts) for name, facts in (_BUILD_PROGRAMS | _LAB_PROGRAMS).items()]
+    findings += [_header(header, package) for header, package in _HEADERS.items()]
+    if (_CHECKOUT / "agent" / "Cargo.toml").is_file():
+        findings.append(_cargo())
+    checks: list[Callable[[], Finding]] = [
+        lambda: _source(environ),
+        lambda: _kernel(environ),
+        _agent,
+        lambda: _memory(environ),
+        _tracing,
+        lambda: _cache(environ),
+        _pinning,
+    ]
+    return findings + [check() for check in checks]
+
+
+def clean(*, environ: Mapping[str, str] | None = None, console: Console | None = None) -> list[Path]:
+    """Remove what killed builds have left in the cache and in TMPDIR; tell it on `console` (default: stderr)."""
+    console = console or Console(stderr=True)
+    removed = clean_stale([(cache_directory(environ), TEMPORARY), (Path(tempfile.gettempdir()), WORK)])
+    for path in removed:
+        console.print(f"Removed {path}", soft_wrap=True, highlight=False)
+    if not removed:
+        console.print("Nothing to clean.")
+    return removed
+
+
+def memory_place(environ: Mapping[str, str] | None = None) -> tuple[Path | None, list[str]]:
+    """Return where a virtual machine can keep its memory file, and what is wrong with each place before it.
+
+    The places are TMPDIR when it is set, /dev/shm, /tmp. One is fit when files there can be mapped executable and
+    256 MB are free. None when no place is fit.
+    """
+    environ = os.environ if environ is None else environ
+    own = environ.get("TMPDIR")
+    wrongs: list[str] = []
+    for place in [*([Path(own)] if own else []), SHARED_MEMORY, Path("/tmp")]:
+        wrong = _wrong_with(place)
+        if wrong is None:
+            return place, wrongs
+        wrongs.append(wrong)
+    return None, wrongs
+
+
+def _program(name: str, package: str, purpose: str) -> Finding:
+    # tc, ethtool and insmod live where the PATH of a usual user does not lead.
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    if found:
+        return Finding(name, True, found)
+    return Finding(name, False, f"The program `{name}` is not installed ({purpose}).", _install(package))
+
+
+def _header(header: str, package: str) -> Finding:
+    if shutil.which("gcc") is None:
+        detail = f"Whether the header {header} is there cannot be told without gcc."
+        return Finding(header, False, detail, _install("gcc", package))
+    answer = subprocess.run(
+        ["gcc", "-E", "-x", "c", "-"], input=f"#include <{header}>\n", capture_output=True, text=True, check=False
+    )
+    if answer.returncode == 0:
+        return Finding(header, True, "the compiler finds it")
+    return Finding(header, False, f"The header {header}, needed to build the kernel, is missing.", _install(package))
+
+
+def _cargo() -> Finding:
+    found = shutil.which("cargo")
+    if found:
+        return Finding("cargo", True, found)
+    detail = "`cargo` (Rust), which builds the agent of this checkout, is not on PATH."
+    # Debian 12 has neither rustup nor a Rust that is new enough.
+    return Finding("cargo", False, detail, "rustup default stable  # rustup itself comes from rust-lang.org")
+
+
+def _source(environ: Mapping[str, str]) -> Finding:
+    try:
+        return Finding("kernel source", True, str(find_source(environ=environ)))
+    except KernelError as error:
+        mend = "unset NETWARP_KERNEL_SOURCE" if environ.get("NETWARP_KERNEL_SOURCE") else None
+        return Finding("kernel source", False, str(error), mend or _install(f"linux-source-{SERIES}"))
+
+
+def _kernel(environ: Mapping[str, str]) -> Finding:
+    cache = cache_directory(environ)
+    try:
+        kernel = find_kernel(cache=cache)
+    except KernelMissing as error:
+        return Finding("kernel", False, str(error), "netwarp kernel build")
+    wrong = _wrong_with_kernel(kernel)
+    if wrong is None:
+        return Finding("kernel", True, f"{kernel.version} {kernel.key} (sha256 {kernel.digest}) {kernel.path}")
+    return Finding("kernel", False, wrong, f"netwarp kernel remove {kernel.key} && netwarp kernel build")
+
+
+def _wrong_with_kernel(kernel: Kernel) -> str | None:
+    try:
+        if digest_of(kernel.path) != kernel.digest:
+            return f"The kernel {kernel.path} is not what was built: its digest has changed."
+        subprocess.run([str(kernel.path), "--version"], capture_output=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"The kernel {kernel.path} does not run: {error}."
+    return None
+
+
+def _agent() -> Finding:
+    beside = Path(sys.executable).parent / AGENT
+    found = str(beside) if beside.exists() else shutil.which(AGENT)
+    mend = "make setup" if (_CHECKOUT / "Makefile").is_file() else "pip install --force-reinstall netwarp"
+    if found is None:
+        return Finding("agent", False, f"`{AGENT}` is neither at {beside} nor on PATH.", mend)
+    if not os.access(found, os.X_OK):
+        return Finding("agent", False, f"{found} is not executable.", f"chmod a+x {shlex.quote(found)}")
+    return Finding("agent", True, found)
+
+
+def _memory(environ: Mapping[str, str]) -> Finding:
+    place, wrongs = memory_place(environ)
+    if place is not None:
+        free = shutil.disk_usage(place).free
+        return Finding("memory file", True, f"{place} ({free / 1e6:.0f} MB free, executable)")
+    detail = "No place for the memory of a virtual machine: " + " ".join(wrongs)
+    return Finding("memory file", False, detail, _mend_memory(environ))
+
+
+def _mend_memory(environ: Mapping[str, str]) -> str:
+    if environ.get("TMPDIR"):
+        return "unset TMPDIR"
+    if "noexec" in (_wrong_with(SHARED_MEMORY) or ""):
+        return _as_root(f"mount -o remount,exec {SHARED_MEMORY}")
+    home = cache_directory(environ).parent / "tmp"
+    return f"mkdir -p {shlex.quote(str(home))} && export TMPDIR={shlex.quote(str(home))}"
+
+
+def _wrong_with(place: Path) -> str | None:
+    """Return what keeps a memory file from living in a directory, as a sentence, or None."""
+    try:
+        free = shutil.disk_usage(place).free
+        with tempfile.TemporaryFile(dir=place) as file:
+            file.truncate(mmap.PAGESIZE)
+            mmap.mmap(file.fileno(), mmap.PAGESIZE, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_EXEC).close()
+    except PermissionError:
+        writable = os.access(place, os.W_OK | os.X_OK)
+        reason = "is mounted noexec, so memory there cannot hold programs" if writable else "cannot be written"
+        return f"{place} {reason}."
+    except OSError as error:
+        return f"{place} cannot be used ({error.strerror})."
+    if free < MEMORY_BYTES:
+        return f"{place} has only {free / 1e6:.0f} MB free of the {MEMORY_BYTES / 1e6:.0f} MB wanted."
+    return None
+
+
+def _tracing() -> Finding:
+    try:
+        subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _TRACE], capture_output=True, text=True, check=True, timeout=30
+        )
+    except subprocess.CalledProcessError as error:
+        return _forbidden(error.stderr.strip().rpartition("\n")[2] or f"status {error.returncode}")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return _forbidden(str(error))
+    return Finding("ptrace", True, "a process may trace its children")
+
+
+def _forbidden(reason: str) -> Finding:
+    try:
+        scope = int(_YAMA.read_text())
+    except (OSError, ValueError):
+        scope = 0
+    detail = f"This process may not trace its children ({reason}), which is how the virtual machine works"
+    if scope >= 3:
+        detail += f"; {_YAMA} is {scope}, which only a reboot changes."
+        return Finding("ptrace", False, detail, "set kernel.yama.ptrace_scope=1 in /etc/sysctl.d and reboot")
+    if scope == 2:
+        detail += f"; {_YAMA} is {scope}."
+        return Finding("ptrace", False, detail, _as_root("sysctl kernel.yama.ptrace_scope=1"))
+    detail += "; a container's filter forbids it."
+    return Finding("ptrace", False, detail, "docker run --cap-add=SYS_PTRACE …")
+
+
+def _cache(environ: Mapping[str, str]) -> Finding:
+    cache = cache_directory(environ)
+    nearest = next(path for path in (cache, *cache.absolute().parents) if path.exists())
+    if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
+        return Finding("cache", True, str(cache))
+    detail = f"The cache {cache} cannot be written ({nearest} is not yours to write)."
+    return Finding("cache", False, detail, "export XDG_CACHE_HOME=…  # a directory of yours")
+
+
+def _pinning() -> Finding:
+    try:
+        processors = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, processors)
+    except OSError as error:
+        detail = f"Processes may not be pinned to a CPU ({error.strerror}); runs take 1.5 to 1.9 times as long."
+        return Finding("CPU pinning", False, detail, "allow sched_setaffinity in the container's seccomp profile")
+    return Finding("CPU pinning", True, f"{len(processors)} CPUs to pin runs to")
+
+
+def _install(*packages: str) -> str:
+    return _as_root(f"apt-get install -y {' '.join(packages)}")
+
+
+def _as_root(command: str) -> str:
+    return command if os.geteuid() == 0 else f"sudo {command}"

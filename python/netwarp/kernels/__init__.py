@@ -1,0 +1,18 @@
+"""Which kernel: its source, options and changes, how it is built, and those that have been built."""
+
+from netwarp.kernels.build import build
+from netwarp.kernels.cache import Kernel, cache_directory, find_kernel, list_kernels, remove
+from netwarp.kernels.errors import BuildFailed, KernelError, KernelMissing, SourceMissing
+
+__all__ = [
+    "BuildFailed",
+    "Kernel",
+    "KernelError",
+    "KernelMissing",
+    "SourceMissing",
+    "build",
+    "cache_directory",
+    "find_kernel",
+    "list_kernels",
+    "remove",
+]

@@ -1,0 +1,177 @@
+"""Every finding that is not fine says what is wrong and gives the command that mends it."""
+
+import io
+import mmap
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from netwarp import doctor
+from netwarp.doctor import Finding
+from netwarp.kernels.cache import Kernel, digest_of, write_facts
+from netwarp.kernels.recipe import tree_digest
+from rich.console import Console
+
+
+def finding(name: str, environ: dict[str, str] | None = None) -> Finding:
+    found = {entry.name: entry for entry in doctor.diagnose(environ=environ or {"HOME": "/nonexistent"})}
+    return found[name]
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+
+
+def fake_kernel(cache: Path, script: str = "#!/bin/sh\necho 6.12\n") -> Kernel:
+    directory = cache / "0123456789abcdef"
+    directory.mkdir(parents=True)
+    binary = directory / "linux"
+    binary.write_text(script)
+    binary.chmod(0o755)
+    kernel = Kernel(binary, digest_of(binary), "6.12.1-netwarp", directory.name, tree_digest(), "source", "gcc")
+    write_facts(kernel, directory)
+    return kernel
+
+
+def test_every_failing_finding_has_a_sentence_and_a_command(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    failing = [entry for entry in doctor.diagnose(environ=environ) if not entry.ok]
+    assert {"gcc", "flex", "libelf.h", "kernel"} <= {entry.name for entry in failing}
+    for entry in failing:
+        assert entry.mend, entry
+        assert entry.detail.rstrip().endswith("."), entry
+
+
+def test_a_missing_compiler_is_installed_with_apt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    for user, prefix in ((0, ""), (1000, "sudo ")):
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        entry = finding("gcc")
+        assert entry.detail == "The program `gcc` is not installed (compiles the kernel)."
+        assert entry.mend == f"{prefix}apt-get install -y gcc"
+
+
+def test_a_missing_header_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gcc = tmp_path / "gcc"
+    gcc.write_text("#!/bin/sh\nread line\ncase $line in *libelf.h*) exit 1 ;; esac\n")
+    gcc.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert finding("openssl/opensslv.h").ok
+    entry = finding("libelf.h")
+    assert entry.detail == "The header libelf.h, needed to build the kernel, is missing."
+    assert entry.mend is not None and entry.mend.endswith("apt-get install -y libelf-dev")
+
+
+def test_a_missing_kernel_is_built(environ: dict[str, str]) -> None:
+    entry = finding("kernel", environ)
+    assert (entry.ok, entry.mend) == (False, "netwarp kernel build")
+
+
+def test_a_kernel_that_is_there_is_told_with_its_digest(environ: dict[str, str], tmp_path: Path) -> None:
+    kernel = fake_kernel(tmp_path / "cache" / "netwarp" / "kernels")
+    entry = finding("kernel", environ)
+    assert entry.ok
+    assert kernel.digest in entry.detail
+
+
+def test_a_kernel_that_changed_or_does_not_run_is_built_again(environ: dict[str, str], tmp_path: Path) -> None:
+    kernel = fake_kernel(tmp_path / "cache" / "netwarp" / "kernels", "#!/bin/sh\nexit 1\n")
+    mend = "netwarp kernel remove 0123456789abcdef && netwarp kernel build"
+    entry = finding("kernel", environ)
+    assert (entry.ok, entry.mend) == (False, mend)
+    assert "does not run" in entry.detail
+    kernel.path.write_text("#!/bin/sh\n")
+    entry = finding("kernel", environ)
+    assert (entry.ok, entry.mend) == (False, mend)
+    assert "digest has changed" in entry.detail
+
+
+def test_a_source_that_is_named_wrongly_is_unset(environ: dict[str, str]) -> None:
+    entry = finding("kernel source", environ | {"NETWARP_KERNEL_SOURCE": "/nowhere.tar.xz"})
+    assert (entry.ok, entry.mend) == (False, "unset NETWARP_KERNEL_SOURCE")
+
+
+def test_the_agent_stands_beside_the_interpreter_or_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    entry = finding("agent")
+    assert not entry.ok
+    assert str(tmp_path / "netwarp-agent") in entry.detail
+    (tmp_path / "netwarp-agent").write_text("")
+    entry = finding("agent")
+    assert (entry.ok, entry.mend) == (False, f"chmod a+x {tmp_path / 'netwarp-agent'}")
+    (tmp_path / "netwarp-agent").chmod(0o755)
+    assert finding("agent").ok
+
+
+def test_the_memory_file_lives_where_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, wrongs = doctor.memory_place({"TMPDIR": str(tmp_path)})
+    assert (place, wrongs) == (tmp_path, [])
+    place, wrongs = doctor.memory_place({"TMPDIR": str(tmp_path / "nowhere")})
+    assert place != tmp_path / "nowhere"
+    assert wrongs[0] == f"{tmp_path / 'nowhere'} cannot be used (No such file or directory)."
+    monkeypatch.setattr(doctor, "MEMORY_BYTES", 10**18)
+    assert doctor.memory_place({})[0] is None
+    entry = finding("memory file", {"HOME": str(tmp_path)})
+    assert not entry.ok
+    assert "MB free of the" in entry.detail
+    assert entry.mend is not None and entry.mend.endswith(f"export TMPDIR={tmp_path}/.cache/netwarp/tmp")
+
+
+def test_a_place_mounted_noexec_is_remounted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    entry = finding("memory file")
+    assert "is mounted noexec" in entry.detail
+    assert entry.mend == "sudo mount -o remount,exec /dev/shm"
+
+
+@pytest.mark.parametrize(
+    ("scope", "mend"),
+    [
+        ("2", "sudo sysctl kernel.yama.ptrace_scope=1"),
+        ("3", "set kernel.yama.ptrace_scope=1 in /etc/sysctl.d and reboot"),
+        ("1", "docker run --cap-add=SYS_PTRACE …"),
+    ],
+)
+def test_forbidden_tracing_is_mended_by_who_forbids_it(
+    scope: str, mend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "scope").write_text(f"{scope}\n")
+    monkeypatch.setattr(doctor, "_YAMA", tmp_path / "scope")
+    monkeypatch.setattr(doctor, "_TRACE", "import sys; sys.exit('Operation not permitted')")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    entry = finding("ptrace")
+    assert (entry.ok, entry.mend) == (False, mend)
+    assert "Operation not permitted" in entry.detail
+
+
+def test_tracing_is_tried_for_real() -> None:
+    assert finding("ptrace").detail
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    entry = finding("cache", {"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert not entry.ok
+    assert f"{tmp_path} is not yours to write" in entry.detail
+
+
+def test_cleaning_removes_what_nobody_holds(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    stale = [tmp_path / "cache/netwarp/kernels/.build-1", tmp_path / "tmp/netwarp-kernel-1"]
+    for path in stale:
+        (path / "tree").mkdir(parents=True)
+    console = Console(file=io.StringIO(), width=80)
+    assert doctor.clean(environ=environ, console=console) == stale
+    assert not any(path.exists() for path in stale)
+    assert doctor.clean(environ=environ, console=console) == []

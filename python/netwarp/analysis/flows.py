@@ -1,0 +1,154 @@
+"""Metrics of flows: of each one, and of the flows of one name together."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis import fairness, latency, throughput
+from netwarp.analysis.metric import Metric, rows
+from netwarp.analysis.senders import Sender, load_senders
+from netwarp.analysis.weighting import Held, Window, growth, hold, pool, weighted_mean
+from netwarp.store.description import Description, Flow
+from netwarp.store.rundir import RunDir
+
+_SHARING = ("bulk", "iperf3")
+
+
+@dataclass(frozen=True)
+class FlowData:
+    """What is known of one flow: its records, its own account (a row of flows.arrows), the window it was active in."""
+
+    flow: Flow
+    window: Window
+    whole: bool  # whether its whole life lies in the run's window, so that its account's totals speak of the window
+    sender: Sender | None
+    pings: latency.Pings | None
+    account: dict[str, int | float | str | None]
+
+    def rtts_ms(self) -> Held:
+        """RTT samples in ms with the time each held; none if nothing but a smoothed value is known."""
+        if self.pings is not None:
+            pings = latency.pings_in(self.pings, self.window)
+            return hold(pings.sent_ns[pings.answered], pings.rtts_ms[pings.answered], self.window)
+        if self.sender is not None:
+            return hold(self.sender.rtt_times_ns, self.sender.rtts_ms, self.window)
+        return pool([])
+
+    def state(self, name: str) -> Held:
+        """A column of the sender's state (`srtt_ms`, `cwnd_pkts`) with the time each value held."""
+        return hold(self.sender.times_ns, getattr(self.sender, name), self.window) if self.sender else pool([])
+
+    def goodput_mbps(self) -> float | None:
+        """Acknowledged bytes per time in the window; without records of it, of the flow's account of its whole life."""
+        if self.sender is not None:
+            return throughput.goodput_mbps(self.sender.times_ns, self.sender.bytes_acked, self.window)
+        received = self.account.get("received_bytes")
+        if not self.whole or self.flow.tool == "ping" or not isinstance(received, int) or not self.window.length_ns:
+            return None
+        return received * 8 / self.window.seconds / 1e6
+
+    def retransmits(self) -> int | None:
+        """Retransmitted packets in the window."""
+        return growth(self.sender.times_ns, self.sender.retransmits, self.window) if self.sender else None
+
+    def loss_pct(self) -> float | None:
+        """Echo requests without reply, or datagrams that did not arrive (of a whole life); absent for TCP."""
+        if self.pings is not None:
+            return latency.ping_loss_pct(latency.pings_in(self.pings, self.window))
+        sent, received = self.account.get("sent_pkts"), self.account.get("received_pkts")
+        known = self.whole and isinstance(sent, int) and isinstance(received, int)
+        return throughput.loss_pct(sent, received) if known else None  # type: ignore[arg-type]
+
+    def jitter_ms(self) -> float | None:
+        """Of echo replies, or as the receiver of datagrams reckoned it (RFC 3550, of a whole life)."""
+        if self.pings is not None:
+            return latency.ping_jitter_ms(latency.pings_in(self.pings, self.window))
+        jitter = self.account.get("jitter_us")
+        return float(jitter) / 1e3 if self.whole and isinstance(jitter, int | float) else None
+
+
+def load_flows(run: RunDir) -> list[FlowData]:
+    """All flows of a run in the lab's order, with what the records know of each."""
+    description = run.description
+    senders = load_senders(run, description.flows)
+    accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
+    pings = _load_pings(run)
+    loaded = []
+    for flow in description.flows:
+        account = accounts.get(flow.id, {})
+        life = _life(flow, account)
+        window = run_window(description)
+        loaded.append(
+            FlowData(
+                flow=flow,
+                window=life.within(window),
+                whole=window.start_ns <= life.start_ns,
+                sender=senders.get(flow.id),
+                pings=pings.get(flow.id),
+                account=account,
+            )
+        )
+    return loaded
+
+
+def run_window(description: Description) -> Window:
+    """What the metrics of a run cover: [warmup, duration]."""
+    return Window(description.warmup_ns, description.duration_ns)
+
+
+def flow_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
+    """Metrics of every flow; where several have one name, of each (`bulk.0` …) and of all (`bulk`)."""
+    for group, members in groupby(flows, key=lambda data: data.flow.group):
+        together = list(members)
+        for data in together:
+            yield from rows("flow", data.flow.name, _metrics([data]))
+        if len(together) > 1:
+            yield from rows("flow", group, _metrics(together))
+
+
+def run_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
+    """Jain's index over the goodputs of all bulk flows, each in the time it was active; absent for fewer than two."""
+    shares = [data.goodput_mbps() for data in flows if data.flow.tool in _SHARING]
+    yield from rows("run", "", {"jain_index": fairness.jain_index([x for x in shares if x is not None])})
+
+
+def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
+    """Goodput and retransmissions add up, states are pooled over time, shares and jitter are averaged."""
+    return {
+        "goodput_mbps": _sum([data.goodput_mbps() for data in flows]),
+        **latency.rtt_metrics(pool([data.rtts_ms() for data in flows])),
+        "srtt_ms_mean": weighted_mean(pool([data.state("srtt_ms") for data in flows])),
+        "retransmits": _sum([data.retransmits() for data in flows]),
+        "cwnd_pkts_mean": weighted_mean(pool([data.state("cwnd_pkts") for data in flows])),
+        "loss_pct": _mean([data.loss_pct() for data in flows]),
+        "jitter_ms_mean": _mean([data.jitter_ms() for data in flows]),
+    }
+
+
+def _life(flow: Flow, account: dict[str, int | float | str | None]) -> Window:
+    end = account.get("end_ns")
+    return Window(flow.start_ns, end if isinstance(end, int) else flow.start_ns + flow.duration_ns)
+
+
+def _load_pings(run: RunDir) -> dict[int, latency.Pings]:
+    frame = run.scan("pings").sort("flow_id", "sent_ns").collect()
+    return {
+        int(flow_id): latency.Pings(
+            part["sent_ns"].to_numpy(), part["rtt_ns"].cast(pl.Float64).fill_null(np.nan).to_numpy() / 1e6
+        )
+        for (flow_id,), part in frame.partition_by("flow_id", as_dict=True).items()
+    }
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    """The sum; absent if any part is: a sum of some would pass for a sum of all."""
+    present = [value for value in values if value is not None]
+    return sum(present) if present and len(present) == len(values) else None
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    total = _sum(values)
+    return None if total is None else total / len(values)

@@ -1,0 +1,83 @@
+"""Metrics of queues and links, from exact records of packets or, without them, from sampled counters."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis import queues, throughput
+from netwarp.analysis.metric import Metric, rows
+from netwarp.analysis.packets import as_packets, load_packets
+from netwarp.analysis.weighting import Window, growth, hold, weighted_mean
+from netwarp.store.description import End
+from netwarp.store.rundir import RunDir
+
+_ROOT = 0xFFFFFFFF
+
+
+def network_metrics(run: RunDir, window: Window) -> Iterator[Metric]:
+    """Metrics of every sending end of every link, named `link:node`.
+
+    Exact records know every packet, so that an unused queue has length 0 and no drops; samples know only what they
+    saw: no sojourn, no marks, a maximum among the samples. Without either nothing is said.
+    """
+    if run.has_rows("packets"):
+        yield from _exact(run, window)
+    else:
+        yield from _sampled(run, window)
+
+
+def _exact(run: RunDir, window: Window) -> Iterator[Metric]:
+    frames = load_packets(run)
+    for end in run.description.ends:
+        frame = frames.get(end.interface_index)
+        packets = as_packets(frame)
+        values: dict[str, float | int | None] = {
+            **queues.length_metrics(packets, window),
+            **queues.sojourn_metrics(packets, window),
+            "drops": queues.drops(packets, window),
+            "marks": queues.marks(packets, window),
+        }
+        yield from rows("queue", end.name, values)
+        if end.rates is not None:
+            sent = (packets.fate == queues.SENT) & window.mask(packets.dequeue_ns)
+            sizes = np.empty(0, np.int64) if frame is None else frame["packet_bytes"].to_numpy()
+            sent_bytes = int(sizes[sent].sum(dtype=np.int64))
+            yield from rows("link", end.name, {"utilisation": throughput.utilisation(sent_bytes, end.rates, window)})
+
+
+def _sampled(run: RunDir, window: Window) -> Iterator[Metric]:
+    interfaces = run.scan("links").sort("time_ns").collect().partition_by("interface_index", as_dict=True)
+    qdiscs = run.scan("queues").sort("time_ns").collect().partition_by("interface_index", as_dict=True)
+    for end in run.description.ends:
+        if (samples := qdiscs.get((end.interface_index,))) is not None:
+            yield from rows("queue", end.name, _sampled_queue(root_qdisc(samples), window))
+        if (counters := interfaces.get((end.interface_index,))) is not None:
+            yield from rows("link", end.name, _sampled_link(counters, end, window))
+
+
+def root_qdisc(samples: pl.DataFrame) -> pl.DataFrame:
+    """The samples of an interface's root qdisc, which counts what stands in all below it; all rows if none is root."""
+    root = samples.filter(pl.col("parent") == _ROOT)
+    return root if root.height else samples
+
+
+def _sampled_queue(samples: pl.DataFrame, window: Window) -> dict[str, float | int | None]:
+    times = samples["time_ns"].to_numpy()
+    held = hold(times, samples["length_pkts"].to_numpy().astype(np.float64), window)
+    return {
+        "length_pkts_mean": weighted_mean(held),
+        "length_pkts_max": float(held.values.max()) if len(held) else None,
+        "drops": growth(times, samples["drops"].cast(pl.Int64).to_numpy(), window),
+    }
+
+
+def _sampled_link(counters: pl.DataFrame, end: End, window: Window) -> dict[str, float | int | None]:
+    """Utilisation between the first and the last sample of the window: counters of an interface do not start at 0."""
+    times = counters["time_ns"].to_numpy()
+    inside = np.flatnonzero(window.mask(times))
+    if end.rates is None or len(inside) < 2:
+        return {}
+    sent = counters["tx_bytes"].to_numpy()
+    between = Window(int(times[inside[0]]), int(times[inside[-1]]))
+    return {"utilisation": throughput.utilisation(int(sent[inside[-1]]) - int(sent[inside[0]]), end.rates, between)}

@@ -1,0 +1,110 @@
+"""Queues: length over time, and what happened to packets, from exact records of packets."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netwarp.analysis.weighting import Times, Values, Window, hold, percentile, weighted_mean
+
+SENT, DROPPED, QUEUED = 0, 1, 2
+_CE = 3
+_NEVER = np.iinfo(np.int64).min
+_ABSENT = -1
+
+
+@dataclass(frozen=True)
+class Packets:
+    """One queue's packets, columns of equal length; absent times are `_NEVER`, absent numbers -1."""
+
+    enqueue_ns: Times
+    dequeue_ns: Times
+    drop_ns: Times
+    length: NDArray[np.int64]
+    length_after: NDArray[np.int64]
+    fate: NDArray[np.uint8]
+    ecn_in: NDArray[np.uint8]
+    ecn_out: NDArray[np.int64]
+
+    @property
+    def turned_away(self) -> NDArray[np.bool_]:
+        """Which were dropped on arrival and never stood in the queue."""
+        away: NDArray[np.bool_] = (self.fate == DROPPED) & (self.drop_ns <= self.enqueue_ns)
+        return away
+
+
+def length_steps(packets: Packets) -> tuple[Times, Values]:
+    """The queue's length over time: (instants, strictly increasing; length from then on).
+
+    An instant with arrivals only, or departures only, has the length the kernel reported. Where both fall on one
+    instant (common where time stands still while packets are processed) their order is unknown, so the length follows
+    from counting since the last instant that is certain.
+    """
+    stayed = ~packets.turned_away
+    left = np.where(packets.fate == SENT, packets.dequeue_ns, packets.drop_ns)
+    leaves = stayed & (packets.fate != QUEUED)
+    times = np.concatenate([packets.enqueue_ns[stayed], left[leaves]])
+    if len(times) == 0:
+        return np.empty(0, np.int64), np.empty(0)
+    arrivals = int(stayed.sum())
+    change = np.ones(len(times), np.int64)
+    change[arrivals:] = -1
+    reported = np.concatenate([packets.length[stayed], packets.length_after[leaves]])
+    order = np.argsort(times, kind="stable")
+    return _settle(times[order], change[order], reported[order])
+
+
+def _settle(times: Times, change: NDArray[np.int64], reported: NDArray[np.int64]) -> tuple[Times, Values]:
+    """One length an instant, from sorted events: change +1 or -1, and the length reported with it or -1."""
+    if reported.min() != _ABSENT and np.all(times[1:] != times[:-1]):
+        return times, reported.astype(np.float64)
+    starts = np.flatnonzero(np.concatenate([[True], times[1:] != times[:-1]]))
+    sizes = np.diff(np.append(starts, len(times)))
+    net = np.add.reduceat(change, starts)
+    counted = np.cumsum(net)
+    highest = np.maximum.reduceat(reported, starts)
+    lowest = np.minimum.reduceat(np.where(reported == _ABSENT, np.iinfo(np.int64).max, reported), starts)
+    only_arrivals, only_departures = net == sizes, net == -sizes
+    certain = (only_arrivals | only_departures) & (highest != _ABSENT)
+    anchor = np.where(only_arrivals, highest, lowest)
+    last_certain = np.maximum.accumulate(np.where(certain, np.arange(len(starts)), -1))
+    offset = np.where(last_certain >= 0, (anchor - counted)[np.maximum(last_certain, 0)], 0)
+    return times[starts], np.maximum(counted + offset, 0).astype(np.float64)
+
+
+def length_metrics(packets: Packets, window: Window) -> dict[str, float | None]:
+    """Mean over time and maximum of the length in packets; an unused queue had length 0."""
+    times, lengths = length_steps(packets)
+    times, lengths = np.concatenate([[_NEVER // 2], times]), np.concatenate([[0.0], lengths])
+    held = hold(times, lengths, window)
+    arrived = packets.length[~packets.turned_away & window.mask(packets.enqueue_ns)]
+    peak = max(float(np.max(arrived, initial=0)), float(np.max(held.values, initial=0.0)))
+    return {"length_pkts_mean": weighted_mean(held), "length_pkts_max": peak}
+
+
+def sojourns_ms(packets: Packets, window: Window) -> Values:
+    """Time in the queue, ms, of each packet that left it in the window to be sent."""
+    sent = (packets.fate == SENT) & window.mask(packets.dequeue_ns)
+    values: Values = (packets.dequeue_ns[sent] - packets.enqueue_ns[sent]) / 1e6
+    return values
+
+
+def sojourn_metrics(packets: Packets, window: Window) -> dict[str, float | None]:
+    """Mean, 95th percentile and maximum of the sojourn, a packet counting once; absent without packets."""
+    values = sojourns_ms(packets, window)
+    return {
+        "sojourn_ms_mean": float(values.mean()) if len(values) else None,
+        "sojourn_ms_p95": percentile(values, 95),
+        "sojourn_ms_max": percentile(values, 100),
+    }
+
+
+def drops(packets: Packets, window: Window) -> int:
+    """Packets dropped by the queue in the window, on arrival or later."""
+    return int(((packets.fate == DROPPED) & window.mask(packets.drop_ns)).sum())
+
+
+def marks(packets: Packets, window: Window) -> int:
+    """Packets that left with congestion experienced (RFC 3168) and had come without."""
+    marked = (packets.ecn_out == _CE) & (packets.ecn_in != _CE)
+    return int((marked & window.mask(packets.dequeue_ns)).sum())

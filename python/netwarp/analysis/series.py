@@ -1,0 +1,62 @@
+"""What happened over time: the frames behind the figures. Times in seconds from the start of the run."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis.flows import FlowData, run_window
+from netwarp.analysis.network import root_qdisc
+from netwarp.analysis.packets import as_packets, load_packets
+from netwarp.analysis.queues import length_steps
+from netwarp.analysis.throughput import throughput_per_interval
+from netwarp.analysis.weighting import Window
+from netwarp.store.description import End
+from netwarp.store.rundir import RunDir
+
+
+def cwnd(data: FlowData) -> pl.DataFrame:
+    """Congestion window: time_s, cwnd_pkts; one row an ACK (or sample), a step function. Empty without records."""
+    if data.sender is None:
+        return _series("cwnd_pkts", np.empty(0), np.empty(0))
+    return _series("cwnd_pkts", data.sender.times_ns / 1e9, data.sender.cwnd_pkts)
+
+
+def rtt(data: FlowData) -> pl.DataFrame:
+    """RTT samples: time_s, rtt_ms; of ACKs or echo replies, unsmoothed; a missing reply leaves NaN, a gap."""
+    if data.pings is not None:
+        return _series("rtt_ms", data.pings.sent_ns / 1e9, data.pings.rtts_ms)
+    if data.sender is None:
+        return _series("rtt_ms", np.empty(0), np.empty(0))
+    return _series("rtt_ms", data.sender.rtt_times_ns / 1e9, data.sender.rtts_ms)
+
+
+def queue_length(run: RunDir, end: End) -> pl.DataFrame:
+    """Length of the queue at a link's end: time_s, length_pkts; a step function. Empty without records."""
+    packets = load_packets(run, end.interface_index).get(end.interface_index)
+    if packets is not None:
+        times, lengths = length_steps(as_packets(packets))
+        return _series("length_pkts", times / 1e9, lengths)
+    samples = run.scan("queues").filter(pl.col("interface_index") == end.interface_index).sort("time_ns").collect()
+    root = root_qdisc(samples)
+    return _series("length_pkts", root["time_ns"].to_numpy() / 1e9, root["length_pkts"].to_numpy().astype(np.float64))
+
+
+def throughput(flows: Sequence[FlowData], window: Window, interval_ns: int = 10**9) -> pl.DataFrame:
+    """Goodput of the flows together in each interval: time_s (its middle), throughput_mbps. Empty without records."""
+    total = None
+    times = np.empty(0)
+    for data in flows:
+        if data.sender is not None:
+            times, values = throughput_per_interval(data.sender.times_ns, data.sender.bytes_acked, window, interval_ns)
+            total = values if total is None else total + values
+    return _series("throughput_mbps", times, np.empty(0) if total is None else total)
+
+
+def whole_run(run: RunDir) -> Window:
+    """The window of a figure: from the start, warm-up included."""
+    return Window(0, run_window(run.description).end_ns)
+
+
+def _series(name: str, times_s: np.ndarray, values: np.ndarray) -> pl.DataFrame:
+    return pl.DataFrame({"time_s": times_s, name: values}, schema={"time_s": pl.Float64, name: pl.Float64})

@@ -1,0 +1,82 @@
+"""The main metrics of a result as a table for the terminal."""
+
+from collections.abc import Sequence
+
+import polars as pl
+from rich.table import Table
+
+from netwarp.store.summary import axis_text, axis_title
+
+# (scope, metric, heading, digits after the point)
+MAIN_METRICS = (
+    ("flow", "goodput_mbps", "goodput\nMbit/s", 2),
+    ("flow", "rtt_ms_mean", "RTT mean\nms", 1),
+    ("flow", "rtt_ms_p95", "RTT p95\nms", 1),
+    ("flow", "retransmits", "retrans-\nmits", 0),
+    ("flow", "loss_pct", "loss\n%", 2),
+    ("queue", "length_pkts_mean", "queue mean\npackets", 1),
+    ("queue", "drops", "drops", 0),
+    ("link", "utilisation", "utili-\nsation", 3),
+)
+_ABSENT = "–"
+
+
+def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -> Table:
+    """A row per run and flow name: axes first, seed if there are several, then the main metrics that anyone has.
+
+    Queue and link columns speak of the busiest queue (the one longest on average over all runs); the flow column is
+    left out if there is one flow. A failed run has one row that says so. Of a group the flows appear together.
+    """
+    flows = _flow_names(summary)
+    seeds = summary["seed"].n_unique() > 1
+    shown = [m for m in MAIN_METRICS if summary.filter(scope=m[0], metric=m[1]).height]
+    queue = busiest_queue(summary)
+    table = Table(title=title or None, title_justify="left")
+    for heading in (*map(axis_title, axes), *(["seed"] if seeds else []), *(["flow"] if len(flows) > 1 else [])):
+        table.add_column(heading)
+    for _, _, heading, _ in shown:
+        table.add_column(heading, justify="right")
+    for run in summary.partition_by("run_id", maintain_order=True):
+        head = run.row(0, named=True)
+        start = [_text(head[axis]) for axis in axes] + ([str(head["seed"])] if seeds else [])
+        for flow in _rows_of(run, flows):
+            cells = [_cell(run, metric, flow, queue) for metric in shown]
+            if head["status"] == "failed":
+                cells = ["failed", *[""] * (len(cells) - 1)] if cells else []
+            style = {"failed": "red", "suspect": "yellow"}.get(head["status"])
+            table.add_row(*start, *([flow] if len(flows) > 1 else []), *cells, style=style)
+    return table
+
+
+def _flow_names(summary: pl.DataFrame) -> list[str]:
+    """Names of flows, without the members of groups (`bulk.0` of `bulk`)."""
+    names = summary.filter(scope="flow")["name"].unique(maintain_order=True).to_list()
+    return [n for n in names if not (n.rpartition(".")[2].isdigit() and n.rpartition(".")[0] in names)]
+
+
+def _rows_of(run: pl.DataFrame, flows: list[str]) -> list[str]:
+    if run["status"][0] == "failed":
+        return [""]
+    present = set(run.filter(scope="flow")["name"].to_list())
+    return [name for name in flows if name in present] or [""]
+
+
+def _cell(run: pl.DataFrame, metric: tuple[str, str, str, int], flow: str, queue: str | None) -> str:
+    scope, name, _, digits = metric
+    found = run.filter(scope=scope, metric=name)
+    found = found.filter(name=flow) if scope == "flow" else found.filter(pl.col("name") == queue)
+    return f"{found['value'][0]:.{digits}f}" if found.height else _ABSENT
+
+
+def busiest_queue(metrics: pl.DataFrame) -> str | None:
+    """The `link:node` with the highest mean queue length; over all rows; None without queue metrics."""
+    lengths = (
+        metrics.filter(scope="queue", metric="length_pkts_mean")
+        .group_by("name", maintain_order=True)
+        .agg(pl.col("value").mean())
+    )
+    return str(lengths.sort("value", descending=True, maintain_order=True)["name"][0]) if lengths.height else None
+
+
+def _text(value: object) -> str:
+    return _ABSENT if value is None else axis_text(value)

@@ -1,0 +1,48 @@
+"""Bytes over time."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netwarp.analysis.weighting import Times, Values, Window, growth
+
+Counter = NDArray[np.uint64] | NDArray[np.int64]
+
+
+def goodput_mbps(times_ns: Times, bytes_acked: Counter, window: Window) -> float | None:
+    """Growth of acknowledged bytes in the window over its length, Mbit/s; None without samples or length."""
+    grown = growth(times_ns, bytes_acked, window)
+    return None if grown is None or not window.length_ns else grown * 8 / window.seconds / 1e6
+
+
+def throughput_per_interval(
+    times_ns: Times, counter: Counter, window: Window, interval_ns: int
+) -> tuple[Values, Values]:
+    """The counter's growth in each whole interval of the window: (middle in s, Mbit/s), one entry an interval."""
+    edges: Times = np.arange(window.start_ns, window.end_ns + 1, interval_ns, dtype=np.int64)
+    before = np.searchsorted(times_ns, edges, side="right")
+    values = np.concatenate([[0], counter.astype(np.int64)])[before]
+    middles: Values = (edges[:-1] + interval_ns / 2).astype(np.float64) / 1e9
+    return middles, np.diff(values) * 8e3 / interval_ns
+
+
+def capacity_bits(rates: tuple[tuple[int, int], ...], window: Window) -> float:
+    """What a link could have sent in the window: its rate (steps of (from ns, bit/s), sorted) over time."""
+    starts = [start for start, _ in rates] + [2**62]
+    spans = [
+        Window(start, end).within(window).seconds * rate for (start, rate), end in zip(rates, starts[1:], strict=True)
+    ]
+    return sum(spans)
+
+
+def utilisation(sent_bytes: int, rates: tuple[tuple[int, int], ...], window: Window) -> float | None:
+    """Wire bits sent over what the rate allows, 0..1, frames counted with their Ethernet header, as tc does.
+
+    Slightly above 1 is possible: the frame on the wire at the window's start counts whole.
+    """
+    capacity = capacity_bits(rates, window)
+    return sent_bytes * 8 / capacity if capacity else None
+
+
+def loss_pct(sent: int | None, received: int | None) -> float | None:
+    """What did not arrive, in percent of what was sent; None if nothing was sent or one is unknown."""
+    return 100 * (1 - min(received / sent, 1.0)) if sent and received is not None else None

@@ -1,0 +1,92 @@
+"""Whether a run measured what it says."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netwarp.store.description import Flow
+from netwarp.store.rundir import RunDir, open_run
+from netwarp.store.schemas import TABLES
+from netwarp.store.streams import StreamState
+
+LIMITED_SHARE = 0.05
+_CONNECTED = ("bulk", "request", "iperf3")
+_SELF_LIMITED = ("bulk", "iperf3")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`ok`, `suspect` or `failed`, and why, one sentence a reason."""
+
+    status: str
+    reasons: tuple[str, ...]
+
+    @property
+    def reason(self) -> str | None:
+        """All reasons as one line; None if there are none."""
+        return "; ".join(self.reasons) or None
+
+
+def check_run(run_dir: Path) -> Verdict:
+    """Judge a run from its records: failed if a flow did not run, suspect if the sender's host was what limited it.
+
+    Raises StoreError if the directory is no run or a table cannot be read.
+    """
+    run = open_run(run_dir)
+    failures = (*_broken_tables(run), *_failed_flows(run))
+    if failures:
+        return Verdict("failed", failures)
+    doubts = tuple(_limited_flows(run))
+    return Verdict("suspect", doubts) if doubts else Verdict("ok", ())
+
+
+def flow_failure(flow: Flow, account: Mapping[str, Any] | None) -> str | None:
+    """Why a flow (with its row of flows.arrows, if there is one) did not run; None if it did."""
+    if account is None:
+        return f"flow {flow.name} left no account of itself"
+    if account["error"]:
+        return f"flow {flow.name}: {account['error']}"
+    if flow.tool in _CONNECTED and account["connect_ns"] is None:
+        return f"flow {flow.name} never connected"
+    if flow.tool != "ping" and (account["sent_bytes"] == 0 or account["received_bytes"] == 0):
+        what = "sent" if account["sent_bytes"] == 0 else "delivered"
+        return f"flow {flow.name} {what} nothing"
+    return None
+
+
+def flow_doubts(flow: Flow, account: Mapping[str, Any]) -> Iterator[str]:
+    """Why a flow's result may be its host's and not the network's: more than 5 % of its busy time limited by it."""
+    if flow.tool not in _SELF_LIMITED or not account["busy_us"]:
+        return
+    limits = {"rwnd_limited_us": "the receiver's window", "sndbuf_limited_us": "the send buffer"}
+    for column, what in limits.items():
+        share = (account[column] or 0) / account["busy_us"]
+        if share > LIMITED_SHARE:
+            yield f"flow {flow.name} was limited by {what} for {share:.0%} of its busy time, not by the network"
+
+
+def _broken_tables(run: RunDir) -> Iterator[str]:
+    for name, table in TABLES.items():
+        if run.state(name) is StreamState.TRUNCATED:
+            yield f"{table.file} ends early: the run died while it was written"
+
+
+def _failed_flows(run: RunDir) -> Iterator[str]:
+    accounts = _accounts(run)
+    replies = run.scan("pings").drop_nulls("rtt_ns").select("flow_id").unique().collect()["flow_id"].to_list()
+    for flow in run.description.flows:
+        if reason := flow_failure(flow, accounts.get(flow.id)):
+            yield reason
+        elif flow.tool == "ping" and flow.id not in replies:
+            yield f"flow {flow.name} got no reply"
+
+
+def _limited_flows(run: RunDir) -> Iterator[str]:
+    accounts = _accounts(run)
+    for flow in run.description.flows:
+        yield from flow_doubts(flow, accounts[flow.id])
+
+
+def _accounts(run: RunDir) -> dict[int, dict[str, Any]]:
+    return {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}

@@ -1,0 +1,113 @@
+"""Statistics of states, which last, and of events, which do not.
+
+A state (RTT, window, queue length) is weighted by how long it held: under changing rates a percentile over ACKs forgets
+the slow phases, because they have few ACKs. An event (a packet's sojourn) counts once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+Times = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Window:
+    """An interval of the run's clock, in nanoseconds; empty if the end is not after the start."""
+
+    start_ns: int
+    end_ns: int
+
+    @property
+    def length_ns(self) -> int:
+        """Its length, never negative."""
+        return max(self.end_ns - self.start_ns, 0)
+
+    @property
+    def seconds(self) -> float:
+        """Its length in seconds."""
+        return self.length_ns / 1e9
+
+    def within(self, other: "Window") -> "Window":
+        """The part that lies in the other, too."""
+        return Window(max(self.start_ns, other.start_ns), min(self.end_ns, other.end_ns))
+
+    def mask(self, times_ns: Times) -> NDArray[np.bool_]:
+        """Which of the times lie in [start, end]."""
+        return (times_ns >= self.start_ns) & (times_ns <= self.end_ns)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Values of a state and the whole nanoseconds that each held (all greater than 0); same length."""
+
+    values: Values
+    weights_ns: Times
+
+    def __len__(self) -> int:
+        """The number of values."""
+        return len(self.values)
+
+
+def hold(times_ns: Times, values: Values, window: Window) -> Held:
+    """Let each sample hold until the next, the last one until the window's end; keep what falls in the window.
+
+    `times_ns` must be sorted. The last sample before the window holds into it. Time before the first sample counts
+    for nothing. Of samples at one instant the last one holds.
+    """
+    edges = np.append(times_ns, max(window.end_ns, int(times_ns[-1]) if len(times_ns) else 0))
+    weights = np.diff(np.clip(edges, window.start_ns, max(window.end_ns, window.start_ns)))
+    kept = weights > 0
+    return Held(values[kept].astype(np.float64), weights[kept].astype(np.int64))
+
+
+def pool(parts: Sequence[Held]) -> Held:
+    """Several states as one: time spent in each counts alike."""
+    if not parts:
+        return Held(np.empty(0), np.empty(0, np.int64))
+    return Held(np.concatenate([p.values for p in parts]), np.concatenate([p.weights_ns for p in parts]))
+
+
+def weighted_mean(held: Held) -> float | None:
+    """The mean over time, Σ(value × time) / Σ time; None of nothing."""
+    total = int(held.weights_ns.sum())
+    return float(np.dot(held.values, held.weights_ns) / total) if total else None
+
+
+def weighted_percentiles(held: Held, percents: Sequence[float]) -> list[float] | None:
+    """For each percent p the smallest value that the state did not exceed for p % of the time; None of nothing.
+
+    The inverse of the empirical distribution function (Hyndman and Fan 1996, type 1), weighted, in exact integers.
+    """
+    if len(held) == 0:
+        return None
+    order = np.argsort(held.values, kind="stable")
+    reached = np.cumsum(held.weights_ns[order])
+    total = int(reached[-1])
+    ranks = [max(ceil(Fraction(p) * total / 100), 1) for p in percents]
+    return [float(held.values[order[np.searchsorted(reached, rank, side="left")]]) for rank in ranks]
+
+
+def percentile(values: Values, percent: float) -> float | None:
+    """The same of events: the smallest value that at least p % of them do not exceed; None of nothing."""
+    if len(values) == 0:
+        return None
+    rank = max(ceil(Fraction(percent) * len(values) / 100), 1)
+    return float(np.partition(values, rank - 1)[rank - 1])
+
+
+def growth(times_ns: Times, counter: NDArray[np.uint64] | NDArray[np.int64], window: Window) -> int | None:
+    """How much a counter that starts from 0 grew in the window: last value by its end less last value by its start.
+
+    `times_ns` must be sorted. None if there is no sample by the window's end.
+    """
+    last = int(np.searchsorted(times_ns, window.end_ns, side="right"))
+    first = int(np.searchsorted(times_ns, window.start_ns, side="right"))
+    if last == 0:
+        return None
+    return int(counter[last - 1]) - (int(counter[first - 1]) if first else 0)

@@ -1,0 +1,100 @@
+"""The curves of one run: each quantity over time, reduced to what a figure can show."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import polars as pl
+
+from netwarp.analysis import series
+from netwarp.analysis.flows import FlowData, load_flows
+from netwarp.plots.series import Values, reduce_series
+from netwarp.store.description import Description, End
+from netwarp.store.rundir import RunDir
+
+_COLUMNS = 700
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a figure shows: `stem` of its file name, title, how it was taken, label of the y axis with unit.
+
+    `steps`: a state that holds until the next sample, drawn as steps.
+    """
+
+    stem: str
+    title: str
+    how: str
+    axis: str
+    steps: bool
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line: times in s and values, of equal length."""
+
+    times: Values
+    values: Values
+
+
+def run_curves(run: RunDir, queue: str | None) -> dict[Quantity, list[Curve]]:
+    """The quantities that the run's records know, each with a curve a flow; of queues the one named `link:node`."""
+    flows = load_flows(run)
+    found: dict[Quantity, list[Curve]] = {}
+    for quantity, frame in _frames(run, flows, queue):
+        if frame.height > 1:
+            found.setdefault(quantity, []).append(_curve(frame))
+    return found
+
+
+def duration_s(run: RunDir) -> float:
+    """The run's length in seconds."""
+    return run.description.duration_ns / 1e9
+
+
+def _frames(run: RunDir, flows: Sequence[FlowData], queue: str | None) -> Iterator[tuple[Quantity, pl.DataFrame]]:
+    window = series.whole_run(run)
+    interval_ns = _interval_ns(window.length_ns)
+    for group, members in groupby(flows, key=lambda data: data.flow.group):
+        together = list(members)
+        for data in together:
+            yield _cwnd(group), series.cwnd(data)
+            yield _rtt(group, data), series.rtt(data)
+        yield _goodput(group, interval_ns), series.throughput(together, window, interval_ns)
+    for end in run.description.ends:
+        if end.name == queue:
+            yield _queue(run.description, end), series.queue_length(run, end)
+
+
+def _cwnd(group: str) -> Quantity:
+    return Quantity(f"cwnd-{group}", f"Congestion window of {group}", "", "congestion window (packets)", True)
+
+
+def _rtt(group: str, data: FlowData) -> Quantity:
+    how = "each echo request" if data.pings is not None else "each ACK's own sample, not smoothed"
+    return Quantity(f"rtt-{group}", f"Round-trip time of {group}", how, "RTT (ms)", False)
+
+
+def _goodput(group: str, interval_ns: int) -> Quantity:
+    spoken = "second" if interval_ns == 10**9 else f"{interval_ns / 1e6:g} ms"
+    how = f"bytes acknowledged in each {spoken}"
+    return Quantity(f"throughput-{group}", f"Goodput of {group}", how, "goodput (Mbit/s)", False)
+
+
+def _queue(description: Description, end: End) -> Quantity:
+    title = f"Queue length at {end.node} toward {_far_node(description, end)}"
+    return Quantity(f"queue-{end.link}-{end.node}", title, f"link {end.link}", "queue length (packets)", True)
+
+
+def _far_node(description: Description, end: End) -> str:
+    return next((e.node for e in description.ends if e.link == end.link and e.node != end.node), "?")
+
+
+def _interval_ns(length_ns: int) -> int:
+    """A second, or for short runs a tenth, so that there are at least ten intervals."""
+    return 10**9 if length_ns >= 10**10 else 10**8
+
+
+def _curve(frame: pl.DataFrame) -> Curve:
+    name = frame.columns[1]
+    return Curve(*reduce_series(frame["time_s"].to_numpy(), frame[name].to_numpy(), _COLUMNS))

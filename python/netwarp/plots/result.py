@@ -1,0 +1,137 @@
+"""All figures of a result directory."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from netwarp.analysis.table import busiest_queue
+from netwarp.plots import style
+from netwarp.plots.curves import Curve, Quantity, duration_s, run_curves
+from netwarp.plots.labels import is_ordered, natural_key, slug
+from netwarp.plots.timeseries import Scene, Variant, multiples, overlay
+from netwarp.store.errors import speaking
+from netwarp.store.result import ResultDir, open_result
+from netwarp.store.rundir import RunDir
+from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
+
+_SEED = "seed"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A run to draw: its value on the axis that figures compare, where it stands on the others, and its curves."""
+
+    value: Any
+    rest: Mapping[str, Any]
+    suspect: bool
+    seed: int
+    duration_s: float
+    curves: Mapping[Quantity, Sequence[Curve]]
+
+
+def draw_result(result_dir: Path) -> list[Path]:
+    """Figures of cwnd, RTT, queue length and goodput over time; see `netwarp.plots.plot_result`.
+
+    A figure compares the values of the sweep's first axis (without axes: cases, or seeds), one figure for each
+    combination of the others; of several seeds it shows the first.
+    """
+    result = open_result(result_dir)
+    with speaking(result.plots, "create"):
+        result.plots.mkdir(exist_ok=True)
+    files: list[Path] = []
+    with style.drawing():
+        for stem, scene in _scenes(result):
+            files += style.save(overlay(scene), result.plots / stem)
+            if len(scene.variants) > 1:
+                files += style.save(multiples(scene), result.plots / f"{stem}-each")
+    return sorted(files)
+
+
+def _scenes(result: ResultDir) -> Iterator[tuple[str, Scene]]:
+    axis = _compared(result)
+    shown = _load(result, axis)
+    for rest, members in groupby(sorted(shown, key=_rest_key), key=_rest_key):
+        runs = sorted(members, key=lambda run: natural_key(run.value))
+        quantities = dict.fromkeys(quantity for run in runs for quantity in run.curves)
+        for quantity in quantities:
+            having = [run for run in runs if quantity in run.curves]
+            stem = slug(quantity.stem) + ("--" + slug("-".join(rest)) if rest else "")
+            yield stem, _scene(result, axis, quantity, having)
+
+
+def _compared(result: ResultDir) -> str:
+    """The axis whose values a figure compares: the first swept one, else the cases, else the seeds."""
+    return next((axis for axis in result.axes if axis != CASE), CASE if result.axes else _SEED)
+
+
+def _scene(result: ResultDir, axis: str, quantity: Quantity, runs: Sequence[Shown]) -> Scene:
+    values = [run.value for run in runs]
+    ordered = is_ordered(values)
+    looks = zip(runs, style.colours(len(runs), ordered), style.dashes(len(runs), ordered), strict=True)
+    variants = [
+        Variant(axis_text(run.value) + (" (suspect)" if run.suspect else ""), colour, dash, run.curves[quantity])
+        for run, colour, dash in looks
+    ]
+    return Scene(
+        quantity=quantity,
+        subtitle=" · ".join(part for part in (_subtitle(result, axis, runs), quantity.how) if part),
+        legend_title=axis_title(axis),
+        duration_s=max(run.duration_s for run in runs),
+        variants=variants,
+    )
+
+
+def _subtitle(result: ResultDir, axis: str, runs: Sequence[Shown]) -> str:
+    seeds = len({run.seed for run in result.planned})
+    parts = [str(result.plan.get("name", ""))]
+    parts += [f"{axis_title(path)} {axis_text(value)}" for path, value in runs[0].rest.items()]
+    if len(runs) == 1 and axis != _SEED:
+        parts.append(f"{axis_title(axis)} {axis_text(runs[0].value)}")
+    if axis != _SEED:
+        parts.append(f"seed {runs[0].seed}" + (f" of {seeds}" if seeds > 1 else ""))
+    return " · ".join(part for part in parts if part)
+
+
+def _load(result: ResultDir, axis: str) -> list[Shown]:
+    queue = _queue(result, axis)
+    return [_shown(result.run(run.id), run, axis, queue) for run in _first_seeds(result, axis)]
+
+
+def _shown(directory: RunDir, run: PlannedRun, axis: str, queue: str | None) -> Shown:
+    return Shown(
+        value=run.seed if axis == _SEED else run.point.get(axis),
+        rest={path: value for path, value in run.point.items() if path != axis},
+        suspect=directory.status().get("status") == "suspect",
+        seed=run.seed,
+        duration_s=duration_s(directory),
+        curves=run_curves(directory, queue),
+    )
+
+
+def _first_seeds(result: ResultDir, axis: str) -> Iterator[PlannedRun]:
+    """Of the runs that did not fail, the one with the lowest seed at each point (each seed, if seeds are compared)."""
+    seen = set()
+    for run in sorted(result.planned, key=lambda run: run.seed):
+        if not result.is_complete(run.id) or result.run(run.id).status().get("status") == "failed":
+            continue
+        point = tuple(axis_text(value) for value in run.point.values()) + ((run.seed,) if axis == _SEED else ())
+        if point not in seen:
+            seen.add(point)
+            yield run
+
+
+def _queue(result: ResultDir, axis: str) -> str | None:
+    """The queue to draw: of the link that the axis is about, if it is about one, the busiest; else of all."""
+    summary = result.summary()
+    parts = axis.split(".")
+    if parts[0] == "links" and len(parts) > 2:
+        about = busiest_queue(summary.filter(summary["name"].str.starts_with(parts[1] + ":")))
+        if about is not None:
+            return about
+    return busiest_queue(summary)
+
+
+def _rest_key(run: Shown) -> tuple[str, ...]:
+    return tuple(axis_text(value) for value in run.rest.values())

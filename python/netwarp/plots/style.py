@@ -1,0 +1,98 @@
+"""How figures look: colours that colour-blind readers can tell apart, type, margins; and how they are saved."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib import colormaps, rc_context
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from netwarp.store.files import write_atomic
+
+# M. Okabe, K. Ito: Color Universal Design (2008), without yellow, which is lost on white.
+CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("-", "--", ":", "-.")
+DPI = 150
+_FAST = {"compress_level": 3}
+INK = "#222222"
+MUTED = "#666666"
+WIDTH_IN = 9.0
+
+RC: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.xmargin": 0,
+    "axes.titley": 1.0,  # a place of its own choice costs matplotlib two more layouts of every tick
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.7,
+    "lines.linewidth": 1.1,
+    "lines.solid_joinstyle": "round",
+    "legend.frameon": False,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "netwarp",
+    "path.simplify": True,
+    "agg.path.chunksize": 0,
+}
+
+
+def colours(count: int, ordered: bool) -> list[str]:
+    """One colour an entry: shades from dark to light where the entries have an order, else distinct ones."""
+    if not ordered or count < 2:
+        return [CATEGORICAL[i % len(CATEGORICAL)] for i in range(count)]
+    shades = colormaps["viridis"]
+    return [to_hex(shades(0.86 * i / (count - 1))) for i in range(count)]
+
+
+def dashes(count: int, ordered: bool) -> list[str]:
+    """One dash pattern an entry: all solid until the distinct colours are used up."""
+    return ["-" if ordered else DASHES[(i // len(CATEGORICAL)) % len(DASHES)] for i in range(count)]
+
+
+def new_figure(height_in: float) -> Figure:
+    """An empty figure of the usual width; call inside `drawing()`."""
+    return Figure(figsize=(WIDTH_IN, height_in), dpi=DPI)
+
+
+def drawing() -> Any:
+    """A context with the house style; matplotlib's own settings are untouched after it."""
+    settings: Any = dict(matplotlib.rcParamsDefault) | RC | {"backend": "agg"}
+    return rc_context(settings)
+
+
+def head(figure: Figure, title: str, subtitle: str, left: float) -> None:
+    """Title and, smaller, subtitle at the top left, at the same distance from the edge whatever the height."""
+    height = figure.get_size_inches()[1]
+    figure.text(left, 1 - 0.14 / height, title, fontsize=13, fontweight="bold", va="top")
+    figure.text(left, 1 - 0.42 / height, subtitle, fontsize=9.5, color=MUTED, va="top")
+
+
+def legend_outside(figure: Figure, axes: Axes, title: str, x: float, y: float) -> None:
+    """A legend to the right of the axes, its top left at (x, y) of the figure."""
+    handles, labels = axes.get_legend_handles_labels()
+    legend = figure.legend(handles, labels, title=title, loc="upper left", bbox_to_anchor=(x, y), borderaxespad=0)
+    legend.set_alignment("left")
+    for line in legend.get_lines():
+        line.set_linewidth(2.2)
+        line.set_alpha(1)
+
+
+def save(figure: Figure, stem: Path) -> Sequence[Path]:
+    """Write `stem`.png and `stem`.svg, without date or version in them. Raises StoreError."""
+    png, svg = stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".svg")
+    write_atomic(png, lambda path: figure.savefig(path, format="png", metadata={"Software": None}, pil_kwargs=_FAST))
+    write_atomic(svg, lambda path: figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None}))
+    return (png, svg)

@@ -1,0 +1,67 @@
+"""Digests of what must be identical when a run is repeated."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from netwarp.store.errors import StoreError, speaking
+from netwarp.store.files import read_json, write_json
+from netwarp.store.schemas import TABLES
+
+FILE_NAME = "digests.json"
+_FILES = ("run.json", *(table.file for table in TABLES.values()))
+_PATTERNS = ("captures/**/*", "iperf3-*.json")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One file that differs between two runs: `kind` is `changed`, `missing` (from the second) or `added`."""
+
+    file: str
+    kind: str
+
+    def __str__(self) -> str:
+        """As a line for a person."""
+        return f"{self.file}: {self.kind}"
+
+
+def digest_run(run: Path) -> dict[str, str]:
+    """SHA-256, in hex, of each deterministic file of a run directory that exists, by its relative path, sorted.
+
+    Left out: status.json and console.log (wall-clock facts), metrics.parquet (made from these). Raises StoreError.
+    """
+    paths = [run / name for name in _FILES if (run / name).is_file()]
+    paths += [path for pattern in _PATTERNS for path in run.glob(pattern) if path.is_file()]
+    return {path.relative_to(run).as_posix(): digest_file(path) for path in sorted(paths)}
+
+
+def digest_file(path: Path) -> str:
+    """SHA-256 of one file, in hex, in constant memory. Raises StoreError."""
+    with speaking(path, "read"), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_digests(run: Path) -> dict[str, str]:
+    """Digest a run directory into its `digests.json`; returns what it wrote. Raises StoreError."""
+    digests = digest_run(run)
+    write_json(run / FILE_NAME, digests)
+    return digests
+
+
+def read_digests(run: Path) -> dict[str, str]:
+    """The digests written when the run was made. Raises StoreError if there are none."""
+    digests = read_json(run / FILE_NAME)
+    if not all(isinstance(value, str) for value in digests.values()):
+        raise StoreError(f"cannot read {run / FILE_NAME}: a digest is not text")
+    return digests
+
+
+def compare_digests(first: Mapping[str, str], second: Mapping[str, str]) -> list[Difference]:
+    """The files that differ, in order of name; empty means the two runs are the same to the byte."""
+    differences = []
+    for file in sorted(first.keys() | second.keys()):
+        if first.get(file) != second.get(file):
+            kind = "missing" if file not in second else "added" if file not in first else "changed"
+            differences.append(Difference(file, kind))
+    return differences

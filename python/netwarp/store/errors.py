@@ -1,0 +1,36 @@
+"""What can go wrong with files, said in sentences a user can act on."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full; free some room and run again, what is complete is kept",
+    errno.EDQUOT: "the disk quota is used up; free some room and run again, what is complete is kept",
+    errno.EACCES: "permission denied; choose a directory you may write to with -o",
+    errno.EPERM: "permission denied; choose a directory you may write to with -o",
+    errno.EROFS: "the file system is read-only; choose another directory with -o",
+    errno.ENOENT: "there is no such file or directory",
+    errno.ENOTDIR: "a part of the path is a file, not a directory",
+    errno.EEXIST: "something of this name exists and is not a directory",
+    errno.EISDIR: "it is a directory, where a file was expected",
+}
+
+
+class StoreError(Exception):
+    """A result could not be written or read; the message is one sentence that names the path and what to do."""
+
+
+class PlanMismatchError(StoreError):
+    """The result directory belongs to another plan (a usage error: exit code 2)."""
+
+
+@contextmanager
+def speaking(path: Path, doing: str) -> Iterator[None]:
+    """Turn an OSError inside the block into a StoreError: "cannot <doing> <path>: <reason>"."""
+    try:
+        yield
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+        raise StoreError(f"cannot {doing} {path}: {reason}") from error

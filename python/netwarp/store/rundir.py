@@ -1,0 +1,78 @@
+"""A run directory: its description and lazy readers of its tables."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from netwarp.store.description import Description, describe
+from netwarp.store.errors import StoreError, speaking
+from netwarp.store.files import read_json, write_atomic, write_json
+from netwarp.store.schemas import TABLES
+from netwarp.store.streams import StreamState, scan_stream, stream_state
+
+METRICS_SCHEMA = pl.Schema({"scope": pl.String, "name": pl.String, "metric": pl.String, "value": pl.Float64})
+STATUSES = ("ok", "suspect", "failed")
+
+
+@dataclass(frozen=True)
+class RunDir:
+    """One run directory; opening it reads nothing."""
+
+    path: Path
+
+    @cached_property
+    def description(self) -> Description:
+        """What the run was (`run.json`, with the lab in it or beside it). Raises StoreError."""
+        run = read_json(self.path / "run.json")
+        if "lab" not in run:
+            run["lab"] = read_json(self.path / "lab.json")
+        run.setdefault("id", self.path.name)
+        return describe(run)
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """A lazy frame of a table by name (`packets`, `acks` …); missing, empty, cut-short files are no errors."""
+        return scan_stream(self.path / TABLES[table].file, TABLES[table])
+
+    def state(self, table: str) -> StreamState:
+        """Whether the table's file is missing, empty, truncated or complete."""
+        return stream_state(self.path / TABLES[table].file)
+
+    def has_rows(self, table: str) -> bool:
+        """Whether the table has any row; looks at its first batches only."""
+        first = TABLES[table].columns[0].name
+        return self.scan(table).select(first).head(1).collect().height > 0
+
+    @property
+    def metrics_path(self) -> Path:
+        """Where this run's metrics are."""
+        return self.path / "metrics.parquet"
+
+    def metrics(self) -> pl.DataFrame:
+        """Metrics of this run: scope, name, metric, value. Raises StoreError if there are none yet."""
+        with speaking(self.metrics_path, "read"):
+            return pl.read_parquet(self.metrics_path)
+
+    def write_metrics(self, metrics: pl.DataFrame) -> None:
+        """Write `metrics.parquet`, atomically. Raises StoreError."""
+        frame = metrics.select(pl.col(name).cast(kind) for name, kind in METRICS_SCHEMA.items())
+        write_atomic(self.metrics_path, lambda path: frame.write_parquet(path, compression="uncompressed"))
+
+    def status(self) -> dict[str, Any]:
+        """`status.json`: status, reason, seconds. Raises StoreError."""
+        return read_json(self.path / "status.json")
+
+    def write_status(self, status: str, reason: str | None, **facts: Any) -> None:
+        """Write `status.json`, the only file with wall-clock facts. Raises StoreError, ValueError."""
+        if status not in STATUSES:
+            raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
+        write_json(self.path / "status.json", {"status": status, "reason": reason, **facts})
+
+
+def open_run(path: Path) -> RunDir:
+    """Open a run directory. Raises StoreError if there is no `run.json` in it."""
+    if not (path / "run.json").is_file():
+        raise StoreError(f"{path} is not a run directory: it has no run.json")
+    return RunDir(path)

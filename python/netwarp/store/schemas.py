@@ -1,0 +1,211 @@
+"""The tables of a run directory: columns, Arrow types, units and meanings. The single truth about records.
+
+`python -m netwarp.store.schemas` prints them as `docs/records.md`. How a column is named: the kernel's spelling, then
+its unit (`_ns _us _ms _bytes _pkts _bps`). Times are nanoseconds from the start of the run (t0).
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from netwarp.store.socket_columns import SOCKET_COLUMNS
+from netwarp.store.table import Column, column
+
+
+@dataclass(frozen=True)
+class Table:
+    """One kind of record: a file `<name>.arrows` in a run directory, an Arrow IPC stream."""
+
+    name: str
+    row: str
+    source: str
+    columns: tuple[Column, ...]
+
+    @property
+    def file(self) -> str:
+        """The file's name in the run directory."""
+        return f"{self.name}.arrows"
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema, with each column's unit and meaning as field metadata."""
+        return pa.schema([c.field for c in self.columns])
+
+
+_TIME = column("time_ns", "i64", "ns", "when, from t0")
+_TUPLE_KEY = column("tuple_id", "u32", "", "key into tuples.arrows")
+_INTERFACE = column("interface_index", "u32", "", "index of the interface, unique in the whole lab")
+
+PACKETS = Table(
+    "packets",
+    "one packet in one node interface's queue",
+    "kernel recorder, exact",
+    (
+        _INTERFACE,
+        _TUPLE_KEY,
+        column("packet_bytes", "u32", "bytes", "frame with its Ethernet header"),
+        column("enqueue_ns", "i64", "ns", "arrival at the queue, from t0"),
+        column("dequeue_ns", "i64?", "ns", "departure from the queue; absent if it never left"),
+        column("drop_ns", "i64?", "ns", "when it was dropped; absent if it was not"),
+        column("length_pkts", "u32", "packets", "queue length just after its arrival, itself included"),
+        column("length_after_pkts", "u32?", "packets", "queue length just after its departure"),
+        column("backlog_bytes", "u32", "bytes", "bytes in the queue just after its arrival"),
+        column("fate", "u8", "", "0 sent, 1 dropped, 2 still queued at the end"),
+        column("drop_reason", "u16?", "", "the kernel's enum skb_drop_reason"),
+        column("ecn_in", "u8", "", "ECN bits of the IP header on arrival (3 = congestion experienced)"),
+        column("ecn_out", "u8?", "", "the same on departure"),
+    ),
+)
+
+ACKS = Table(
+    "acks",
+    "one ACK processed by a sender, and the sender's state after it",
+    "kernel recorder, exact",
+    (
+        _TIME,
+        column("tuple_id", "u32", "", "key into tuples.arrows, in the data's direction"),
+        column("bytes_acked", "u64", "bytes", "acknowledged so far"),
+        column("snd_cwnd_pkts", "u32", "packets", "congestion window"),
+        column("snd_ssthresh_pkts", "u32", "packets", "slow-start threshold"),
+        column("rtt_us", "i32?", "µs", "RTT sample of this ACK, not smoothed; absent if it gave none"),
+        column("srtt_us", "u32", "µs", "smoothed RTT (RFC 6298)"),
+        column("rttvar_us", "u32", "µs", "RTT variation (RFC 6298)"),
+        column("min_rtt_us", "u32", "µs", "windowed minimum of the RTT"),
+        column("in_flight_pkts", "u32", "packets", "sent and neither acknowledged nor thought lost"),
+        column("lost_pkts", "u32", "packets", "now thought lost"),
+        column("retrans_out_pkts", "u32", "packets", "retransmitted and now in flight"),
+        column("retransmits", "u32", "packets", "retransmitted so far (tcpi_total_retrans)"),
+        column("delivered_pkts", "u32", "packets", "delivered so far, retransmitted ones included"),
+        column("delivered_ce_pkts", "u32", "packets", "of these, acknowledged with an ECN mark"),
+        column("ca_state", "u8", "", "0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss"),
+        column("app_limited", "bool", "", "whether the sender had nothing more to send"),
+        column("snd_wnd_bytes", "u32", "bytes", "the peer's advertised window"),
+        column("rcv_wnd_bytes", "u32", "bytes", "our own advertised window"),
+        column("mss_bytes", "u32", "bytes", "current maximum segment size"),
+        column("pacing_rate_bps", "u64", "bit/s", "pacing rate"),
+        column("bbr_bw_bps", "u64?", "bit/s", "BBR's bandwidth estimate; absent for other controls"),
+        column("bbr_pacing_gain", "u16?", "1/256", "BBR's pacing gain"),
+        column("bbr_cwnd_gain", "u16?", "1/256", "BBR's window gain"),
+    ),
+)
+
+TUPLES = Table(
+    "tuples",
+    "a five-tuple named by tuple_id",
+    "kernel recorder",
+    (
+        column("tuple_id", "u32", "", "its number in this run"),
+        column("protocol", "u8", "", "IP protocol number (6 TCP, 17 UDP, 1 and 58 ICMP)"),
+        column("source", "utf8", "", "source address"),
+        column("source_port", "u16", "", "source port; 0 where the protocol has none"),
+        column("destination", "utf8", "", "destination address"),
+        column("destination_port", "u16", "", "destination port; 0 where the protocol has none"),
+    ),
+)
+
+SOCKETS = Table("sockets", "one TCP socket at one instant", "agent, sampled over NETLINK_SOCK_DIAG", SOCKET_COLUMNS)
+
+QUEUES = Table(
+    "queues",
+    "one qdisc at one instant",
+    "agent, sampled",
+    (
+        _TIME,
+        _INTERFACE,
+        column("handle", "u32", "", "the qdisc's handle (major << 16)"),
+        column("parent", "u32", "", "its parent class; 0xffffffff at the root"),
+        column("kind", "utf8", "", "pfifo, red, fq_codel, htb …"),
+        column("bytes", "u64", "bytes", "sent so far"),
+        column("packets", "u64", "packets", "sent so far"),
+        column("drops", "u32", "packets", "dropped so far"),
+        column("overlimits", "u32", "", "times it was over its limit so far"),
+        column("requeues", "u32", "packets", "requeued so far"),
+        column("length_pkts", "u32", "packets", "queue length now"),
+        column("backlog_bytes", "u32", "bytes", "bytes queued now"),
+    ),
+)
+
+LINKS = Table(
+    "links",
+    "one node interface at one instant",
+    "agent, sampled",
+    (
+        _TIME,
+        _INTERFACE,
+        column("tx_bytes", "u64", "bytes", "sent so far"),
+        column("tx_packets", "u64", "packets", "sent so far"),
+        column("rx_bytes", "u64", "bytes", "received so far"),
+        column("rx_packets", "u64", "packets", "received so far"),
+        column("tx_dropped", "u64", "packets", "dropped on sending so far"),
+        column("rx_dropped", "u64", "packets", "dropped on receiving so far"),
+    ),
+)
+
+FLOWS = Table(
+    "flows",
+    "one flow's own account at its end",
+    "agent",
+    (
+        column("flow_id", "u32", "", "the flow's number in lab.json"),
+        column("name", "utf8", "", "the flow's name"),
+        column("tool", "utf8", "", "bulk, ping …"),
+        column("start_ns", "i64", "ns", "when it started, from t0"),
+        column("connect_ns", "i64?", "ns", "when it was connected; absent if it never was, or cannot be"),
+        column("end_ns", "i64", "ns", "when it ended, from t0"),
+        column("sent_bytes", "u64", "bytes", "payload handed to the kernel"),
+        column("received_bytes", "u64", "bytes", "payload that arrived at the other end"),
+        column("retransmits", "u32?", "packets", "retransmitted in all"),
+        column("rwnd_limited_us", "u64?", "µs", "time limited by the receiver's window"),
+        column("sndbuf_limited_us", "u64?", "µs", "time limited by the send buffer"),
+        column("busy_us", "u64?", "µs", "time with data to send or unacknowledged"),
+        column("error", "utf8?", "", "what went wrong; absent if nothing did"),
+        column("sent_pkts", "u64?", "packets", "datagrams sent (UDP generators)"),
+        column("received_pkts", "u64?", "packets", "datagrams that arrived (UDP generators)"),
+        column("jitter_us", "f64?", "µs", "interarrival jitter at the receiver (RFC 3550, UDP generators)"),
+    ),
+)
+
+PINGS = Table(
+    "pings",
+    "one echo request",
+    "agent",
+    (
+        column("flow_id", "u32", "", "the flow's number in lab.json"),
+        column("sequence", "u32", "", "sequence number of the request"),
+        column("sent_ns", "i64", "ns", "when it was sent, from t0"),
+        column("rtt_ns", "i64?", "ns", "until its reply; absent: no reply"),
+    ),
+)
+
+TABLES: dict[str, Table] = {t.name: t for t in (PACKETS, ACKS, TUPLES, SOCKETS, QUEUES, LINKS, FLOWS, PINGS)}
+
+
+def markdown() -> str:
+    """All tables as the page `docs/records.md`."""
+    return "\n".join(_page()) + "\n"
+
+
+def _page() -> Iterator[str]:
+    yield "# Records: the tables of a run"
+    yield ""
+    yield "Made by `python -m netwarp.store.schemas > docs/records.md`: change `netwarp/store/schemas.py` instead."
+    yield ""
+    yield "Each table is one Arrow IPC stream in `runs/<id>/`, readable up to its last whole batch if a run dies."
+    yield "Times are nanoseconds from the start of the run, negative before it. A `?` after a type: it may be absent,"
+    yield "which never means 0. Counters count from the start of the run; rates are bits per second, as in tc."
+    for table in TABLES.values():
+        yield ""
+        yield f"## `{table.file}`"
+        yield f"One row is {table.row} ({table.source})."
+        yield ""
+        yield "| column | type | unit | meaning |"
+        yield "|---|---|---|---|"
+        for c in table.columns:
+            yield f"| `{c.name}` | {c.type} | {c.unit} | {c.meaning} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(markdown())

@@ -1,0 +1,138 @@
+"""Reading Arrow IPC streams lazily, whatever state a dying run left them in."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
+from polars.io.plugins import register_io_source
+
+from netwarp.store.errors import StoreError, speaking
+from netwarp.store.schemas import Table
+
+_CHUNK_ROWS = 1 << 18
+
+
+class StreamState(StrEnum):
+    """What a stream's file looks like."""
+
+    MISSING = "missing"
+    EMPTY = "empty"  # no bytes, or not even a whole schema
+    TRUNCATED = "truncated"  # the writer died: no end-of-stream mark
+    COMPLETE = "complete"
+
+
+def polars_schema(table: Table) -> pl.Schema:
+    """The table's schema in polars' types."""
+    empty = pl.from_arrow(table.schema.empty_table())
+    assert isinstance(empty, pl.DataFrame)
+    return empty.schema
+
+
+def scan_stream(path: Path, table: Table) -> pl.LazyFrame:
+    """A lazy frame over the stream at `path`, with exactly the columns of `table`.
+
+    The file is mapped, not read: only the asked-for columns of one chunk at a time are touched. Rows end at the last
+    whole batch; a missing or empty file has no rows. Nullable columns the file lacks are absent in every row.
+    Raises StoreError on collecting, if the file is no Arrow stream or lacks a column that must be there.
+    """
+    schema = polars_schema(table)
+
+    def source(
+        columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        wanted = list(schema) if columns is None else columns
+        left = n_rows
+        for frame in _frames(path, table, wanted, schema):
+            part = frame if left is None else frame.head(left)
+            left = None if left is None else left - part.height
+            yield part if predicate is None else part.filter(predicate)
+            if left == 0:
+                return
+
+    return register_io_source(source, schema=schema, is_pure=True)
+
+
+def stream_state(path: Path) -> StreamState:
+    """In which state the writer left the file; reads headers of batches only (the file is mapped)."""
+    if not path.exists():
+        return StreamState.MISSING
+    if (reader := _open(path)) is None:
+        return StreamState.EMPTY
+    for _ in _batches(reader):
+        pass
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - 8, 0))
+        ended = file.read() == b"\xff\xff\xff\xff\0\0\0\0"
+    return StreamState.COMPLETE if ended else StreamState.TRUNCATED
+
+
+def _open(path: Path) -> pa.RecordBatchStreamReader | None:
+    with speaking(path, "read"):
+        if not path.exists() or path.stat().st_size == 0:
+            return None
+        mapped = pa.memory_map(str(path))
+    try:
+        return pa.ipc.open_stream(mapped)
+    except (pa.ArrowInvalid, OSError) as error:
+        if _is_cut_short(path):
+            return None
+        raise StoreError(f"cannot read {path}: it is not an Arrow stream ({error})") from error
+
+
+def _is_cut_short(path: Path) -> bool:
+    """Whether the file is the beginning of a stream, ended within its schema message."""
+    with path.open("rb") as file:
+        head = file.read(8)
+    size = int.from_bytes(head[4:8], "little")
+    return b"\xff\xff\xff\xff".startswith(head[:4]) and (len(head) < 8 or path.stat().st_size < 8 + size)
+
+
+def _batches(reader: pa.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
+    """The whole batches; a batch that was cut short ends them."""
+    while True:
+        try:
+            yield reader.read_next_batch()
+        except (StopIteration, pa.ArrowInvalid, OSError):
+            return
+
+
+def _frames(path: Path, table: Table, wanted: list[str], schema: pl.Schema) -> Iterator[pl.DataFrame]:
+    """Chunks of about `_CHUNK_ROWS` rows, at least one (perhaps empty)."""
+    target = pl.Schema({name: schema[name] for name in wanted})
+    reader = _open(path)
+    if reader is None:
+        yield pl.DataFrame(schema=target)
+        return
+    present = [name for name in wanted if name in reader.schema.names]
+    for name in wanted:
+        if name not in present and not table.schema.field(name).nullable:
+            raise StoreError(f"cannot read {path}: it has no column {name}; another version of netwarp made it")
+    arrow_schema = pa.schema([reader.schema.field(name) for name in present])
+    pending: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in _batches(reader):
+        pending.append(batch.select(present))
+        rows += batch.num_rows
+        if rows >= _CHUNK_ROWS:
+            yield _conform(pa.Table.from_batches(pending, arrow_schema), target, path)
+            pending, rows = [], 0
+    yield _conform(pa.Table.from_batches(pending, arrow_schema), target, path)
+
+
+def _conform(arrow: Any, target: pl.Schema, path: Path) -> pl.DataFrame:
+    """The Arrow table as a frame of exactly the target's columns and types."""
+    frame = pl.from_arrow(arrow)
+    assert isinstance(frame, pl.DataFrame)
+    if frame.schema == target:
+        return frame
+    columns = [
+        pl.col(name).cast(kind) if name in frame.columns else pl.lit(None, kind).alias(name)
+        for name, kind in target.items()
+    ]
+    try:
+        return frame.select(columns) if frame.columns else pl.DataFrame(schema=target)
+    except pl.exceptions.PolarsError as error:
+        raise StoreError(f"cannot read {path}: a column has another type than expected ({error})") from error

@@ -1,0 +1,97 @@
+"""The summary of a result: one row per run and metric."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+CASE = "case"
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run of the plan: `point` maps the axes' paths to values, and `case` to the case's name if there are cases."""
+
+    id: str
+    seed: int
+    point: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """What became of a planned run; `metrics` (scope, name, metric, value) is None for a failed one."""
+
+    run: PlannedRun
+    status: str
+    reason: str | None
+    metrics: pl.DataFrame | None
+
+
+def axes_of(plan: Mapping[str, Any], runs: Sequence[PlannedRun]) -> list[str]:
+    """What differs between runs: `case` if there are cases, then the swept paths in the plan's order (`axes`)."""
+    found = dict.fromkeys(path for run in runs for path in run.point)
+    return list(dict.fromkeys([*([CASE] if CASE in found else []), *map(str, plan.get("axes", ())), *found]))
+
+
+def planned_runs(plan: Mapping[str, Any]) -> list[PlannedRun]:
+    """The runs of a plan, each with id, seed, point and perhaps case. Raises KeyError, TypeError if one lacks them."""
+    return [
+        PlannedRun(
+            str(run["id"]),
+            int(run["seed"]),
+            ({CASE: run["case"]} if run.get("case") is not None else {}) | dict(run.get("point", {})),
+        )
+        for run in plan["runs"]
+    ]
+
+
+def summary_frame(axes: Sequence[str], outcomes: Sequence[RunOutcome]) -> pl.DataFrame:
+    """Columns: run_id, seed, status, one per axis (its path), scope, name, metric, value; rows in the plan's order.
+
+    A failed run has one row, with scope, name, metric and value absent. An axis column is of the type all its values
+    share, else text (tables and lists as JSON).
+    """
+    columns = {axis: axis_series(axis, [o.run.point.get(axis) for o in outcomes]) for axis in axes}
+    heads = pl.DataFrame(
+        {
+            "run_id": pl.Series([o.run.id for o in outcomes], dtype=pl.String),
+            "seed": pl.Series([o.run.seed for o in outcomes], dtype=pl.Int64),
+            "status": pl.Series([o.status for o in outcomes], dtype=pl.String),
+            **columns,
+        }
+    )
+    metrics = [
+        o.metrics.select(pl.lit(o.run.id).alias("run_id"), "scope", "name", "metric", "value")
+        for o in outcomes
+        if o.metrics is not None and o.metrics.height > 0
+    ]
+    empty = pl.DataFrame(
+        schema={"run_id": pl.String, "scope": pl.String, "name": pl.String, "metric": pl.String, "value": pl.Float64}
+    )
+    return heads.join(pl.concat([empty, *metrics]), on="run_id", how="left", maintain_order="left_right")
+
+
+def axis_series(axis: str, values: Sequence[Any]) -> pl.Series:
+    """The values of one axis as a column: bool, int, float if all are, else text."""
+    present = [value for value in values if value is not None]
+    kinds = {type(value) for value in present}
+    if kinds == {bool}:
+        return pl.Series(axis, values, dtype=pl.Boolean)
+    if kinds == {int}:
+        return pl.Series(axis, values, dtype=pl.Int64)
+    if present and kinds <= {int, float}:
+        return pl.Series(axis, [None if v is None else float(v) for v in values], dtype=pl.Float64)
+    return pl.Series(axis, [None if v is None else axis_text(v) for v in values], dtype=pl.String)
+
+
+def axis_text(value: Any) -> str:
+    """One value of an axis as text: words as they are, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def axis_title(path: str) -> str:
+    """A short name for an axis: `links.bottleneck.queue` → "bottleneck queue"."""
+    parts = path.split(".")
+    return " ".join(parts[1:] if len(parts) > 2 else parts)

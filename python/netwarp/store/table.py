@@ -1,0 +1,49 @@
+"""A column of a table: name, type, unit, meaning."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+_TYPES: dict[str, pa.DataType] = {
+    "i32": pa.int32(),
+    "i64": pa.int64(),
+    "u8": pa.uint8(),
+    "u16": pa.uint16(),
+    "u32": pa.uint32(),
+    "u64": pa.uint64(),
+    "f64": pa.float64(),
+    "bool": pa.bool_(),
+    "utf8": pa.string(),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column; `type` is `u32`, `i64` …, with a `?` if a value may be absent."""
+
+    name: str
+    type: str
+    unit: str
+    meaning: str
+
+    @property
+    def nullable(self) -> bool:
+        """Whether a value may be absent."""
+        return self.type.endswith("?")
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """The Arrow type."""
+        return _TYPES[self.type.rstrip("?")]
+
+    @property
+    def field(self) -> pa.Field:
+        """The Arrow field; its metadata holds `unit` and `meaning`."""
+        return pa.field(self.name, self.arrow_type, self.nullable, {"unit": self.unit, "meaning": self.meaning})
+
+
+def column(name: str, type_: str, unit: str, meaning: str) -> Column:
+    """One column of a table; refuses an unknown type at import."""
+    if type_.rstrip("?") not in _TYPES:
+        raise ValueError(f"column {name}: unknown type {type_}")
+    return Column(name, type_, unit, meaning)

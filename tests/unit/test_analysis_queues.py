@@ -1,0 +1,111 @@
+"""A queue's length from its packets, where many things happen in one instant."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from netwarp.analysis.queues import _ABSENT, _NEVER, Packets, drops, length_metrics, length_steps, marks
+from netwarp.analysis.weighting import Window
+
+Row = tuple[int, int | None, int | None, int, int | None]  # enqueue, dequeue, drop, length, length after
+
+
+def packets(rows: list[Row], ecn: list[tuple[int, int]] | None = None) -> Packets:
+    def column(place: int, absent: int) -> np.ndarray:
+        return np.array([absent if row[place] is None else row[place] for row in rows], np.int64)
+
+    fate = [0 if row[1] is not None else 1 if row[2] is not None else 2 for row in rows]
+    marked = ecn or [(0, 0)] * len(rows)
+    return Packets(
+        enqueue_ns=column(0, _NEVER),
+        dequeue_ns=column(1, _NEVER),
+        drop_ns=column(2, _NEVER),
+        length=column(3, _ABSENT),
+        length_after=column(4, _ABSENT),
+        fate=np.array(fate, np.uint8),
+        ecn_in=np.array([i for i, _ in marked], np.uint8),
+        ecn_out=np.array([o for _, o in marked], np.int64),
+    )
+
+
+def steps(rows: list[Row]) -> dict[int, float]:
+    times, lengths = length_steps(packets(rows))
+    return dict(zip(times.tolist(), lengths.tolist(), strict=True))
+
+
+def test_a_packet_that_passes_an_idle_queue() -> None:
+    assert steps([(5, 5, None, 1, 0)]) == {5: 0}
+
+
+def test_tail_drop_changes_nothing() -> None:
+    assert steps([(0, 10, None, 1, 0), (3, None, 3, 1, None)]) == {0: 1, 10: 0}
+
+
+def test_head_drop_shortens_the_queue() -> None:
+    rows: list[Row] = [(0, None, 10, 1, None), (1, 10, None, 2, 1), (2, 20, None, 3, 0)]
+    assert steps(rows) == {0: 1, 1: 2, 2: 3, 10: 1, 20: 0}
+
+
+def test_still_queued_at_the_end() -> None:
+    assert steps([(0, None, None, 1, None), (4, None, None, 2, None)]) == {0: 1, 4: 2}
+
+
+def test_arrival_and_departure_in_one_instant_in_either_order() -> None:
+    departs_first: list[Row] = [(0, 10, None, 1, 0), (10, 20, None, 1, 0)]
+    arrives_first: list[Row] = [(0, 10, None, 1, 1), (10, 20, None, 2, 0)]
+    assert steps(departs_first) == steps(arrives_first) == {0: 1, 10: 1, 20: 0}
+
+
+def test_rows_that_are_missing_at_the_start_are_made_up_for() -> None:
+    assert steps([(5, 7, None, 4, 3), (7, 9, None, 4, 3)]) == {5: 4, 7: 4, 9: 3}
+
+
+def test_no_packets() -> None:
+    assert length_metrics(packets([]), Window(0, 10)) == {"length_pkts_mean": 0.0, "length_pkts_max": 0.0}
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=25), st.integers(1, 5))
+def test_length_is_arrivals_less_departures(arrivals: list[tuple[int, int]], limit: int) -> None:
+    """A FIFO of `limit` packets in coarse time, its lengths reported as the kernel would: event by event."""
+    rows, length_at = fifo(sorted(arrivals), limit)
+    got = steps(rows)
+    now = 0.0
+    for instant in range(80):
+        now = got.get(instant, now)
+        assert now == length_at(instant)
+
+
+def fifo(arrivals: list[tuple[int, int]], limit: int) -> tuple[list[Row], Callable[[int], int]]:
+    queued: list[list[int | None]] = []
+    rows: list[list[int | None]] = []
+    lengths: dict[int, int] = {}
+    waiting = [*arrivals]
+    for now in range(80):
+        while waiting and waiting[0][0] == now:
+            _, service = waiting.pop(0)
+            if len(queued) >= limit:
+                rows.append([now, None, now, len(queued), None])
+                continue
+            row: list[int | None] = [now, None, None, len(queued) + 1, None]
+            queued.append(row)
+            rows.append(row)
+            if service % 3 == 0:
+                head = queued.pop(0)
+                head[1], head[4] = now, len(queued)
+        if now % 4 == 0 and queued:
+            head = queued.pop(0)
+            head[1], head[4] = now, len(queued)
+        lengths[now] = len(queued)
+    return [tuple(row) for row in rows], lengths.__getitem__  # type: ignore[misc]
+
+
+def test_drops_and_marks_in_the_window() -> None:
+    rows: list[Row] = [(0, 5, None, 1, 2), (1, 6, None, 2, 1), (2, 7, None, 3, 0), (3, None, 3, 3, None)]
+    seen = packets(rows, [(2, 3), (3, 3), (1, 3), (0, 0)])
+    assert marks(seen, Window(0, 10)) == 2
+    assert marks(seen, Window(6, 10)) == 1
+    assert drops(seen, Window(0, 10)) == 1
+    assert drops(seen, Window(4, 10)) == 0
+    assert length_metrics(seen, Window(0, 10))["length_pkts_mean"] == pytest.approx((1 + 2 + 3 * 3 + 2 + 1) / 10)

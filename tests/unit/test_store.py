@@ -1,0 +1,196 @@
+"""Run and result directories: what is read from whole and broken files, what is written, what is refused."""
+
+import errno
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from netwarp.store import files
+from netwarp.store.digests import compare_digests, digest_run, read_digests, write_digests
+from netwarp.store.errors import PlanMismatchError, StoreError
+from netwarp.store.result import create_result, open_result
+from netwarp.store.rundir import METRICS_SCHEMA, RunDir, open_run
+from netwarp.store.schemas import TABLES
+from netwarp.store.streams import StreamState, polars_schema
+from synthetic import lab, write_description, write_run, write_table
+
+PLAN = {"name": "x", "axes": ["a.b.c"], "runs": [{"id": f"r{i}", "seed": 1, "point": {"a.b.c": i}} for i in (1, 2)]}
+
+
+def pings(count: int) -> list[dict[str, int]]:
+    return [{"flow_id": 1, "sequence": i, "sent_ns": i * 1000} for i in range(count)]
+
+
+def test_a_whole_stream(tmp_path: Path) -> None:
+    write_table(tmp_path, "pings", pings(1000), batch_rows=100)
+    run = RunDir(tmp_path)
+    assert run.state("pings") is StreamState.COMPLETE
+    assert run.scan("pings").collect()["sequence"].to_list() == list(range(1000))
+    assert run.scan("pings").filter(pl.col("sequence") > 990).select("sent_ns").collect().height == 9
+    assert run.scan("pings").head(150).collect().height == 150
+
+
+def test_a_stream_cut_anywhere_is_read_to_its_last_whole_batch(tmp_path: Path) -> None:
+    path = write_table(tmp_path, "pings", pings(1000), batch_rows=100)
+    content = path.read_bytes()
+    heights = []
+    for size in range(0, len(content), 97):
+        path.write_bytes(content[:size])
+        heights.append(RunDir(tmp_path).scan("pings").collect().height)
+        assert RunDir(tmp_path).state("pings") in (StreamState.EMPTY, StreamState.TRUNCATED)
+    assert heights == sorted(heights)
+    assert set(heights) >= set(range(0, 1000, 100))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_missing_and_empty_files_have_no_rows(tmp_path: Path, name: str) -> None:
+    run = RunDir(tmp_path)
+    assert run.scan(name).collect().schema == polars_schema(TABLES[name])
+    assert run.state(name) is StreamState.MISSING
+    (tmp_path / TABLES[name].file).touch()
+    assert run.scan(name).collect().height == 0
+    assert run.state(name) is StreamState.EMPTY
+    assert not run.has_rows(name)
+
+
+def test_what_is_no_stream_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "pings.arrows").write_text("time,value\n1,2\n")
+    with pytest.raises(StoreError, match=r"pings\.arrows: it is not an Arrow stream"):
+        RunDir(tmp_path).scan("pings").collect()
+
+
+def test_other_types_and_missing_optional_columns(tmp_path: Path) -> None:
+    old = pl.DataFrame({"flow_id": [1], "sequence": [2], "sent_ns": [3]})
+    old.write_ipc_stream(tmp_path / "pings.arrows")
+    assert RunDir(tmp_path).scan("pings").collect().rows() == [(1, 2, 3, None)]
+    old.drop("sent_ns").write_ipc_stream(tmp_path / "pings.arrows")
+    with pytest.raises(StoreError, match="no column sent_ns"):
+        RunDir(tmp_path).scan("pings").collect()
+
+
+def test_the_description_of_a_run(tmp_path: Path) -> None:
+    change = {"at_ns": 10**9, "index": 13, "wire": {"rate_bps": 1_000_000}}
+    unrelated = {"at_ns": 2 * 10**9, "index": 13, "wire": None}
+    write_description(tmp_path, lab(5, 2) | {"changes": [change, unrelated]}, scenario={"name": "n", "warmup": "1.5s"})
+    description = open_run(tmp_path).description
+    assert description.warmup_ns == 1_500_000_000
+    assert [flow.name for flow in description.flows] == ["bulk.0", "bulk.1", "ping"]
+    rates = {end.name: end.rates for end in description.ends}["bottleneck:r1"]
+    assert rates is not None
+    assert [rate for _, rate in rates] == [10_000_000, 1_000_000]
+
+
+def test_a_directory_without_a_description_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is not a run directory"):
+        open_run(tmp_path)
+    (tmp_path / "run.json").write_text('{"id": "x", "lab": {}}')
+    with pytest.raises(StoreError, match="incomplete"):
+        _ = open_run(tmp_path).description
+
+
+def test_digests_of_the_same_run_are_the_same(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_run(tmp_path / name, seconds=1, id="same")
+        (tmp_path / name / "status.json").write_text(name)
+    digests = write_digests(tmp_path / "a")
+    assert read_digests(tmp_path / "a") == digests
+    assert "status.json" not in digests
+    assert compare_digests(digests, digest_run(tmp_path / "b")) == []
+    (tmp_path / "b" / "acks.arrows").write_bytes(b"")
+    (tmp_path / "b" / "pings.arrows").unlink()
+    differences = compare_digests(digests, digest_run(tmp_path / "b"))
+    assert [str(d) for d in differences] == ["acks.arrows: changed", "pings.arrows: missing"]
+
+
+def finish(directory: Path, status: str, value: float | None) -> None:
+    run = RunDir(directory)
+    run.write_status(status, None if status == "ok" else "because", seconds=1.0)
+    if value is not None:
+        rows = {"scope": ["flow"], "name": ["bulk"], "metric": ["goodput_mbps"], "value": [value]}
+        run.write_metrics(pl.DataFrame(rows, schema=METRICS_SCHEMA))
+
+
+def test_a_result_and_its_summary(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with create_result(tmp_path / "r", scenario_toml="x", plan=PLAN, manifest={"netwarp": "0"}) as result:
+        with result.making("r1") as directory:
+            finish(directory, "ok", 9.5)
+        with result.making("r2") as directory:
+            finish(directory, "failed", 0.0)
+        result.write_summary()
+    read = open_result(tmp_path / "r")
+    columns = ["run_id", "seed", "status", "a.b.c", "scope", "name", "metric", "value"]
+    assert read.summary().columns == columns
+    assert read.summary().rows() == [
+        ("r1", 1, "ok", 1, "flow", "bulk", "goodput_mbps", 9.5),
+        ("r2", 1, "failed", 2, None, None, None, None),
+    ]
+    assert (tmp_path / "r" / "summary.csv").read_text().splitlines() == [
+        ",".join(columns),
+        "r1,1,ok,1,flow,bulk,goodput_mbps,9.5",
+        "r2,1,failed,2,,,,",
+    ]
+    assert "run r2 failed, left out of the metrics: because" in caplog.text
+    assert not list((tmp_path / "r").glob("**/*.tmp"))
+
+
+def test_cases_are_a_column_before_the_axes(tmp_path: Path) -> None:
+    plan = {"axes": ["a.b.c"], "runs": [{"id": "r1", "seed": 1, "case": "slow", "point": {"a.b.c": [1, 2]}}]}
+    with create_result(tmp_path, scenario_toml="", plan=plan, manifest={}) as result:
+        assert result.axes == ["case", "a.b.c"]
+        assert result.write_summary().row(0)[3:5] == ("slow", "[1, 2]")
+
+
+def test_a_run_that_dies_leaves_nothing(tmp_path: Path) -> None:
+    with create_result(tmp_path, scenario_toml="", plan=PLAN, manifest={}) as result:
+        with pytest.raises(RuntimeError), result.making("r1"):
+            raise RuntimeError
+        assert not result.is_complete("r1")
+        assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_a_result_is_resumed_with_its_plan_only(tmp_path: Path) -> None:
+    for _ in range(2):
+        with create_result(tmp_path, scenario_toml="", plan=PLAN, manifest={}):
+            pass
+    with (
+        pytest.raises(PlanMismatchError, match="another plan"),
+        create_result(tmp_path, scenario_toml="", plan=PLAN | {"name": "y"}, manifest={}),
+    ):
+        pass
+
+
+def test_a_directory_with_other_things_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with (
+        pytest.raises(PlanMismatchError, match=r"thesis\.tex"),
+        create_result(tmp_path, scenario_toml="", plan=PLAN, manifest={}),
+    ):
+        pass
+
+
+def test_a_locked_result_is_refused(tmp_path: Path) -> None:
+    with (
+        create_result(tmp_path, scenario_toml="", plan=PLAN, manifest={}),
+        pytest.raises(StoreError, match="in use by another netwarp"),
+        create_result(tmp_path, scenario_toml="", plan=PLAN, manifest={}),
+    ):
+        pass
+
+
+def test_errors_of_the_disk_are_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files, "_write_bytes", full)
+    (tmp_path / "a.json").write_text("{}")
+    with pytest.raises(StoreError, match=r"cannot write .*a\.json: the disk is full"):
+        files.write_json(tmp_path / "a.json", {"a": 1})
+    assert json.loads((tmp_path / "a.json").read_text()) == {}
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(StoreError, match=r"cannot create .*file"),
+        create_result(tmp_path / "file", scenario_toml="", plan=PLAN, manifest={}),
+    ):
+        pass

@@ -1,0 +1,93 @@
+"""Run → lab: everything resolved, so that what executes it decides nothing."""
+
+from __future__ import annotations
+
+from netwarp.lab.flows import build_flows
+from netwarp.lab.links import build_links
+from netwarp.lab.model import FORMAT, T0_NS, Lab, LabCapture, LabLink, LabNode, LabRoute
+from netwarp.lab.network import Network
+from netwarp.lab.sizes import Sizes
+from netwarp.plan import Run
+from netwarp.scenario.model import Scenario
+
+
+def build_lab(run: Run) -> Lab:
+    """The lab of a run, exactly as `lab.json` is written; the same run gives the same lab."""
+    scenario = run.scenario
+    network = Network(scenario)
+    sizes = Sizes(scenario, network)
+    links, changes = build_links(network, sizes, run.seed)
+    return {
+        "format": FORMAT,
+        "seed": run.seed,
+        "t0_ns": T0_NS,
+        "duration_ns": scenario.duration,
+        "nodes": _nodes(scenario, sizes),
+        "links": links,
+        "routes": build_routes(network),
+        "flows": build_flows(network, sizes, run.seed),
+        "changes": changes,
+        "record": {
+            "exact": scenario.record.exact,
+            "sample_ns": scenario.record.sample,
+            "captures": _captures(scenario, links),
+        },
+    }
+
+
+def memory_bytes(run: Run) -> int:
+    """The memory of the virtual machine for this run (see `Sizes.memory_bytes`)."""
+    return Sizes(run.scenario, Network(run.scenario)).memory_bytes()
+
+
+def _nodes(scenario: Scenario, sizes: Sizes) -> list[LabNode]:
+    """Nodes with their sysctls: computed defaults, over them the node's own, over them the tuner's."""
+    tuner = scenario.tuners.get(scenario.run.tuner)
+    nodes: list[LabNode] = []
+    for name, node in scenario.nodes.items():
+        most = sizes.socket_bytes(name)
+        sysctl = {"net.ipv4.tcp_rmem": f"4096 131072 {most}", "net.ipv4.tcp_wmem": f"4096 16384 {most}"}
+        sysctl |= node.sysctl
+        if tuner is not None and (tuner.nodes is None or name in tuner.nodes):
+            sysctl |= tuner.sysctl
+        nodes.append({"name": name, "forward": node.forward, "sysctl": sysctl})
+    return nodes
+
+
+def build_routes(network: Network) -> list[LabRoute]:
+    """On every node, a route to every subnet that it is not attached to and can reach."""
+    routes: list[LabRoute] = []
+    for node, attached in network.attached.items():
+        own = {hop.link for hop in attached}
+        for link in range(len(network.links)):
+            hop = network.next_hop(node, link) if link not in own else None
+            if hop is None:
+                continue
+            for version, (subnet, _) in network.addresses[link].items():
+                routes.append(
+                    {
+                        "node": node,
+                        "prefix": str(subnet.network),
+                        "via": str(network.addresses[hop.link][version][1 - hop.direction].ip),
+                        "interface": network.interfaces[hop.link][hop.direction],
+                    }
+                )
+    return routes
+
+
+def _captures(scenario: Scenario, links: list[LabLink]) -> list[LabCapture]:
+    ends = {f"{link['name']}:{end['node']}": (link, end) for link in links for end in link["ends"]}
+    captures: list[LabCapture] = []
+    for capture in scenario.record.captures:
+        link, end = ends[capture.at]
+        captures.append(
+            {
+                "link": link["name"],
+                "node": end["node"],
+                "interface": end["interface"],
+                "index": end["index"],
+                "snap": capture.snap,
+                "filter": capture.filter,
+            }
+        )
+    return captures

@@ -1,0 +1,114 @@
+"""A lab as the commands that would build it by hand, for people to read; engines do the same over netlink."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from netwarp.lab.model import Lab, LabEnd, LabLink, LabWire
+from netwarp.scenario.units import format_duration, format_percent, format_rate
+
+
+def commands(lab: Lab) -> list[str]:
+    """The effective ip, tc and sysctl commands, in the order in which they would be run.
+
+    Not in them, because the commands have no words for it: the seeds of the wires.
+    """
+    lines = [f"ip netns add {name}" for name in ("wire", *(node["name"] for node in lab["nodes"]))]
+    for node in lab["nodes"]:
+        if node["forward"]:
+            node_sysctl = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1", **node["sysctl"]}
+        else:
+            node_sysctl = node["sysctl"]
+        lines += [_in(node["name"], f"sysctl -w {shlex.quote(f'{k}={v}')}") for k, v in node_sysctl.items()]
+    for link in lab["links"]:
+        lines += _link_lines(link)
+    for route in lab["routes"]:
+        version = "-6 " if ":" in route["prefix"] else ""
+        where = f"via {route['via']} dev {route['interface']}"
+        lines.append(f"ip {version}-n {route['node']} route add {route['prefix']} {where}")
+    for change in lab["changes"]:
+        at = f"# at {format_duration(change['at_ns'])}:"
+        lines += [f"{at} tc -n {change['node']} {line}" for line in change["tc"]]
+        wire = change["wire"]
+        if wire is not None:
+            lines.append(f"{at} tc -n wire qdisc change dev {_peer(lab, change['index'])} root {netem_words(wire)}")
+    return lines
+
+
+def _in(node: str, command: str) -> str:
+    return f"ip netns exec {node} {command}"
+
+
+def _wire_name(end: LabEnd) -> str:
+    return f"w{end['index']}"
+
+
+def _peer(lab: Lab, index: int) -> str:
+    """The wire interface on which the direction that leaves the interface with this index is emulated."""
+    for link in lab["links"]:
+        a, b = link["ends"]
+        if index in (a["index"], b["index"]):
+            return _wire_name(b if a["index"] == index else a)
+    raise ValueError(f"no interface has the index {index}")
+
+
+def _link_lines(link: LabLink) -> list[str]:
+    lines = [f"# link {link['name']}"]
+    for end in link["ends"]:
+        lines += _end_lines(end, link)
+    a, b = link["ends"]
+    for end, peer in ((a, b), (b, a)):
+        wire, other = _wire_name(end), _wire_name(peer)
+        lines += [
+            f"tc -n wire qdisc add dev {wire} clsact",
+            f"tc -n wire filter add dev {wire} ingress matchall action mirred egress redirect dev {other}",
+            f"tc -n wire qdisc add dev {other} root {netem_words(end['wire'])}",
+        ]
+    return lines
+
+
+def _end_lines(end: LabEnd, link: LabLink) -> list[str]:
+    node, device = end["node"], end["interface"]
+    lines = [
+        f"ip link add {device} netns {node} index {end['index']} address {end['mac']} mtu {link['mtu']} type veth "
+        f"peer name {_wire_name(end)} netns wire index {end['wire_index']} mtu {link['mtu']}"
+    ]
+    if not link["offload"]:
+        lines.append(_in(node, f"ethtool -K {device} tso off gso off gro off"))
+    for address in end["addresses"]:
+        nodad = " nodad" if ":" in address else ""
+        lines.append(f"ip -n {node} addr add {address} dev {device}{nodad}")
+    lines += [f"ip -n {node} link set {device} up", f"ip -n wire link set {_wire_name(end)} up"]
+    return lines + [f"tc -n {node} {line}" for line in end["tc"]]
+
+
+def netem_words(wire: LabWire) -> str:
+    """A wire in the words of tc-netem(8)."""
+    words = [f"netem limit {wire['limit_pkts']}"]
+    if wire["delay_ns"] or wire["jitter_ns"]:
+        words.append(f"delay {format_duration(wire['delay_ns'])}")
+    if wire["jitter_ns"]:
+        words.append(format_duration(wire["jitter_ns"]))
+        if wire["jitter_correlation"]:
+            words.append(format_percent(wire["jitter_correlation"]))
+        if wire["distribution"]:
+            words.append(f"distribution {wire['distribution']}")
+    if wire["loss"]:
+        words.append(_loss_words(wire["loss"]))
+    for name, fraction in (
+        ("duplicate", wire["duplicate"]),
+        ("corrupt", wire["corrupt"]),
+        ("reorder", wire["reorder"]),
+    ):
+        if fraction:
+            words.append(f"{name} {format_percent(fraction)}")
+    return " ".join([*words, f"rate {format_rate(wire['rate_bps'])}"])
+
+
+def _loss_words(loss: dict[str, Any]) -> str:
+    """`loss random 1% 25%`, `loss gemodel p r 1-h 1-k`, `loss state p13 p31 p32 p23 p14`."""
+    numbers = [format_percent(value) for key, value in loss.items() if key != "model"]
+    if loss["model"] == "random" and not loss["correlation"]:
+        numbers = numbers[:1]
+    return f"loss {loss['model']} {' '.join(numbers)}"

@@ -1,0 +1,78 @@
+"""A lab drawn in text: a chain as a chain, anything else as a list of its links."""
+
+from __future__ import annotations
+
+import networkx as nx  # type: ignore[import-untyped]
+
+from netwarp.lab.model import Lab, LabEnd, LabLink
+from netwarp.scenario.units import format_duration, format_rate
+
+
+def draw(lab: Lab, width: int = 100) -> str:
+    """The network of a lab in at most `width` columns where possible, with rate, delay and queue of each link."""
+    chain = _chain(lab)
+    top = _draw_chain(chain, lab) if chain else []
+    if top and max(map(len, top)) > width:
+        top = []
+    return "\n".join([*top, *([""] if top else []), *_list(lab)])
+
+
+def _chain(lab: Lab) -> list[str]:
+    """The nodes in a row if the network is one chain, else nothing."""
+    graph = nx.MultiGraph((link["ends"][0]["node"], link["ends"][1]["node"]) for link in lab["links"])
+    graph.add_nodes_from(node["name"] for node in lab["nodes"])
+    tips = [node["name"] for node in lab["nodes"] if graph.degree(node["name"]) == 1]
+    if len(tips) != 2 or max(degree for _, degree in graph.degree) > 2 or not nx.is_connected(graph):
+        return []
+    return list(nx.shortest_path(graph, tips[0], tips[1]))
+
+
+def _draw_chain(chain: list[str], lab: Lab) -> list[str]:
+    """Boxes of nodes joined by lines that carry the name of the link above and rate and delay below."""
+    between = {frozenset(end["node"] for end in link["ends"]): link for link in lab["links"]}
+    rows = ["", "", ""]
+    for position, node in enumerate(chain):
+        if position:
+            link = between[frozenset(chain[position - 1 : position + 1])]
+            below = _summary(link)
+            space = max(len(link["name"]), len(below)) + 2
+            for row, text, fill in ((0, link["name"], " "), (1, "", "─"), (2, below, " ")):
+                rows[row] += (f" {text} " if text else "").center(space, fill)
+        box = f"┤ {node} ├"
+        box = f"[ {node} ]" if position in (0, len(chain) - 1) else box
+        for row, text in ((0, ""), (1, box), (2, "")):
+            rows[row] += text.center(len(box))
+    return [row.rstrip() for row in rows]
+
+
+def _summary(link: LabLink) -> str:
+    first, second = (_way(end) for end in link["ends"])
+    return first if first == second else f"{first} ⇄ {second}"
+
+
+def _way(end: LabEnd) -> str:
+    wire = end["wire"]
+    delay = f" {format_duration(wire['delay_ns'])}" if wire["delay_ns"] else ""
+    return format_rate(wire["rate_bps"]) + delay
+
+
+def _list(lab: Lab) -> list[str]:
+    """One block for each link: a line for each direction with what a packet meets there."""
+    lines = []
+    for link in lab["links"]:
+        lines.append(link["name"])
+        for end, peer in (link["ends"], link["ends"][::-1]):
+            queue = end["tc"][-1].partition(" handle ")[2].partition(": ")[2] if _is_shaped(end) else "raw tc"
+            lines.append(f"  {end['node']}:{end['interface']} → {peer['node']}  {_way(end)}{_troubles(end)}  {queue}")
+    return lines
+
+
+def _is_shaped(end: LabEnd) -> bool:
+    return len(end["tc"]) == 3 and " htb rate " in end["tc"][1]
+
+
+def _troubles(end: LabEnd) -> str:
+    wire = end["wire"]
+    jitter = f" ± {format_duration(wire['jitter_ns'])}" if wire["jitter_ns"] else ""
+    named = {"loss": wire["loss"], "dup": wire["duplicate"], "corrupt": wire["corrupt"], "reorder": wire["reorder"]}
+    return jitter + "".join(f", {name}" for name, value in named.items() if value)

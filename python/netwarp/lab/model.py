@@ -1,0 +1,117 @@
+"""The shape of a lab: what `lab.json` holds (see ARCHITECTURE.md). Times are ns, rates bit/s, probabilities 0..1."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+FORMAT = 1
+T0_NS = 10 * 10**9
+FIRST_INDEX = 11
+WIRE_OFFSET = 100_000
+FRAME_HEADER_BYTES = 14
+"""The Ethernet header, which queues and wires count with every packet."""
+
+
+class LabNode(TypedDict):
+    """A network namespace."""
+
+    name: str
+    forward: bool
+    sysctl: dict[str, str]
+
+
+class LabWire(TypedDict):
+    """One direction of a link's wire: a netem on the peer's interface in the hidden namespace."""
+
+    rate_bps: int
+    delay_ns: int
+    jitter_ns: int
+    jitter_correlation: float
+    distribution: str | None
+    loss: dict[str, Any] | None
+    duplicate: float
+    corrupt: float
+    reorder: float
+    limit_pkts: int
+    seed: int
+
+
+class LabEnd(TypedDict):
+    """One end of a link: a node's interface, its shaping and queue, and the wire that leaves it."""
+
+    node: str
+    interface: str
+    index: int
+    wire_index: int
+    mac: str
+    addresses: list[str]
+    tc: list[str]
+    wire: LabWire
+
+
+class LabLink(TypedDict):
+    """A link and its two ends."""
+
+    name: str
+    mtu: int
+    offload: bool
+    ends: list[LabEnd]
+
+
+class LabRoute(TypedDict):
+    """A route by prefix on one node."""
+
+    node: str
+    prefix: str
+    via: str
+    interface: str
+
+
+class LabChange(TypedDict):
+    """What changes at one end of a link at `at_ns`: tc lines on its node, and the whole wire (None: unchanged)."""
+
+    at_ns: int
+    link: str
+    node: str
+    interface: str
+    index: int
+    tc: list[str]
+    wire: LabWire | None
+
+
+class LabCapture(TypedDict):
+    """A packet capture on one interface."""
+
+    link: str
+    node: str
+    interface: str
+    index: int
+    snap: int
+    filter: str | None
+
+
+class LabRecord(TypedDict):
+    """What the agent records."""
+
+    exact: bool
+    sample_ns: int
+    captures: list[LabCapture]
+
+
+LabFlow = dict[str, Any]
+"""One flow. Its keys depend on the tool; those common to all are listed in ARCHITECTURE.md."""
+
+
+class Lab(TypedDict):
+    """The whole lab of one run."""
+
+    format: int
+    seed: int
+    t0_ns: int
+    duration_ns: int
+    nodes: list[LabNode]
+    links: list[LabLink]
+    routes: list[LabRoute]
+    flows: list[LabFlow]
+    changes: list[LabChange]
+    record: LabRecord

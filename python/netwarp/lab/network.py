@@ -1,0 +1,162 @@
+"""The graph of a scenario: which way packets go, and how long the way is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import networkx as nx  # type: ignore[import-untyped]
+
+from netwarp.lab.model import FRAME_HEADER_BYTES
+from netwarp.scenario.addresses import Interface, link_addresses
+from netwarp.scenario.model import Link, Scenario
+
+ACK_FRAME_BYTES = 66
+"""An Ethernet frame that holds a TCP acknowledgement with timestamps: 14 + 20 + 32 bytes."""
+NS_PER_S = 10**9
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One link crossed: its index in file order and the direction (0: ends[0] → ends[1])."""
+
+    link: int
+    direction: int
+
+
+@dataclass(frozen=True)
+class Path:
+    """The way of a flow's packets and the way back of what answers them."""
+
+    forward: tuple[Hop, ...]
+    back: tuple[Hop, ...]
+
+
+def serialisation_ns(size_bytes: int, rate_bps: int) -> int:
+    """How long a frame of this size takes at this rate, rounded up to a nanosecond."""
+    return -(-size_bytes * 8 * NS_PER_S // rate_bps)
+
+
+class Network:
+    """The nodes and links of a validated scenario as a graph. Ties are broken by the order of links in the file."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        """Read nodes, links and addresses of `scenario`."""
+        self.scenario = scenario
+        self.links: list[Link] = list(scenario.links.values())
+        self.names: list[str] = list(scenario.links)
+        self.addresses: list[dict[int, tuple[Interface, Interface]]] = [
+            link_addresses(link, index) for index, link in enumerate(self.links)
+        ]
+        self.attached: dict[str, list[Hop]] = {node: [] for node in scenario.nodes}
+        for index, link in enumerate(self.links):
+            for direction, node in enumerate(link.ends):
+                self.attached[node].append(Hop(index, direction))
+        self._distances: dict[object, dict[object, int]] = {}
+
+    @cached_property
+    def interfaces(self) -> list[list[str]]:
+        """Interface names by link and end: the user's, else eth0, eth1 … per node, skipping names in use."""
+        taken: dict[str, set[str]] = {node: set() for node in self.attached}
+        for link in self.links:
+            for node, name in zip(link.ends, link.interfaces or (), strict=False):
+                taken[node].add(name)
+        counters = dict.fromkeys(self.attached, 0)
+        names: list[list[str]] = []
+        for link in self.links:
+            names.append(list(link.interfaces or ()))
+            for node in link.ends if link.interfaces is None else ():
+                while f"eth{counters[node]}" in taken[node]:
+                    counters[node] += 1
+                names[-1].append(f"eth{counters[node]}")
+                counters[node] += 1
+        return names
+
+    @cached_property
+    def _graph(self) -> nx.DiGraph:
+        """Arcs from each forwarding node to its neighbours: the reverse of the way packets go through it."""
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.attached)
+        for link in self.links:
+            for node, other in (link.ends, link.ends[::-1]):
+                if self.scenario.nodes[node].forward:
+                    graph.add_edge(node, other)
+        return graph
+
+    def _distance(self, key: object, starts: tuple[str, ...]) -> dict[object, int]:
+        """Hops to the nearest of `starts`, through forwarding nodes, for every node that can get there."""
+        if key not in self._distances:
+            graph = self._graph
+            graph.add_edges_from((key, start) for start in starts)
+            lengths = nx.single_source_shortest_path_length(graph, key)
+            graph.remove_node(key)
+            self._distances[key] = {node: length - 1 for node, length in lengths.items()}
+        return self._distances[key]
+
+    def _step(self, node: str, distance: dict[object, int]) -> Hop | None:
+        """The first link, in file order, that leads one hop nearer through a node that forwards."""
+        here = distance.get(node)
+        for hop in self.attached[node]:
+            peer = self.links[hop.link].ends[1 - hop.direction]
+            if here and self.scenario.nodes[peer].forward and distance.get(peer) == here - 1:
+                return hop
+        return None
+
+    def next_hop(self, node: str, link: int) -> Hop | None:
+        """The first hop from `node` toward the subnet of a remote link; None if attached to it or cut off from it."""
+        return self._step(node, self._distance(("subnet", link), self.links[link].ends))
+
+    def arrival(self, source: str, target: str) -> Hop:
+        """The last hop of the shortest path from `source` to `target`: it decides the address of the destination."""
+        distance = self._distance(("node", target), tuple(self._neighbours(target)))
+        node = source
+        while True:
+            for hop in self.attached[node]:
+                if self.links[hop.link].ends[1 - hop.direction] == target:
+                    return hop
+            step = self._step(node, distance)
+            if step is None:
+                raise ValueError(f"{source} cannot reach {target}")
+            node = self.links[step.link].ends[1 - step.direction]
+
+    def _neighbours(self, node: str) -> list[str]:
+        return [self.links[hop.link].ends[1 - hop.direction] for hop in self.attached[node]]
+
+    def _way(self, source: str, target: str, link: int) -> tuple[Hop, ...]:
+        """The hops from `source` to the address of `target` on `link`, as the routes lead."""
+        hops: list[Hop] = []
+        node = source
+        while node not in self.links[link].ends:
+            hop = self.next_hop(node, link)
+            if hop is None:
+                raise ValueError(f"{source} cannot reach {target}")
+            hops.append(hop)
+            node = self.links[hop.link].ends[1 - hop.direction]
+        if node != target:
+            hops.append(Hop(link, self.links[link].ends.index(node)))
+        return tuple(hops)
+
+    def path(self, source: str, target: str) -> Path:
+        """The way of a flow and back. Raises ValueError when there is none (validation has refused that already)."""
+        forward = self._way(source, target, self.arrival(source, target).link)
+        return Path(forward, self._way(target, source, forward[0].link))
+
+    def rates(self, hop: Hop) -> list[int]:
+        """Every rate that this direction of the link has during the run, the first one first."""
+        rates = [self.links[hop.link].rate.of(hop.direction)]
+        for change in self.scenario.changes:
+            rate = change.rate.of(hop.direction) if change.rate else None
+            if change.link == self.names[hop.link] and rate is not None:
+                rates.append(rate)
+        return rates
+
+    def hop_ns(self, hop: Hop, size_bytes: int) -> int:
+        """Delay and serialisation of one frame over one hop."""
+        link = self.links[hop.link]
+        return link.delay.of(hop.direction) + serialisation_ns(size_bytes, link.rate.of(hop.direction))
+
+    def base_rtt_ns(self, path: Path) -> int:
+        """A full frame there and an acknowledgement back through empty queues, at the rates and delays of the start."""
+        mtu = min(self.links[hop.link].mtu for hop in path.forward)
+        there = sum(self.hop_ns(hop, mtu + FRAME_HEADER_BYTES) for hop in path.forward)
+        return there + sum(self.hop_ns(hop, ACK_FRAME_BYTES) for hop in path.back)

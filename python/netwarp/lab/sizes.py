@@ -1,0 +1,114 @@
+"""How much fits where: bandwidth-delay products, queues, socket buffers, the memory of the virtual machine."""
+
+from __future__ import annotations
+
+import re
+
+from netwarp.lab.model import FRAME_HEADER_BYTES
+from netwarp.lab.network import NS_PER_S, Hop, Network, Path
+from netwarp.scenario.model import Scenario
+
+MIB = 2**20
+MIN_SOCKET_BYTES = 6_291_456  # the kernel's own default of tcp_rmem[2] on hosts with plenty of memory
+MAX_SOCKET_BYTES = 2**30  # the largest window TCP can announce (RFC 7323)
+BASE_MEMORY_BYTES = 128 * MIB
+MAX_AUTO_MEMORY_BYTES = 1024 * MIB
+MEMORY_STEP_BYTES = 32 * MIB
+MEMORY_PER_BYTE = 6
+"""Bytes of memory for a byte on the way: an skb's true size, its clone for retransmission, and the receiver's copy."""
+DEFAULT_QUEUE_PKTS = 1000
+
+# Limits that apply when a queue names none, from the kernel's net/sched/sch_*.c (packets).
+_DEFAULT_LIMIT_PKTS = {"fq_codel": 10240, "fq_pie": 10240, "fq": 10000, "sfq": 127}
+_BYTE_LIMITED = frozenset({"bfifo", "red", "gred", "tbf", "plug"})
+_BYTE_UNITS = {"": 1, "b": 1, "k": 1024, "kb": 1024, "m": MIB, "mb": MIB, "g": 1024 * MIB, "gb": 1024 * MIB}
+
+
+def bdp_bytes(rate_bps: int, rtt_ns: int) -> int:
+    """Bandwidth × delay, in bytes, rounded up."""
+    return -(-rate_bps * rtt_ns // (8 * NS_PER_S))
+
+
+def queue_bytes(queue: str, frame_bytes: int) -> int:
+    """How many bytes this queue can hold at most, as far as its `limit` tells."""
+    kind = queue.split(maxsplit=1)[0]
+    match = re.search(r"\blimit (\d+)([a-zA-Z]*)\b", queue)
+    if match is None or match[2].lower() not in _BYTE_UNITS:
+        return _DEFAULT_LIMIT_PKTS.get(kind, DEFAULT_QUEUE_PKTS) * frame_bytes
+    limit = int(match[1]) * _BYTE_UNITS[match[2].lower()]
+    return limit if kind in _BYTE_LIMITED else limit * frame_bytes
+
+
+class Sizes:
+    """The sizes that follow from the paths of a scenario's flows."""
+
+    def __init__(self, scenario: Scenario, network: Network) -> None:
+        """Work out paths and base RTTs of all flows once."""
+        self.scenario = scenario
+        self.network = network
+        self.paths: dict[str, Path] = {name: network.path(f.from_, f.to) for name, f in scenario.flows.items()}
+        self.base_rtt_ns: dict[str, int] = {name: network.base_rtt_ns(path) for name, path in self.paths.items()}
+        self._longest_ns: dict[Hop, int] = {}
+        for name, path in self.paths.items():
+            for hop in (*path.forward, *path.back):
+                self._longest_ns[hop] = max(self._longest_ns.get(hop, 0), self.base_rtt_ns[name])
+
+    def default_queue(self, hop: Hop) -> str:
+        """`pfifo limit max(1000, 2 × BDP)`, with the largest rate of this direction and the largest RTT through it."""
+        own_rtt_ns = self.network.base_rtt_ns(Path((hop,), (Hop(hop.link, 1 - hop.direction),)))
+        rtt_ns = max(own_rtt_ns, self._longest_ns.get(hop, 0))
+        twice = 2 * bdp_bytes(max(self.network.rates(hop)), rtt_ns)
+        return f"pfifo limit {max(DEFAULT_QUEUE_PKTS, -(-twice // self._frame(hop)))}"
+
+    def queue(self, hop: Hop) -> str:
+        """The queue at the sending end of this hop: the user's, or the default."""
+        return self.network.links[hop.link].queue.of(hop.direction) or self.default_queue(hop)
+
+    def _frame(self, hop: Hop) -> int:
+        return self.network.links[hop.link].mtu + FRAME_HEADER_BYTES
+
+    def _bottlenecks(self, name: str) -> tuple[int, list[Hop]]:
+        """The most that this flow's path lets through, and the hops where its queue can build up."""
+        forward = self.paths[name].forward
+        rate = min(max(self.network.rates(hop)) for hop in forward)
+        return rate, [hop for hop in forward if min(self.network.rates(hop)) <= rate]
+
+    def _held_bytes(self, hop: Hop) -> int:
+        queues = [self.queue(hop)]
+        for change in self.scenario.changes:
+            queue = change.queue.of(hop.direction) if change.queue else None
+            if change.link == self.network.names[hop.link] and queue:
+                queues.append(queue)
+        return max(queue_bytes(queue, self._frame(hop)) for queue in queues)
+
+    def socket_bytes(self, node: str) -> int:
+        """The largest socket buffer on this node: at least 16 times what any of its flows can have on the way.
+
+        Twice because the kernel counts true sizes, eight times so that a buffer is never what limits a flow.
+        """
+        most = MIN_SOCKET_BYTES
+        for name, flow in self.scenario.flows.items():
+            if node in (flow.from_, flow.to):
+                rate, hops = self._bottlenecks(name)
+                needed = 16 * (bdp_bytes(rate, self.base_rtt_ns[name]) + sum(self._held_bytes(hop) for hop in hops))
+                if needed > most:
+                    most = 1 << (needed - 1).bit_length()
+        return min(most, MAX_SOCKET_BYTES)
+
+    def memory_bytes(self) -> int:
+        """The memory of the virtual machine: the user's, or as much as the flows' packets may need.
+
+        Auto: 128 MiB and 6 bytes for each byte that flows can have on the way (their BDPs, and the queues at their
+        bottlenecks), in steps of 32 MiB, 1 GiB at most.
+        """
+        if self.scenario.run.memory is not None:
+            return self.scenario.run.memory
+        bottlenecks: set[Hop] = set()
+        total = 0
+        for name, flow in self.scenario.flows.items():
+            rate, hops = self._bottlenecks(name)
+            total += flow.count * bdp_bytes(rate, self.base_rtt_ns[name])
+            bottlenecks.update(hops)
+        total += sum(self._held_bytes(hop) for hop in bottlenecks)
+        needed = BASE_MEMORY_BYTES + MEMORY_PER_BYTE * total
+        return min(-(-needed // MEMORY_STEP_BYTES) * MEMORY_STEP_BYTES, MAX_AUTO_MEMORY_BYTES)

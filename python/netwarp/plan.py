@@ -1,0 +1,122 @@
+"""Scenario → Plan: every run that the scenario asks for, each with the id that its result will be filed under."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from netwarp.scenario.errors import Problem, ScenarioError
+from netwarp.scenario.model import Scenario
+from netwarp.scenario.resolve import Resolver, canonical_json
+from netwarp.scenario.sweep import axes_of, cases_of, points_of
+
+ID_DIGITS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run: a point of the sweep (axis path → value as written), a case or None, and a seed.
+
+    `id` is the first 12 hex digits of the sha256 of everything that decides the result. `scenario` is resolved for
+    this point when it is first asked for.
+    """
+
+    id: str
+    point: Mapping[str, Any]
+    case: str | None
+    seed: int
+    _resolve: Callable[[], Scenario] = field(repr=False)
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The scenario at this point: one seed, no sweep, no cases."""
+        return self._resolve()
+
+    @property
+    def label(self) -> str:
+        """The run in words, such as `slow h1, links.bottleneck.queue = fq_codel, seed 2`."""
+        parts = [self.case] if self.case else []
+        parts += [f"{path} = {value}" for path, value in self.point.items()]
+        return ", ".join([*parts, f"seed {self.seed}"])
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The runs of a scenario, in a fixed order: cases, then axes (the last one fastest), then seeds."""
+
+    scenario: Scenario
+    axes: tuple[str, ...]
+    runs: tuple[Run, ...]
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.runs)
+
+    @cached_property
+    def id(self) -> str:
+        """12 hex digits that are the same for the same set of runs, in whatever order."""
+        return hashlib.sha256("\n".join(sorted(run.id for run in self.runs)).encode()).hexdigest()[:ID_DIGITS]
+
+
+def make_plan(
+    scenario: Scenario,
+    seeds: Sequence[int] | None = None,
+    cases: Sequence[str] | None = None,
+    identity: Mapping[str, str] | None = None,
+) -> Plan:
+    """Every run of `scenario`.
+
+    `seeds` and `cases` replace the scenario's own choice; `identity` names what else decides a result (digests of
+    kernel, agent, tools) and goes into every id. Raises ScenarioError for an unknown case, for a point that is not a
+    valid scenario, and for two points that come out as the same run.
+    """
+    axes = axes_of(scenario)
+    chosen = cases_of(scenario, cases)
+    numbers = tuple(seeds) if seeds is not None else scenario.seeds
+    if not numbers or len(set(numbers)) != len(numbers):
+        raise ScenarioError("a plan needs at least one seed, and each only once", scenario.source.label)
+    resolver = Resolver(scenario, axes)
+    prefix = hashlib.sha256(f'{{"identity":{canonical_json(dict(identity or {}))},"scenario":'.encode())
+    runs: list[Run] = []
+    for point in points_of(axes, chosen):
+        replaced = resolver.replacements(point)
+        if replaced is None:
+            continue
+        hashed = prefix.copy()
+        hashed.update(resolver.canonical(replaced).encode())
+        values = point.values(axes)
+        case = point.case.name if point.case else None
+        for seed in numbers:
+            run_id = _with_seed(hashed, seed)
+            runs.append(Run(run_id, values, case, seed, _resolving(resolver, replaced, seed)))
+    if resolver.problems:
+        raise ScenarioError(resolver.problems, scenario.source.label)
+    _refuse_same(runs, scenario)
+    return Plan(scenario, tuple(axis.path for axis in axes), tuple(runs))
+
+
+def _with_seed(hashed: Any, seed: int) -> str:
+    final = hashed.copy()
+    final.update(f',"seed":{seed}}}'.encode())
+    return str(final.hexdigest())[:ID_DIGITS]
+
+
+def _resolving(resolver: Resolver, replaced: Any, seed: int) -> Callable[[], Scenario]:
+    return lambda: resolver.scenario(replaced, seed)
+
+
+def _refuse_same(runs: Sequence[Run], scenario: Scenario) -> None:
+    """Two points that resolve to the same run would be one result counted twice."""
+    first: dict[str, Run] = {}
+    problems = []
+    for run in runs:
+        other = first.setdefault(run.id, run)
+        if other is not run:
+            problems.append(Problem(f"these are one and the same run: ({other.label}) and ({run.label}); drop one"))
+    if problems:
+        raise ScenarioError(problems[:10], scenario.source.label)

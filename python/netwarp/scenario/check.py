@@ -1,0 +1,146 @@
+"""What the fields cannot say on their own: checks that hold parts of a scenario against each other.
+
+Every check yields `(keys, sentence)`: the place in the file and what is wrong there. All of them run, always.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from netwarp.scenario.check_links import check_addresses, check_interfaces, check_link
+from netwarp.scenario.errors import did_you_mean
+from netwarp.scenario.fields import NODE_WIRE
+from netwarp.scenario.flows import CommandFlow, Iperf3Flow
+from netwarp.scenario.model import MAX_RUN_NS, Capture, Change, Scenario
+from netwarp.scenario.reach import unreachable
+from netwarp.scenario.source import Keys
+from netwarp.scenario.units import format_duration
+
+Found = tuple[Keys, str]
+MAX_FLOWS = 10_000
+
+
+def check_scenario(scenario: Scenario) -> Iterator[Found]:
+    """Everything about one resolved scenario; sweep, cases and expectations are checked in `check_study`."""
+    yield from _check_times(scenario)
+    if NODE_WIRE in scenario.nodes:
+        yield ("nodes", NODE_WIRE), f'"{NODE_WIRE}" is the name of netwarp\'s own namespace; call the node otherwise'
+    for name, link in scenario.links.items():
+        yield from check_link(name, link, scenario)
+    yield from check_interfaces(scenario)
+    yield from check_addresses(scenario)
+    yield from _check_flows(scenario)
+    for index, change in enumerate(scenario.changes):
+        yield from _check_change(index, change, scenario)
+    yield from _check_tuners(scenario)
+    for index, capture in enumerate(scenario.record.captures):
+        yield from _check_capture(index, capture, scenario)
+
+
+def _check_times(scenario: Scenario) -> Iterator[Found]:
+    if scenario.duration > MAX_RUN_NS:
+        yield ("duration",), "is longer than 30 days; choose a shorter run"
+    if scenario.warmup >= scenario.duration:
+        yield (
+            ("warmup",),
+            f"the warm-up ({format_duration(scenario.warmup)}) leaves nothing of the run "
+            f"({format_duration(scenario.duration)}) to measure; make it shorter",
+        )
+
+
+def _check_flows(scenario: Scenario) -> Iterator[Found]:
+    ends = tuple(link.ends for link in scenario.links.values())
+    forwarding = frozenset(name for name, node in scenario.nodes.items() if node.forward)
+    for name in scenario.flows:
+        yield from _check_flow(name, scenario, ends, forwarding)
+    if not scenario.flows:
+        yield ("flows",), "nothing would be sent; add a flow, such as [flows.bulk] with from, to and tool"
+    total = sum(flow.count for flow in scenario.flows.values())
+    if total > MAX_FLOWS:
+        yield ("flows",), f"{total} flows are more than there are ports for; the most is {MAX_FLOWS}"
+
+
+def _check_flow(
+    name: str, scenario: Scenario, ends: tuple[tuple[str, ...], ...], forwarding: frozenset[str]
+) -> Iterator[Found]:
+    flow = scenario.flows[name]
+    keys: Keys = ("flows", name)
+    known = True
+    for field, node in (("from", flow.from_), ("to", flow.to)):
+        if node not in scenario.nodes:
+            known = False
+            yield (*keys, field), f'there is no node "{node}"{did_you_mean(node, scenario.nodes)}'
+    if flow.from_ == flow.to:
+        yield (*keys, "to"), f'a flow to itself: "{flow.to}" is both from and to; choose another node'
+    elif known and all(len(pair) == 2 and scenario.nodes.keys() >= set(pair) for pair in ends):
+        why = unreachable(ends, forwarding, flow.from_, flow.to)
+        if why:
+            yield (*keys, "to"), why
+    yield from _check_flow_times(keys, name, scenario)
+    if isinstance(flow, CommandFlow) and flow.ready is not None and flow.server is None:
+        yield (*keys, "ready"), "there is no server to wait for; give `server` or leave `ready` out"
+    if isinstance(flow, Iperf3Flow) and flow.protocol == "udp" and flow.cc is not None:
+        yield (*keys, "cc"), 'UDP has no congestion control; leave `cc` out or use protocol = "tcp"'
+
+
+def _check_flow_times(keys: Keys, name: str, scenario: Scenario) -> Iterator[Found]:
+    flow = scenario.flows[name]
+    if flow.start >= scenario.duration:
+        yield (
+            (*keys, "start"),
+            f"starts at {format_duration(flow.start)}, when the run of {format_duration(scenario.duration)} is over",
+        )
+    elif flow.duration is not None and flow.start + flow.duration > scenario.duration:
+        yield (
+            (*keys, "duration"),
+            f"ends at {format_duration(flow.start + flow.duration)}, past the end of the run "
+            f"({format_duration(scenario.duration)}); shorten it or lengthen the scenario's duration",
+        )
+    if flow.duration is not None and getattr(flow, "bytes", None) is not None:
+        yield (*keys, "bytes"), "`bytes` and `duration` are both given; a flow ends by one of them"
+
+
+def _check_change(index: int, change: Change, scenario: Scenario) -> Iterator[Found]:
+    keys: Keys = ("changes", index)
+    if change.at >= scenario.duration:
+        yield (
+            (*keys, "at"),
+            f"happens at {format_duration(change.at)}, when the run of {format_duration(scenario.duration)} is over",
+        )
+    if all(value is None for value in (change.rate, change.delay, change.jitter, change.loss, change.queue)):
+        yield keys, "changes nothing; give one of rate, delay, jitter, loss, queue"
+    link = scenario.links.get(change.link)
+    if link is None:
+        yield (*keys, "link"), f'there is no link "{change.link}"{did_you_mean(change.link, scenario.links)}'
+        return
+    for direction, node in enumerate(link.ends[:2]):
+        for field, value in (("rate", change.rate), ("queue", change.queue)):
+            if node in link.raw and value is not None and value.of(direction) is not None:
+                yield (
+                    (*keys, field),
+                    f'the end "{node}" of link "{change.link}" is set up by `raw`, so its {field} cannot be changed; '
+                    "name the other direction alone with { forward = … } or { back = … }",
+                )
+
+
+def _check_tuners(scenario: Scenario) -> Iterator[Found]:
+    chosen = scenario.run.tuner
+    if chosen != "default" and chosen not in scenario.tuners:
+        yield ("run", "tuner"), f'there is no tuner "{chosen}"{did_you_mean(chosen, ["default", *scenario.tuners])}'
+    for name, tuner in scenario.tuners.items():
+        if name == "default":
+            yield ("tuners", name), 'the tuner "default" stands for no tuning; call this one otherwise'
+        for node in tuner.nodes or ():
+            if node not in scenario.nodes:
+                yield ("tuners", name, "nodes"), f'there is no node "{node}"{did_you_mean(node, scenario.nodes)}'
+
+
+def _check_capture(index: int, capture: Capture, scenario: Scenario) -> Iterator[Found]:
+    keys: Keys = ("record", "captures", index, "at")
+    link_name, colon, node = capture.at.partition(":")
+    places = [f"{name}:{end}" for name, link in scenario.links.items() for end in link.ends]
+    if not colon or link_name not in scenario.links or node not in scenario.links[link_name].ends:
+        yield keys, f'"{capture.at}" is no "link:node" of this scenario{did_you_mean(capture.at, places)}'
+    elif Counter(other.at for other in scenario.record.captures)[capture.at] > 1:
+        yield keys, f'"{capture.at}" is captured twice'

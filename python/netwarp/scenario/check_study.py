@@ -1,0 +1,117 @@
+"""Checks of what makes many runs of one scenario: sweep axes, cases, and the expectations on their results."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from netwarp.scenario.errors import did_you_mean
+from netwarp.scenario.model import Expectation, Scenario
+from netwarp.scenario.paths import resolve_path
+from netwarp.scenario.source import Keys
+
+Found = tuple[Keys, str]
+SCOPES = ("run", "flow", "queue", "link")
+
+
+def check_study(scenario: Scenario, data: Mapping[str, Any]) -> Iterator[Found]:
+    """Everything about the sweep, the cases and the expectations of a scenario whose raw data is `data`."""
+    axes: dict[tuple[str, ...], str] = {}
+    for path, values in scenario.sweep.items():
+        yield from _check_axis(path, values, data, axes)
+    yield from _check_cases(scenario, data, axes)
+    for index, expectation in enumerate(scenario.expect):
+        for field, why in _check_expectation(expectation, scenario):
+            yield ("expect", index, field), why
+
+
+def _check_axis(
+    path: str, values: tuple[Any, ...], data: Mapping[str, Any], axes: dict[tuple[str, ...], str]
+) -> Iterator[Found]:
+    where: Keys = ("sweep", path)
+    try:
+        keys = resolve_path(path, data)
+    except ValueError as error:
+        yield where, str(error)
+        return
+    for other_keys, other in axes.items():
+        shorter = min(len(other_keys), len(keys))
+        if other_keys[:shorter] == keys[:shorter]:
+            yield where, f'sets the same as the axis "{other}"; leave one of them out'
+    axes[keys] = path
+    if not values:
+        yield where, "has no values; list at least one, or leave the axis out"
+    written = [json.dumps(value, sort_keys=True, default=str) for value in values]
+    for value in (value for value, count in Counter(written).items() if count > 1):
+        yield where, f"lists {value} more than once"
+
+
+def _check_cases(scenario: Scenario, data: Mapping[str, Any], axes: Mapping[tuple[str, ...], str]) -> Iterator[Found]:
+    names = [case.name for case in scenario.cases]
+    for index, case in enumerate(scenario.cases):
+        if case.name in names[:index]:
+            yield ("cases", index, "name"), f'there is another case "{case.name}"; names of cases are unique'
+        for path in case.set:
+            where: Keys = ("cases", index, "set", path)
+            try:
+                keys = resolve_path(path, data)
+            except ValueError as error:
+                yield where, str(error)
+                continue
+            for axis_keys, axis in axes.items():
+                shorter = min(len(axis_keys), len(keys))
+                if axis_keys[:shorter] == keys[:shorter]:
+                    yield where, f'the sweep sets "{axis}" as well; a case sets what is not swept'
+
+
+def _check_expectation(expectation: Expectation, scenario: Scenario) -> Iterator[tuple[str, str]]:
+    scope, dot, metric = expectation.metric.partition(".")
+    if not dot or not metric or scope not in SCOPES:
+        yield (
+            "metric",
+            (
+                f'"{expectation.metric}" is not a metric; write scope and name, such as "flow.goodput_mbps"; '
+                f"scopes are {', '.join(SCOPES)}"
+            ),
+        )
+    if expectation.min is None and expectation.max is None:
+        yield "metric", "expects nothing; give `min`, `max` or both"
+    elif expectation.min is not None and expectation.max is not None and expectation.min > expectation.max:
+        yield "min", f"min {expectation.min:g} is above max {expectation.max:g}, so it could never hold"
+    for key, value in expectation.where.items():
+        why = _check_where(scope, key, value, scenario)
+        if why:
+            yield "where", why
+
+
+def _check_where(scope: str, key: str, value: object, scenario: Scenario) -> str | None:
+    """Why a condition of a where-clause can never hold; None when it can."""
+    known: Sequence[object]
+    if key == "name":
+        known = names_in_scope(scope, scenario) if scope in SCOPES else [value]
+        why = f'there is no {scope} "{value}"{did_you_mean(str(value), map(str, known))}'
+    elif key == "case":
+        known = [case.name for case in scenario.cases]
+        why = f'there is no case "{value}"{did_you_mean(str(value), map(str, known))}'
+    elif key == "seed":
+        known, why = scenario.seeds, f"seed {value} is not among the scenario's seeds"
+    elif key in scenario.sweep:
+        known, why = scenario.sweep[key], f'the axis "{key}" never has the value {value!r}'
+    else:
+        choices = ["name", "case", "seed", *scenario.sweep]
+        known, why = [], f'"{key}" selects nothing; use name, case, seed or a swept path{did_you_mean(key, choices)}'
+    return None if value in known else why
+
+
+def names_in_scope(scope: str, scenario: Scenario) -> list[str]:
+    """The names that metrics of this scope carry: flows (each and their group), `link:node`, or none for the run."""
+    if scope == "flow":
+        names = []
+        for name, flow in scenario.flows.items():
+            names += [name] if flow.count == 1 else [name, *(f"{name}.{i}" for i in range(flow.count))]
+        return names
+    if scope in {"queue", "link"}:
+        return [f"{name}:{node}" for name, link in scenario.links.items() for node in link.ends]
+    return [""]

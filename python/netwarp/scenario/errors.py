@@ -1,0 +1,47 @@
+"""What is wrong with a scenario, said so that its author can put it right."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong.
+
+    `where` is the place in the file as dotted keys (empty: the file as a whole), `message` a sentence that says what
+    is wrong and what would be right, `line` the line of the file (None: no line, for example from `--set`).
+    """
+
+    message: str
+    where: str = ""
+    line: int | None = None
+
+    def render(self, label: str) -> str:
+        """The problem as one line: `file:line: place: message`."""
+        position = f"{label}:{self.line}" if self.line is not None else label
+        place = f"{self.where}: " if self.where else ""
+        return f"{position}: {place}{self.message}"
+
+
+class ScenarioError(Exception):
+    """A scenario that cannot be used. `problems` holds every reason found; `str()` gives one line for each."""
+
+    def __init__(self, problems: Iterable[Problem] | str, label: str = "scenario") -> None:
+        """Make the error from problems (or from one sentence) about the file called `label`."""
+        self.label = label
+        self.problems: tuple[Problem, ...] = (Problem(problems),) if isinstance(problems, str) else tuple(problems)
+        super().__init__("\n".join(problem.render(label) for problem in self.problems))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """` (did you mean "x"?)` for the known word nearest to `word`; else the known words, if they are few."""
+    words = list(dict.fromkeys(known))
+    near = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
+    if near:
+        return f' (did you mean "{near[0]}"?)'
+    if words and len(words) <= 20:
+        return " (known: " + ", ".join(words) + ")"
+    return ""

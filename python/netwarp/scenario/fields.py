@@ -1,0 +1,185 @@
+"""The kinds of value a scenario's fields hold: each a unit parser with its JSON Schema."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, WithJsonSchema
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from netwarp.scenario import units
+
+T = TypeVar("T")
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+NODE_WIRE = "wire"
+"""The name of the hidden namespace that holds the wires; no node may have it."""
+
+
+class Model(BaseModel):
+    """What all parts of a scenario share: unknown fields refused, values frozen once validated."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+def _text_schema(*examples: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "examples": list(examples)})
+
+
+def _positive_duration(value: object) -> int:
+    duration = units.parse_duration(value)
+    if duration == 0:
+        raise ValueError('must be longer than 0, such as "100ms"')
+    return duration
+
+
+def _positive_size(value: object) -> int:
+    size = units.parse_size(value)
+    if size == 0:
+        raise ValueError('must be more than 0 bytes, such as "10MB"')
+    return size
+
+
+def _name(value: str) -> str:
+    if not NAME.fullmatch(value):
+        raise ValueError(f'"{value[:80]}" is not a name; names are 1 to 64 letters, digits, "_" and "-"')
+    return value
+
+
+def _interface(value: str) -> str:
+    """Linux: IFNAMSIZ is 16 with the final NUL; dev_valid_name() refuses '/', ':', white space, "." and ".."."""
+    if len(value.encode()) > 15:
+        raise ValueError(f'"{value[:80]}" is too long; Linux allows interface names of at most 15 characters')
+    if not re.fullmatch(r"[A-Za-z0-9_.-]+", value, re.ASCII) or value in {".", "..", "lo"}:
+        raise ValueError(f'"{value}" cannot name an interface; use letters, digits, "_", "-" and "." ("lo" is taken)')
+    return value
+
+
+def _one_line(value: str) -> str:
+    if not value.strip() or not value.isprintable():
+        raise ValueError("must be one line of printable text")
+    return value.strip()
+
+
+def _queue(value: str) -> str:
+    words = _one_line(value).split()
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", words[0]) or words[0] in {"qdisc", "tc", "add", "root", "dev", "parent"}:
+        raise ValueError(
+            f'"{value[:80]}" is not a queue; write the discipline and its options in tc\'s words, '
+            'such as "pfifo limit 100" or "fq_codel"'
+        )
+    return " ".join(words)
+
+
+def _sysctl(value: object) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ValueError('sysctl is a table such as { "net.ipv4.tcp_ecn" = 1 }')
+    checked = {}
+    for key, setting in value.items():
+        if not re.fullmatch(r"[a-z0-9_]+([./][A-Za-z0-9_-]+)+", key, re.ASCII):
+            raise ValueError(f'"{key}" is not a sysctl; write its dotted name, quoted, such as "net.ipv4.tcp_ecn"')
+        if isinstance(setting, bool):
+            setting = int(setting)  # noqa: PLW2901 the kernel's spelling of a boolean
+        if not isinstance(setting, int | str):
+            raise ValueError(f'the value of sysctl "{key}" must be a whole number or text')
+        checked[key.replace("/", ".")] = _one_line(str(setting))
+    return checked
+
+
+Name = Annotated[str, AfterValidator(_name)]
+InterfaceName = Annotated[str, AfterValidator(_interface)]
+Line = Annotated[str, AfterValidator(_one_line)]
+Queue = Annotated[str, AfterValidator(_queue), Field(examples=["pfifo limit 100", "fq_codel"])]
+Rate = Annotated[int, BeforeValidator(units.parse_positive_rate), _text_schema("10mbit", "1gbit")]
+Duration = Annotated[int, BeforeValidator(units.parse_duration), _text_schema("10ms", "60s")]
+PositiveDuration = Annotated[int, BeforeValidator(_positive_duration), _text_schema("100ms", "60s")]
+Percent = Annotated[float, BeforeValidator(units.parse_percent), _text_schema("0.5%")]
+_SIZE_SCHEMA = WithJsonSchema({"anyOf": [{"type": "string", "examples": ["10MB"]}, {"type": "integer", "minimum": 0}]})
+Size = Annotated[int, BeforeValidator(units.parse_size), _SIZE_SCHEMA]
+PositiveSize = Annotated[int, BeforeValidator(_positive_size), _SIZE_SCHEMA]
+Sysctl = Annotated[
+    dict[str, str],
+    BeforeValidator(_sysctl),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "integer", "boolean"]}}),
+]
+
+
+class Directed(Model, Generic[T]):
+    """A property of a link in each of its two directions: `forward` is ends[0] → ends[1]."""
+
+    forward: T
+    back: T
+
+    def of(self, direction: int) -> T:
+        """The value in direction 0 (forward) or 1 (back)."""
+        return self.back if direction else self.forward
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Either the plain value or a table of the two directions."""
+        both = handler.resolve_ref_schema(handler(schema))
+        table = {key: value for key, value in both.items() if key != "title"} | {"required": []}
+        return {"anyOf": [dict(both["properties"]["forward"]), table]}
+
+
+def both_ways(default: object = None) -> BeforeValidator:
+    """A plain value holds both ways; a table gives the directions, and a direction left out of it takes `default`."""
+
+    def expand(value: object) -> object:
+        if isinstance(value, Directed):
+            return value
+        if isinstance(value, dict):
+            return value if default is None else {"forward": default, "back": default} | value
+        return {"forward": value, "back": value}
+
+    return BeforeValidator(expand)
+
+
+def either_way(plain_is_both: bool) -> BeforeValidator:
+    """A table may leave a direction out (None); a plain value holds both ways or forward only."""
+
+    def expand(value: object) -> object:
+        if isinstance(value, Directed):
+            return value
+        if isinstance(value, dict):
+            return {"forward": None, "back": None} | value
+        return {"forward": value, "back": value if plain_is_both else None}
+
+    return BeforeValidator(expand)
+
+
+class Spread(Model):
+    """A quantity that is either always `mean` or exponentially distributed around it."""
+
+    mean: int
+    distribution: Literal["constant", "exponential"] = "constant"
+
+
+def _spread(value: object, parse: Any, example: str) -> object:
+    """`X`, `X exponential` or `exponential X`; either order, since both read naturally."""
+    if isinstance(value, Spread):
+        return value
+    distribution = "constant"
+    if isinstance(value, str):
+        words = value.split()
+        if "exponential" in words:
+            words.remove("exponential")
+            distribution = "exponential"
+        if len(words) != 1:
+            raise ValueError(f'"{value[:80]}" is not understood; write "{example}" or "{example} exponential"')
+        value = int(words[0]) if parse is not units.parse_duration and words[0].isdecimal() else words[0]
+    return {"mean": parse(value), "distribution": distribution}
+
+
+SpreadDuration = Annotated[
+    Spread,
+    BeforeValidator(lambda value: _spread(value, units.parse_duration, "200ms")),
+    _text_schema("200ms", "200ms exponential"),
+]
+SpreadSize = Annotated[
+    Spread,
+    BeforeValidator(lambda value: _spread(value, _positive_size, "600")),
+    WithJsonSchema({"anyOf": [{"type": "string", "examples": ["exponential 600"]}, {"type": "integer", "minimum": 1}]}),
+]

@@ -1,0 +1,172 @@
+"""A shipped name or a path → a validated Scenario, or a ScenarioError that says everything that is wrong with it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from netwarp.scenario.check import check_scenario
+from netwarp.scenario.check_study import check_study
+from netwarp.scenario.errors import Problem, ScenarioError, did_you_mean
+from netwarp.scenario.explain import explain
+from netwarp.scenario.model import Scenario
+from netwarp.scenario.paths import parse_setting, resolve_path, with_value
+from netwarp.scenario.source import Keys, Source
+
+MAX_FILE_BYTES = 4 * 2**20
+
+
+def shipped_scenarios() -> dict[str, Path]:
+    """The scenarios that come with netwarp: name → file, sorted by name."""
+    folder = Path(str(resources.files("netwarp") / "scenarios"))
+    return {file.stem: file for file in sorted(folder.glob("*.toml"))}
+
+
+def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> Scenario:
+    """The scenario called `source` (a shipped name, or a path) with `--set` settings (`"PATH=VALUE"`) applied.
+
+    Raises ScenarioError with every problem found.
+    """
+    path = _find(source)
+    return parse_scenario(_read(path), str(path), settings)
+
+
+def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] = ()) -> Scenario:
+    """The scenario in a TOML text; `label` stands for the file in messages. Raises ScenarioError."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError([_syntax_problem(error)], label) from None
+    except RecursionError:
+        raise ScenarioError("the brackets are nested too deeply to be a scenario", label) from None
+    data, overrides = _apply(data, settings)
+    return validate(Source(label=label, text=text, data=data, overrides=overrides))
+
+
+def validate(source: Source) -> Scenario:
+    """The scenario in the source's data, checked field by field and then as a whole. Raises ScenarioError."""
+    try:
+        scenario = Scenario.model_validate(source.data)
+    except ValidationError as error:
+        raise ScenarioError(problems_at(explain(error, source.data), source), source.label) from None
+    found = [*check_scenario(scenario), *check_study(scenario, source.data)]
+    if found:
+        raise ScenarioError(problems_at(found, source), source.label)
+    scenario._source = source
+    return scenario
+
+
+def problems_at(found: Sequence[tuple[Keys, str]], source: Source) -> list[Problem]:
+    """Findings as problems with their lines, each once, in the order of the file."""
+    problems = dict.fromkeys(_locate(keys, message, source) for keys, message in found)
+    return sorted(problems, key=lambda problem: problem.line or 0)
+
+
+def _locate(keys: Keys, message: str, source: Source) -> Problem:
+    where = ".".join(_quoted(key) for key in keys)
+    for path, value in source.overrides.items():
+        if where == path or where.startswith(path + ".") or path.startswith(where + "."):
+            return Problem(message, f"--set {path}={value}", None)
+    return Problem(message, where, source.line_of(keys))
+
+
+def _quoted(key: str | int) -> str:
+    return str(key) if re.fullmatch(r"[\w-]*", str(key)) else f'"{key}"'
+
+
+def _find(source: str | Path) -> Path:
+    shipped = shipped_scenarios()
+    path = Path(source)
+    if str(source) in shipped and not path.is_file():
+        return shipped[str(source)]
+    try:
+        if path.is_dir():
+            raise ScenarioError("this is a directory; name a scenario file in it", str(source))
+        if not path.exists():
+            raise ScenarioError(
+                f"there is no such file and no shipped scenario of that name{did_you_mean(str(source), shipped)}",
+                str(source),
+            )
+    except (OSError, ValueError) as error:
+        raise ScenarioError(f"this cannot be a file: {_reason(error)}", str(source)[:200]) from None
+    return path
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ScenarioError(f"the file cannot be read: {_reason(error)}", str(path)) from None
+    if len(content) > MAX_FILE_BYTES:
+        raise ScenarioError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB; no scenario is", str(path))
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        problem = Problem("the file is not text in UTF-8; a scenario is a TOML file", line=line)
+        raise ScenarioError([problem], str(path)) from None
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _syntax_problem(error: tomllib.TOMLDecodeError) -> Problem:
+    message = str(error)
+    match = re.search(r" \(at line (\d+), column (\d+)\)", message)
+    line = int(match[1]) if match else None
+    column = f" (column {match[2]})" if match else ""
+    return Problem(f"this is not TOML: {re.sub(r' [(]at .*[)]$', '', message)}{column}", line=line)
+
+
+def _apply(data: dict[str, Any], settings: Sequence[str]) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """Data with the settings in place; on a swept path the axis shrinks to the one value."""
+    overrides: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for setting in settings:
+        try:
+            path, value = parse_setting(setting)
+            keys = resolve_path(path, data, sweepable=False)
+            data = _set(data, keys, value)
+            overrides[".".join(keys)] = value
+        except ValueError as error:
+            problems.append(Problem(str(error), f"--set {setting}"))
+        except (TypeError, AttributeError, KeyError, IndexError):
+            problems.append(Problem("the file does not have a table there", f"--set {setting}"))
+    if problems:
+        raise ScenarioError(problems, "command line")
+    return data, overrides
+
+
+def _set(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
+    sweep = data.get("sweep")
+    for path in sweep if isinstance(sweep, dict) else ():
+        try:
+            swept = resolve_path(path, data)
+        except ValueError:
+            continue  # reported with the file's other problems
+        if swept == keys:
+            return with_value(data, ("sweep", path), [value])
+        if swept[: len(keys)] == keys or keys[: len(swept)] == swept:
+            raise ValueError(f'the sweep sets "{path}", which overlaps this; set that path instead')
+    for case in data.get("cases", ()):
+        for path in case.get("set", ()) if isinstance(case, dict) else ():
+            if split_equal(path, keys, data):
+                name = case.get("name")
+                raise ValueError(f'the case "{name}" sets this as well; choose cases with --case, or edit the file')
+    return with_value(data, keys, value)
+
+
+def split_equal(path: str, keys: tuple[str, ...], data: Mapping[str, Any]) -> bool:
+    """Whether `path` names the same place as `keys`."""
+    try:
+        return resolve_path(path, data) == keys
+    except ValueError:
+        return False

@@ -1,0 +1,202 @@
+"""The whole of the scenario format as models. After validation every quantity is an integer in its base unit:
+bit/s, nanoseconds, bytes; percentages are fractions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
+
+from netwarp.scenario import units
+from netwarp.scenario.errors import ScenarioError
+from netwarp.scenario.fields import (
+    Directed,
+    Duration,
+    InterfaceName,
+    Line,
+    Model,
+    Name,
+    Percent,
+    PositiveDuration,
+    Queue,
+    Rate,
+    Sysctl,
+    both_ways,
+    either_way,
+)
+from netwarp.scenario.flows import Flow
+from netwarp.scenario.netem import Jitter, JitterField, LossField, RandomLoss
+from netwarp.scenario.source import Source
+
+MIN_MEMORY_BYTES = 64 * 2**20
+MAX_MEMORY_BYTES = 64 * 2**30
+MAX_RUN_NS = 30 * 24 * 3600 * 10**9
+MAX_SEEDS = 100_000
+
+
+def _auto_duration(value: object) -> object:
+    return None if value == "auto" or value is None else units.parse_duration(value)
+
+
+def _memory(value: object) -> int | None:
+    if value == "auto" or value is None:
+        return None
+    size = units.parse_memory(value)
+    if size < MIN_MEMORY_BYTES:
+        raise ValueError(f'"{value}" is too little for the kernel to start; the least is "64M"')
+    if size > MAX_MEMORY_BYTES:
+        raise ValueError(f'"{value}" is too much; the most is "64G"')
+    return size
+
+
+def _seeds(value: object) -> tuple[int, ...]:
+    """`N` is the seeds 1..N; a list is taken as it stands."""
+    numbers = value if isinstance(value, list | tuple) else None
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not 1 <= value <= MAX_SEEDS:
+            raise ValueError(f"{value} is not a number of seeds; it must be between 1 and {MAX_SEEDS}")
+        return tuple(range(1, value + 1))
+    if not numbers or any(isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < 2**63 for n in numbers):
+        raise ValueError("seeds are a number (3 means 1, 2, 3) or a list of whole numbers such as [1, 2, 3]")
+    if len(set(numbers)) != len(numbers):
+        raise ValueError("a seed is listed twice; the same seed gives the same run, so nothing would be learnt from it")
+    return tuple(numbers)
+
+
+AutoDuration = Annotated[int | None, BeforeValidator(_auto_duration), WithJsonSchema({"type": "string"})]
+Seeds = Annotated[
+    tuple[int, ...],
+    BeforeValidator(_seeds),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "array", "items": {"type": "integer"}}]}),
+]
+
+
+class RunOptions(Model):
+    """How the runs are made. None stands for "auto"; `start_jitter` and `time_limit` are ns, `memory` bytes."""
+
+    start_jitter: AutoDuration = None
+    memory: Annotated[int | None, BeforeValidator(_memory), WithJsonSchema({"type": "string"})] = None
+    time_limit: AutoDuration = None
+    tuner: Name = "default"
+
+
+class Capture(Model):
+    """A packet capture `at` "link:node", `snap` bytes of each packet (0: all), an optional pcap `filter`."""
+
+    at: str
+    snap: int = Field(default=128, ge=0, le=262144)
+    filter: Line | None = None
+
+
+class Record(Model):
+    """What is written down: exact events where the engine can, and samples every `sample` ns."""
+
+    exact: bool = True
+    sample: PositiveDuration = 100_000_000
+    captures: tuple[Capture, ...] = ()
+
+
+class Node(Model):
+    """A host, or a router when it forwards."""
+
+    forward: bool = False
+    sysctl: Sysctl = Field(default_factory=dict)
+
+
+Addresses = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
+_NO_DELAY = Directed[Duration].model_construct(forward=0, back=0)
+_NO_JITTER = Directed[JitterField].model_construct(forward=Jitter(ns=0), back=Jitter(ns=0))
+_NO_LOSS = Directed[LossField].model_construct(forward=RandomLoss(p=0.0), back=RandomLoss(p=0.0))
+_NEVER = Directed[Percent].model_construct(forward=0.0, back=0.0)
+_DEFAULT_QUEUE = Directed[Queue | None].model_construct(forward=None, back=None)
+
+
+class Link(Model):
+    """Two nodes joined: a rate and a queue at each sending end, and a wire between them."""
+
+    ends: Annotated[tuple[Name, ...], Field(min_length=1)]
+    interfaces: tuple[InterfaceName, InterfaceName] | None = None
+    addresses: tuple[Addresses, Addresses] | None = None
+    rate: Annotated[Directed[Rate], both_ways()]
+    delay: Annotated[Directed[Duration], both_ways("0s")] = _NO_DELAY
+    jitter: Annotated[Directed[JitterField], both_ways("0s")] = _NO_JITTER
+    loss: Annotated[Directed[LossField], both_ways("0%")] = _NO_LOSS
+    duplicate: Annotated[Directed[Percent], both_ways("0%")] = _NEVER
+    corrupt: Annotated[Directed[Percent], both_ways("0%")] = _NEVER
+    reorder: Annotated[Directed[Percent], both_ways("0%")] = _NEVER
+    queue: Annotated[Directed[Queue | None], either_way(plain_is_both=False)] = _DEFAULT_QUEUE
+    mtu: int = Field(default=1500, ge=68, le=65535)
+    offload: bool = False
+    raw: dict[str, tuple[Line, ...]] = Field(default_factory=dict)
+
+
+class Change(Model):
+    """Properties of a link that change at a moment of the run; what is not named stays as it is."""
+
+    at: Duration
+    link: str
+    rate: Annotated[Directed[Rate | None], either_way(plain_is_both=True)] | None = None
+    delay: Annotated[Directed[Duration | None], either_way(plain_is_both=True)] | None = None
+    jitter: Annotated[Directed[JitterField | None], either_way(plain_is_both=True)] | None = None
+    loss: Annotated[Directed[LossField | None], either_way(plain_is_both=True)] | None = None
+    queue: Annotated[Directed[Queue | None], either_way(plain_is_both=False)] | None = None
+
+
+class Tuner(Model):
+    """A set of sysctls for some nodes (None: all of them); one more thing a sweep can vary, as `run.tuner`."""
+
+    nodes: tuple[str, ...] | None = None
+    sysctl: Sysctl
+
+
+class Case(Model):
+    """A named point: paths and the values they take in it."""
+
+    name: str = Field(min_length=1, max_length=100)
+    set: dict[str, Any] = Field(default_factory=dict)
+
+
+class Expectation(Model):
+    """A condition on a metric `scope.name`, checked in every run that `where` selects."""
+
+    metric: str
+    where: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    min: float | None = Field(default=None, allow_inf_nan=False)
+    max: float | None = Field(default=None, allow_inf_nan=False)
+
+
+class Scenario(Model):
+    """A validated scenario; `source` keeps the text it came from."""
+
+    name: Name
+    summary: str = ""
+    duration: PositiveDuration
+    warmup: Duration = 0
+    seeds: Seeds = (1,)
+    run: RunOptions = RunOptions()
+    record: Record = Record()
+    nodes: dict[Name, Node] = Field(min_length=1)
+    links: dict[Name, Link] = Field(min_length=1)
+    flows: dict[Name, Flow] = Field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
+    tuners: dict[Name, Tuner] = Field(default_factory=dict)
+    sweep: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    cases: tuple[Case, ...] = ()
+    expect: tuple[Expectation, ...] = ()
+
+    _source: Source | None = PrivateAttr(default=None)
+
+    @property
+    def source(self) -> Source:
+        """Where this scenario came from: its text, its data, and what was set from outside."""
+        if self._source is None:
+            raise ScenarioError("this scenario was not made by load_scenario, so it has no source")
+        return self._source
+
+
+SECTIONS: tuple[Literal["nodes", "links", "flows", "tuners"], ...] = ("nodes", "links", "flows", "tuners")
+"""The tables whose keys are names the author gave."""

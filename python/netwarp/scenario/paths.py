@@ -1,0 +1,125 @@
+"""Dotted paths into a scenario, as `--set`, sweeps and cases use them: `links.bottleneck.rate`, `flows.bulk.cc`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from netwarp.scenario.errors import did_you_mean
+from netwarp.scenario.flows import flow_fields
+from netwarp.scenario.model import SECTIONS, Change, Link, Node, Record, RunOptions, Tuner
+from netwarp.scenario.source import split_dotted
+
+PLAIN = ("duration", "warmup")
+SET_ONLY = ("name", "summary", "seeds")
+GROUPS: dict[str, type[BaseModel]] = {"run": RunOptions, "record": Record}
+DIRECTED = ("rate", "delay", "jitter", "loss", "duplicate", "corrupt", "reorder", "queue")
+_FIELDS: dict[str, list[str]] = {
+    "nodes": list(Node.model_fields),
+    "links": list(Link.model_fields),
+    "flows": flow_fields(),
+    "tuners": list(Tuner.model_fields),
+    "changes": list(Change.model_fields),
+}
+
+
+def resolve_path(path: str, data: Mapping[str, Any], sweepable: bool = True) -> tuple[str, ...]:
+    """The keys of `path`, checked against the format and the names in `data`.
+
+    `sweepable` leaves out what is no property of a run (`seeds`, `name`, `summary`). Raises ValueError with a sentence
+    that says which part is unknown and what was probably meant.
+    """
+    head, *rest = split_dotted(path)
+    if head == "seeds" and sweepable:
+        raise ValueError("seeds are not swept: every point runs with every seed of the scenario's `seeds`")
+    if head in PLAIN or (head in SET_ONLY and not sweepable):
+        return _exactly(path, head, rest)
+    if head in GROUPS:
+        _field(path, head, rest, list(GROUPS[head].model_fields), 1)
+        return (head, *rest)
+    if head not in _FIELDS:
+        known = [*PLAIN, *GROUPS, *_FIELDS, *(() if sweepable else SET_ONLY)]
+        raise ValueError(f'"{head}" is no part of a scenario that can be set{did_you_mean(head, known)}')
+    return (head, *_named(path, head, rest, data))
+
+
+def _exactly(path: str, head: str, rest: list[str]) -> tuple[str, ...]:
+    if rest:
+        raise ValueError(f'"{path}" goes too deep; "{head}" is a single value')
+    return (head,)
+
+
+def _named(path: str, head: str, rest: list[str], data: Mapping[str, Any]) -> list[str]:
+    """name, field and what may follow a field."""
+    table = data.get(head)
+    names = [str(i) for i in range(len(table))] if isinstance(table, list | tuple) else list(table or ())
+    if not rest:
+        raise ValueError(f'"{path}" needs a name and a field, such as "{head}.{next(iter(names), "NAME")}.FIELD"')
+    if rest[0] not in names:
+        raise ValueError(f'there is no "{rest[0]}" in {head}{did_you_mean(rest[0], names)}')
+    field = rest[1] if len(rest) > 1 else ""
+    if field == "sysctl" and len(rest) > 2:
+        return [*rest[:2], ".".join(rest[2:])]
+    depth = 3 if (field in DIRECTED and head != "flows") or field == "raw" else 2
+    _field(path, f"{head}.{rest[0]}", rest[1:], _FIELDS[head], depth - 1)
+    if len(rest) == 3 and field in DIRECTED and rest[2] not in {"forward", "back"}:
+        raise ValueError(f'"{rest[2]}" is no direction; write "{head}.{rest[0]}.{field}.forward" or "… .back"')
+    return rest
+
+
+def _field(path: str, parent: str, rest: list[str], fields: Iterable[str], depth: int) -> None:
+    fields = list(fields)
+    if not rest:
+        raise ValueError(f'"{path}" needs a field, such as "{parent}.{fields[0]}"')
+    if rest[0] not in fields:
+        raise ValueError(f'"{rest[0]}" is not a field of {parent}{did_you_mean(rest[0], fields)}')
+    if len(rest) > depth:
+        raise ValueError(f'"{path}" goes too deep; stop at "{parent}.{rest[0]}"')
+
+
+def with_value(data: Mapping[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """A copy of `data` with the value at `keys` replaced; what is not on the way is shared, not copied."""
+    copy = dict(data)
+    head, *rest = keys
+    if not rest:
+        copy[head] = value
+        return copy
+    inner = copy.get(head)
+    if isinstance(inner, list | tuple):
+        items = list(inner)
+        items[int(rest[0])] = with_value(items[int(rest[0])], tuple(rest[1:]), value)
+        copy[head] = items
+    elif isinstance(inner, Mapping):
+        copy[head] = with_value(inner, tuple(rest), value)
+    else:
+        copy[head] = with_value(_directions(head, inner, rest), tuple(rest), value)
+    return copy
+
+
+def _directions(field: str, plain: object, rest: list[str]) -> dict[str, Any]:
+    """A plain link property as a table of its directions, so that one of them can be replaced."""
+    if plain is None or rest[0] not in {"forward", "back"}:
+        return {}
+    return {"forward": plain} if field == "queue" else {"forward": plain, "back": plain}
+
+
+def section_of(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """The part of a scenario that is validated as one piece: `("links", "bottleneck")`, `("run",)`, `("duration",)`."""
+    return keys[:2] if keys[0] in SECTIONS else keys[:1]
+
+
+def parse_setting(setting: str) -> tuple[str, Any]:
+    """`PATH=VALUE` of `--set`: the value as TOML if it is, else as text. Raises ValueError without a `=`."""
+    path, equals, text = setting.partition("=")
+    if path.count('"') % 2:  # the "=" stood inside a quoted key
+        raise ValueError(f'"{setting}" is not PATH=VALUE')
+    if not equals or not path.strip():
+        raise ValueError(f'"{setting}" is not PATH=VALUE, such as links.bottleneck.rate=5mbit')
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return path.strip(), text.strip()
+    return path.strip(), parsed["value"] if len(parsed) == 1 else text.strip()

@@ -1,0 +1,102 @@
+"""Where a scenario came from: its text, and on which line each key stands (tomllib does not say)."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+Keys = tuple[str | int, ...]
+
+_KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
+_DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
+_HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?$")
+_ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=\s*(.*)$")
+_INLINE = re.compile(rf"[{{,]\s*({_DOTTED})\s*=")
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a scenario file, the data in it with overrides applied, and the overrides themselves."""
+
+    label: str
+    text: str
+    data: Mapping[str, Any] = field(repr=False)
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def lines(self) -> dict[Keys, int]:
+        """Line number (from 1) of every key that could be found."""
+        return dict(key_lines(self.text))
+
+    def line_of(self, keys: Sequence[str | int]) -> int | None:
+        """The line of the nearest key at or above `keys`; None when nothing of it is in the file."""
+        wanted = tuple(keys)
+        while wanted:
+            if wanted in self.lines:
+                return self.lines[wanted]
+            wanted = wanted[:-1]
+        return None
+
+
+def split_dotted(text: str) -> list[str]:
+    """The parts of a dotted key, quotes removed. Raises ValueError when it is not one."""
+    if not re.fullmatch(_DOTTED, text.strip()):
+        raise ValueError(f'"{text}" is not a dotted path such as "links.bottleneck.rate"')
+    return [_unquote(part) for part in re.findall(_KEY, text)]
+
+
+def _unquote(part: str) -> str:
+    if part[:1] == '"':
+        try:
+            return str(tomllib.loads(f"x = {part}")["x"])
+        except tomllib.TOMLDecodeError:
+            return part[1:-1]
+    return part[1:-1] if part[:1] == "'" else part
+
+
+def key_lines(text: str) -> Iterator[tuple[Keys, int]]:
+    """Every key of the TOML text with its line: tables, arrays of tables, assignments, keys of inline tables."""
+    prefix: Keys = ()
+    arrays: dict[Keys, int] = {}
+    closing: str | None = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        if closing is not None:
+            closing = None if closing in line else closing
+            continue
+        header = _HEADER.match(line)
+        if header:
+            prefix = _absolute(tuple(split_dotted(header[2])), arrays)
+            if header[1] == "[[":
+                arrays[prefix] = arrays.get(prefix, -1) + 1
+                prefix = (*prefix, arrays[prefix])
+            yield prefix, number
+            continue
+        assignment = _ASSIGNMENT.match(line)
+        if assignment:
+            keys = (*prefix, *split_dotted(assignment[1]))
+            yield keys, number
+            for inner in _INLINE.finditer(assignment[2]):
+                yield (*keys, *split_dotted(inner[1])), number
+            closing = _opens_block(assignment[2])
+
+
+def _absolute(keys: tuple[str, ...], arrays: Mapping[Keys, int]) -> Keys:
+    """The keys of a header, with the index of the current element after each array of tables above it."""
+    absolute: Keys = ()
+    for key in keys[:-1]:
+        absolute = (*absolute, key)
+        if absolute in arrays:
+            absolute = (*absolute, arrays[absolute])
+    return (*absolute, keys[-1])
+
+
+def _opens_block(value: str) -> str | None:
+    """The closing quotes that a multi-line string begun in this value still waits for."""
+    for quotes in ('"""', "'''"):
+        if value.startswith(quotes) and quotes not in value[3:]:
+            return quotes
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from netwarp.scenario.errors import Problem, ScenarioError
@@ -93,7 +93,7 @@ def make_plan(
         case = point.case.name if point.case else None
         for seed in numbers:
             run_id = _with_seed(hashed, seed)
-            runs.append(Run(run_id, values, case, seed, _resolving(resolver, replaced, seed)))
+            runs.append(Run(run_id, values, case, seed, partial(resolver.scenario, replaced, seed)))
     if resolver.problems:
         raise ScenarioError(resolver.problems, scenario.source.label)
     _refuse_same(runs, scenario)
@@ -104,10 +104,6 @@ def _with_seed(hashed: Any, seed: int) -> str:
     final = hashed.copy()
     final.update(f',"seed":{seed}}}'.encode())
     return str(final.hexdigest())[:ID_DIGITS]
-
-
-def _resolving(resolver: Resolver, replaced: Any, seed: int) -> Callable[[], Scenario]:
-    return lambda: resolver.scenario(replaced, seed)
 
 
 def _refuse_same(runs: Sequence[Run], scenario: Scenario) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -376,8 +378,10 @@ def test_schema_knows_the_format() -> None:
     schema = scenario_schema()
     assert {"nodes", "links", "flows", "sweep", "expect"} <= set(schema["properties"])
     assert {"BulkFlow", "PingFlow", "Link"} <= set(schema["$defs"])
-    assert (
-        "anyOf" in schema["$defs"]["Link"]["properties"]["rate"]
-        or "$ref" in schema["$defs"]["Link"]["properties"]["rate"]
-    )
     assert "from" in schema["$defs"]["BulkFlow"]["properties"]
+    assert not [name for name in schema["$defs"] if "Directed" in name]
+    plain, table = schema["$defs"]["Link"]["properties"]["rate"]["anyOf"]
+    assert plain["type"] == "string"
+    assert set(table["properties"]) == {"forward", "back"}
+    for reference in re.findall(r'"#/[$]defs/(\w+)"', json.dumps(schema)):
+        assert reference in schema["$defs"]

@@ -1,0 +1,146 @@
+//! The virtual machine as a process of the host.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::unistd::{Pid, pipe2};
+
+use super::Options;
+
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const UML_DIR: &str = ".uml";
+const PIPE_BYTES: i32 = 1 << 20;
+/// Any fixed moment: the guest's wall clock at boot. 2026-01-01T00:00:00Z, in seconds.
+const EPOCH_S: u64 = 1_767_225_600;
+
+/// A running User Mode Linux.
+pub struct Machine {
+    child: Child,
+    /// What it prints; `None` once that has ended.
+    pub console: Option<File>,
+    /// What its kernel records; `None` once that has ended, or when nothing is recorded.
+    pub records: Option<File>,
+    uml_dir: PathBuf,
+}
+
+/// What it took.
+pub struct Usage {
+    pub exit_status: Option<i32>,
+    pub cpu_s: f64,
+}
+
+impl Machine {
+    pub fn start(options: &Options) -> Result<Self> {
+        let dir = options.dir.canonicalize().with_context(|| options.dir.display().to_string())?;
+        let init = std::env::current_exe().context("cannot find this program's own file")?;
+        let uml_dir = dir.join(UML_DIR);
+        std::fs::create_dir_all(&uml_dir).with_context(|| format!("cannot create {}", uml_dir.display()))?;
+        if let Some(cpu) = options.cpu {
+            pin(cpu)?;
+        }
+        let (console, console_end) = pipe2(OFlag::O_CLOEXEC)?;
+        let (records, records_end) = pipe2(OFlag::O_CLOEXEC)?;
+        // Larger pipes mean fewer turns; a refusal (pipe-user-pages-soft) costs nothing but speed.
+        let _ = fcntl(&records, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES));
+        let mut command = Command::new(&options.kernel);
+        command
+            .args(arguments(options, &init))
+            .current_dir(&dir)
+            .env_clear()
+            .env("PATH", PATH)
+            .env("HOME", &uml_dir)
+            .env("TMPDIR", &options.memory_dir)
+            .env("NETWARP_SEED", options.seed.to_string())
+            .stdin(Stdio::null())
+            .stdout(console_end.try_clone()?)
+            .stderr(console_end);
+        if options.exact {
+            command.env("NETWARP_RECORD_FD", records_end.as_raw_fd().to_string());
+            fcntl(&records_end, FcntlArg::F_SETFD(FdFlag::empty()))?;
+        }
+        let parent = std::process::id();
+        // SAFETY: between fork and exec only prctl, setpgid and getppid are called, all async-signal-safe.
+        unsafe {
+            command.pre_exec(move || {
+                libc::setpgid(0, 0);
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                if libc::getppid() != parent as i32 {
+                    return Err(std::io::Error::other("the guard is gone"));
+                }
+                Ok(())
+            });
+        }
+        let child = command.spawn().with_context(|| format!("cannot start {}", options.kernel.display()))?;
+        drop(command);
+        drop::<OwnedFd>(records_end);
+        let records = options.exact.then(|| File::from(records));
+        Ok(Self { child, console: Some(File::from(console)), records, uml_dir })
+    }
+
+    /// Waits for the machine, or kills it with everything that it started.
+    pub fn end(mut self, kill: bool) -> Result<Usage> {
+        if kill {
+            self.kill();
+        }
+        // Its streams have ended, so it has: it may only take a moment to be gone.
+        let patience = Instant::now() + Duration::from_secs(5);
+        let status = loop {
+            if let Some(status) = self.child.try_wait()? {
+                break status;
+            }
+            if Instant::now() > patience {
+                self.kill();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        self.kill();
+        let _ = std::fs::remove_dir_all(&self.uml_dir);
+        let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+        let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
+        let cpu_s = seconds(usage.user_time()) + seconds(usage.system_time());
+        Ok(Usage { exit_status: status.code().or_else(|| status.signal().map(|s| 128 + s)), cpu_s })
+    }
+
+    /// The whole process group: the kernel and the processes in which the guest's programs run.
+    fn kill(&mut self) {
+        let group = Pid::from_raw(self.child.id() as i32);
+        let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
+    }
+}
+
+/// One run, one CPU, the guard as well: the two sides of every transition between a guest program and its kernel stay
+/// on one core.
+fn pin(cpu: usize) -> Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu).with_context(|| format!("CPU {cpu}"))?;
+    sched_setaffinity(Pid::from_raw(0), &set).with_context(|| format!("cannot run on CPU {cpu}"))
+}
+
+fn arguments(options: &Options, init: &Path) -> Vec<String> {
+    vec![
+        format!("mem={}M", options.memory.div_ceil(1 << 20)),
+        "rootfstype=hostfs".into(),
+        "root=/dev/root".into(),
+        "ro".into(),
+        format!("init=\"{}\"", init.display()),
+        "quiet".into(),
+        "con=null".into(),
+        "con0=null,fd:1".into(),
+        "time-travel=inf-cpu".into(),
+        format!("time-travel-start={}", EPOCH_S * 1_000_000_000),
+        "umid=run".into(),
+        // Relative to the working directory, which is the run directory.
+        format!("uml_dir={UML_DIR}/"),
+        "panic=-1".into(),
+        // What the kernel does not know becomes the environment of init, and so of every program in the lab.
+        format!("PATH={PATH}"),
+    ]
+}

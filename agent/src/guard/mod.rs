@@ -1,0 +1,215 @@
+//! The guard: on the host, one for each run. It starts the virtual machine pinned to a CPU, writes its console, turns
+//! its stream of records into Arrow tables, ends it when its time is over, and makes sure that nothing outlives
+//! netwarp: when standard input closes, because netwarp ended or was killed, the machine is killed; when the guard
+//! itself is killed, the kernel kills the machine (PR_SET_PDEATHSIG: the guard has one thread).
+
+mod acks;
+mod events;
+mod machine;
+mod packets;
+mod tuples;
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde::Serialize;
+
+use events::Recorder;
+use machine::Machine;
+
+/// More console than this is cut: a program that floods it must not fill the disk.
+const CONSOLE_LIMIT: u64 = 16 << 20;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// The User Mode Linux kernel
+    #[arg(long)]
+    pub kernel: PathBuf,
+    /// The run directory, with lab.json in it
+    #[arg(long)]
+    pub dir: PathBuf,
+    /// Where the machine's memory file lies, unlinked: must allow execution
+    #[arg(long)]
+    pub memory_dir: PathBuf,
+    /// Memory of the machine in bytes
+    #[arg(long)]
+    pub memory: u64,
+    /// Seed of every random number in the machine
+    #[arg(long)]
+    pub seed: u64,
+    /// CPU to run on
+    #[arg(long)]
+    pub cpu: Option<usize>,
+    /// Seconds of real time after which the run is killed
+    #[arg(long)]
+    pub time_limit: f64,
+    /// Start of the run's clock, in nanoseconds since the machine's boot
+    #[arg(long)]
+    pub t0: i64,
+    /// Write exact records
+    #[arg(long)]
+    pub exact: bool,
+}
+
+/// How the machine ended, as JSON on standard output.
+#[derive(Serialize)]
+struct Report {
+    /// `ended`, or why it was killed: `time_limit`, `cancelled`, `record_error`
+    end: &'static str,
+    exit_status: Option<i32>,
+    error: Option<String>,
+    real_s: f64,
+    cpu_s: f64,
+    events: u64,
+}
+
+/// Runs the machine; exit code 0 means that the report on standard output tells how it went.
+pub fn main(options: &Options) -> ExitCode {
+    match guard(options) {
+        Ok(report) => {
+            let text = serde_json::to_string(&report).unwrap_or_default();
+            let told = writeln!(std::io::stdout(), "{text}");
+            if told.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(e) => {
+            eprintln!("{e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn guard(options: &Options) -> Result<Report> {
+    let begin = Instant::now();
+    let mut machine = Machine::start(options)?;
+    let mut console = Console::create(&options.dir.join("console.log"))?;
+    let mut recorder = options.exact.then(|| Recorder::create(&options.dir, options.t0)).transpose()?;
+    let deadline = begin + Duration::from_secs_f64(options.time_limit.clamp(0.0, 1e9));
+    let mut error = None;
+    let end = loop {
+        match watch(&mut machine, &mut console, recorder.as_mut(), deadline) {
+            Ok(Some(end)) => break end,
+            Ok(None) => {}
+            Err(e) => {
+                error = Some(format!("{e:#}"));
+                break "record_error";
+            }
+        }
+    };
+    let events = recorder.as_ref().map_or(0, Recorder::events);
+    let usage = machine.end(end != "ended")?;
+    if let Some(recorder) = recorder
+        && let Err(e) = recorder.finish()
+        && error.is_none()
+    {
+        error = Some(format!("{e:#}"));
+    }
+    Ok(Report {
+        end,
+        exit_status: usage.exit_status,
+        error,
+        real_s: begin.elapsed().as_secs_f64(),
+        cpu_s: usage.cpu_s,
+        events,
+    })
+}
+
+/// Waits for something to happen and deals with it; `Some` when the machine's life is over.
+fn watch(
+    machine: &mut Machine,
+    console: &mut Console,
+    recorder: Option<&mut Recorder>,
+    deadline: Instant,
+) -> Result<Option<&'static str>> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Ok(Some("time_limit"));
+    }
+    let timeout = PollTimeout::try_from(left.min(Duration::from_secs(3600))).unwrap_or(PollTimeout::MAX);
+    let stdin = std::io::stdin();
+    // A stream that has ended is left out, or poll would return for it for ever.
+    let watched: Vec<(Source, BorrowedFd)> = [
+        Some((Source::Parent, stdin.as_fd())),
+        machine.console.as_ref().map(|f| (Source::Console, f.as_fd())),
+        machine.records.as_ref().map(|f| (Source::Records, f.as_fd())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let mut fds: Vec<PollFd> = watched.iter().map(|(_, fd)| PollFd::new(*fd, PollFlags::POLLIN)).collect();
+    poll(&mut fds, timeout).or_else(|e| if e == nix::errno::Errno::EINTR { Ok(0) } else { Err(e) })?;
+    let ready: Vec<Source> = watched
+        .iter()
+        .zip(&fds)
+        .filter(|(_, fd)| fd.revents().is_some_and(|r| !r.is_empty()))
+        .map(|((source, _), _)| *source)
+        .collect();
+    drop(fds);
+    let cancelled = ready.contains(&Source::Parent) && stdin_closed()?;
+    if ready.contains(&Source::Console) {
+        console.copy_from(&mut machine.console)?;
+    }
+    if ready.contains(&Source::Records) {
+        read_records(&mut machine.records, recorder)?;
+    }
+    Ok(match (cancelled, machine.console.is_none() && machine.records.is_none()) {
+        (true, _) => Some("cancelled"),
+        (_, true) => Some("ended"),
+        _ => None,
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Parent,
+    Console,
+    Records,
+}
+
+/// netwarp never writes to the guard: what becomes readable is the end.
+fn stdin_closed() -> Result<bool> {
+    let mut byte = [0; 16];
+    Ok(std::io::stdin().read(&mut byte).context("standard input")? == 0)
+}
+
+fn read_records(stream: &mut Option<File>, recorder: Option<&mut Recorder>) -> Result<()> {
+    let (Some(file), Some(recorder)) = (stream.as_mut(), recorder) else {
+        *stream = None;
+        return Ok(());
+    };
+    if !recorder.read_from(file)? {
+        *stream = None;
+    }
+    Ok(())
+}
+
+/// console.log
+struct Console {
+    file: File,
+    written: u64,
+    buffer: Vec<u8>,
+}
+
+impl Console {
+    fn create(path: &std::path::Path) -> Result<Self> {
+        let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+        Ok(Self { file, written: 0, buffer: vec![0; 1 << 16] })
+    }
+
+    fn copy_from(&mut self, stream: &mut Option<File>) -> Result<()> {
+        let Some(file) = stream.as_mut() else { return Ok(()) };
+        let got = file.read(&mut self.buffer).context("console")?;
+        if got == 0 {
+            *stream = None;
+        }
+        let room = usize::try_from(CONSOLE_LIMIT - self.written).unwrap_or(0).min(got);
+        self.file.write_all(&self.buffer[..room]).context("cannot write console.log")?;
+        self.written += room as u64;
+        Ok(())
+    }
+}

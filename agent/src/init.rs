@@ -1,0 +1,60 @@
+//! Pid 1 of the guest: mounts, runs the lab, writes how it ended, powers off. Whatever happens here, the machine ends.
+
+use std::convert::Infallible;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use nix::mount::{MsFlags, mount};
+use nix::sys::reboot::{RebootMode, reboot};
+
+use crate::lab::{FORMAT, Lab};
+
+/// Where the guest sees its run directory, writable; the rest of the host is read-only.
+pub const RUN_DIR: &str = "/run/netwarp";
+
+/// Never returns: the end of pid 1 is the end of the machine.
+pub fn main() -> ! {
+    let outcome = mounts().and_then(|()| lab());
+    let text = match &outcome {
+        Ok(()) => serde_json::json!({"status": "ok"}),
+        Err(e) => serde_json::json!({"status": "failed", "reason": format!("{e:#}")}),
+    };
+    if let Err(e) = std::fs::write(Path::new(RUN_DIR).join("outcome.json"), text.to_string()) {
+        eprintln!("netwarp: cannot write the outcome: {e}");
+    }
+    if let Err(e) = outcome {
+        eprintln!("netwarp: {e:#}");
+    }
+    power_off();
+}
+
+fn lab() -> Result<()> {
+    let path = Path::new(RUN_DIR).join("lab.json");
+    let text = std::fs::read_to_string(&path).context("lab.json")?;
+    let lab: Lab = serde_json::from_str(&text).context("lab.json")?;
+    anyhow::ensure!(lab.format == FORMAT, "lab.json has format {}, this agent executes {FORMAT}", lab.format);
+    crate::run::run(&lab, Path::new(RUN_DIR))
+}
+
+fn mounts() -> Result<()> {
+    let none = None::<&str>;
+    let fs = |kind: &str, at: &str| {
+        mount(Some(kind), at, Some(kind), MsFlags::empty(), none).with_context(|| format!("cannot mount {at}"))
+    };
+    fs("proc", "/proc")?;
+    fs("sysfs", "/sys")?;
+    fs("tmpfs", "/run")?;
+    std::fs::create_dir_all(RUN_DIR)?;
+    // The path is the host's, as the machine's own process sees it: the guard has put it into the run directory. So
+    // no name of a directory reaches the guest, and none can change a result.
+    mount(Some("none"), RUN_DIR, Some("hostfs"), MsFlags::empty(), Some("/proc/self/cwd"))
+        .context("cannot mount the run directory")?;
+    Ok(())
+}
+
+fn power_off() -> ! {
+    nix::unistd::sync();
+    let result: nix::Result<Infallible> = reboot(RebootMode::RB_POWER_OFF);
+    eprintln!("netwarp: power off: {result:?}");
+    std::process::exit(1)
+}

@@ -1,0 +1,133 @@
+//! The resolved lab that netwarp hands over as `lab.json`. Nothing is decided here: every address, index, port, tc
+//! line and start time stands in it. Unknown fields are errors, so that an old agent never runs half of a new lab.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::Deserialize;
+
+/// The version of `lab.json` that this agent executes.
+pub const FORMAT: u32 = 1;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lab {
+    pub format: u32,
+    #[serde(rename = "seed")]
+    pub _seed: u64,
+    pub t0_ns: i64,
+    pub duration_ns: i64,
+    pub nodes: Vec<Node>,
+    pub links: Vec<Link>,
+    pub routes: Vec<Route>,
+    pub flows: Vec<Flow>,
+    pub changes: Vec<serde_json::Value>,
+    pub record: Record,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    pub name: String,
+    pub forward: bool,
+    pub sysctl: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    pub name: String,
+    pub mtu: u32,
+    pub offload: bool,
+    pub ends: [End; 2],
+}
+
+/// Where a link meets a node, and the direction that leaves from there.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct End {
+    pub node: String,
+    pub interface: String,
+    pub index: u32,
+    pub wire_index: u32,
+    pub mac: String,
+    pub addresses: Vec<String>,
+    pub tc: Vec<String>,
+    pub wire: Wire,
+}
+
+/// One direction of a link between its two interfaces. Probabilities are 0 to 1.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wire {
+    pub rate_bps: u64,
+    pub delay_ns: u64,
+    pub jitter_ns: u64,
+    pub jitter_correlation: f64,
+    pub distribution: Option<String>,
+    pub loss: Option<Loss>,
+    pub duplicate: f64,
+    pub corrupt: f64,
+    pub reorder: f64,
+    pub limit_pkts: u32,
+    pub seed: u64,
+}
+
+/// netem's models of loss, see tc-netem(8).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "model", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Loss {
+    Random { p: f64, correlation: f64 },
+    Gemodel { p: f64, r: f64, one_minus_h: f64, one_minus_k: f64 },
+    State { p13: f64, p31: f64, p32: f64, p23: f64, p14: f64 },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    pub node: String,
+    pub prefix: String,
+    pub via: IpAddr,
+    pub interface: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Flow {
+    pub id: u32,
+    pub name: String,
+    pub from: String,
+    pub to: String,
+    pub source: IpAddr,
+    pub destination: IpAddr,
+    pub source_port: u16,
+    pub destination_port: u16,
+    pub start_ns: i64,
+    pub duration_ns: i64,
+    #[serde(flatten)]
+    pub tool: Tool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "tool", rename_all = "snake_case")]
+pub enum Tool {
+    Bulk { cc: Option<String>, bytes: Option<u64> },
+    Ping { interval_ns: i64, size: usize },
+}
+
+impl Tool {
+    /// The name in the scenario file.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Bulk { .. } => "bulk",
+            Self::Ping { .. } => "ping",
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    pub exact: bool,
+    pub sample_ns: Option<i64>,
+    pub captures: Vec<serde_json::Value>,
+}

@@ -1,0 +1,196 @@
+//! Netlink requests: a message is built attribute by attribute, sent, and its answer read to the end.
+//! Encodings: linux/netlink.h, linux/rtnetlink.h; the kernel's own words on an error come with NETLINK_EXT_ACK.
+
+use anyhow::{Context, Result, bail};
+use netlink_sys::{Socket, SocketAddr};
+
+pub const NLM_F_REQUEST: u16 = 0x1;
+const NLM_F_ACK: u16 = 0x4;
+pub const NLM_F_DUMP: u16 = 0x300;
+pub const NLM_F_CREATE: u16 = 0x400;
+pub const NLM_F_EXCL: u16 = 0x200;
+const NLM_F_CAPPED: u16 = 0x100;
+const NLM_F_ACK_TLVS: u16 = 0x200;
+
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const NLMSGERR_ATTR_MSG: u16 = 1;
+const NLA_F_NESTED: u16 = 0x8000;
+const NLA_TYPE_MASK: u16 = 0x3fff;
+const HEADER: usize = 16;
+
+/// A netlink message under construction.
+pub struct Request {
+    bytes: Vec<u8>,
+}
+
+impl Request {
+    /// `kind` is the message type (RTM_…), `flags` are added to NLM_F_REQUEST.
+    pub fn new(kind: u16, flags: u16) -> Self {
+        let mut bytes = vec![0; HEADER];
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&(flags | NLM_F_REQUEST).to_ne_bytes());
+        Self { bytes }
+    }
+
+    /// Appends a fixed structure, padded to four bytes.
+    pub fn raw(mut self, bytes: &[u8]) -> Self {
+        self.bytes.extend_from_slice(bytes);
+        self.pad();
+        self
+    }
+
+    pub fn attr(mut self, kind: u16, value: &[u8]) -> Self {
+        self.bytes.extend_from_slice(&((value.len() + 4) as u16).to_ne_bytes());
+        self.bytes.extend_from_slice(&kind.to_ne_bytes());
+        self.raw(value)
+    }
+
+    pub fn u32(self, kind: u16, value: u32) -> Self {
+        self.attr(kind, &value.to_ne_bytes())
+    }
+
+    pub fn u64(self, kind: u16, value: u64) -> Self {
+        self.attr(kind, &value.to_ne_bytes())
+    }
+
+    pub fn text(self, kind: u16, value: &str) -> Self {
+        self.attr(kind, &[value.as_bytes(), b"\0"].concat())
+    }
+
+    /// An attribute that holds what `fill` appends.
+    pub fn nest(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 4]);
+        self = fill(self);
+        let len = (self.bytes.len() - at) as u16;
+        self.bytes[at..at + 2].copy_from_slice(&len.to_ne_bytes());
+        self.bytes[at + 2..at + 4].copy_from_slice(&(kind | NLA_F_NESTED).to_ne_bytes());
+        self
+    }
+
+    fn pad(&mut self) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+    }
+
+    fn finish(mut self, sequence: u32, flags: u16) -> Vec<u8> {
+        let len = self.bytes.len() as u32;
+        self.bytes[0..4].copy_from_slice(&len.to_ne_bytes());
+        let flags = u16::from_ne_bytes([self.bytes[6], self.bytes[7]]) | flags;
+        self.bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
+        self.bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
+        self.bytes
+    }
+}
+
+/// A netlink socket of the namespace in which it was opened.
+pub struct Netlink {
+    socket: Socket,
+    sequence: u32,
+    buffer: Vec<u8>,
+}
+
+impl Netlink {
+    /// `protocol` is one of `netlink_sys::protocols`.
+    pub fn open(protocol: isize) -> Result<Self> {
+        let mut socket = Socket::new(protocol).context("cannot open a netlink socket")?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        socket.set_ext_ack(true)?;
+        Ok(Self { socket, sequence: 0, buffer: vec![0; 1 << 18] })
+    }
+
+    /// Sends a request that changes something and waits for the kernel's acknowledgement.
+    pub fn change(&mut self, request: Request) -> Result<()> {
+        self.send(request, NLM_F_ACK)?;
+        self.answers(|_, _| ())
+    }
+
+    /// Sends a request that lists something; `each` gets the type and payload of every answer.
+    pub fn dump(&mut self, request: Request, each: impl FnMut(u16, &[u8])) -> Result<()> {
+        self.send(request, NLM_F_DUMP)?;
+        self.answers(each)
+    }
+
+    fn send(&mut self, request: Request, flags: u16) -> Result<()> {
+        self.sequence += 1;
+        self.socket.send(&request.finish(self.sequence, flags), 0).context("netlink send")?;
+        Ok(())
+    }
+
+    fn answers(&mut self, mut each: impl FnMut(u16, &[u8])) -> Result<()> {
+        loop {
+            let mut space = &mut self.buffer[..];
+            let got = self.socket.recv(&mut space, 0).context("netlink receive")?;
+            let mut rest = &self.buffer[..got];
+            while rest.len() >= HEADER {
+                let len = u32::from_ne_bytes([rest[0], rest[1], rest[2], rest[3]]) as usize;
+                if len < HEADER || len > rest.len() {
+                    bail!("netlink: a message of {len} bytes in {} bytes", rest.len());
+                }
+                let kind = u16::from_ne_bytes([rest[4], rest[5]]);
+                let flags = u16::from_ne_bytes([rest[6], rest[7]]);
+                let payload = &rest[HEADER..len];
+                match kind {
+                    NLMSG_DONE => return Ok(()),
+                    NLMSG_ERROR => return error(payload, flags),
+                    _ => each(kind, payload),
+                }
+                rest = &rest[len.next_multiple_of(4).min(rest.len())..];
+            }
+        }
+    }
+}
+
+fn error(payload: &[u8], flags: u16) -> Result<()> {
+    let code = payload.get(..4).map_or(-libc::EIO, |b| i32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
+    if code == 0 {
+        return Ok(());
+    }
+    let mut words = std::io::Error::from_raw_os_error(-code).to_string();
+    if flags & NLM_F_ACK_TLVS != 0 {
+        let echoed = match payload.get(4..8) {
+            Some(b) if flags & NLM_F_CAPPED == 0 => u32::from_ne_bytes([b[0], b[1], b[2], b[3]]) as usize,
+            _ => HEADER,
+        };
+        for (kind, value) in attributes(payload.get(4 + echoed.next_multiple_of(4)..).unwrap_or_default()) {
+            if kind == NLMSGERR_ATTR_MSG {
+                let text = String::from_utf8_lossy(value).trim_end_matches('\0').to_string();
+                words = format!("{text} ({words})");
+            }
+        }
+    }
+    bail!("{words}")
+}
+
+/// The attributes in `bytes`, up to the first malformed one: (type without flags, value).
+pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let len = usize::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
+        let kind = u16::from_ne_bytes(bytes.get(2..4)?.try_into().ok()?);
+        let value = bytes.get(4..len)?;
+        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind & NLA_TYPE_MASK, value))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_built_can_be_read() {
+        let message = Request::new(16, 0).text(3, "eth0").nest(18, |r| r.u32(1, 7)).finish(1, 0);
+        assert_eq!(message.len(), u32::from_ne_bytes([message[0], message[1], message[2], message[3]]) as usize);
+        let read: Vec<(u16, &[u8])> = attributes(&message[HEADER..]).collect();
+        assert_eq!(read[0], (3, &b"eth0\0"[..]));
+        assert_eq!(attributes(read[1].1).next(), Some((1, &7_u32.to_ne_bytes()[..])));
+    }
+
+    #[test]
+    fn a_malformed_attribute_ends_the_list() {
+        for bytes in [&[][..], &[1], &[0, 0, 0, 0], &[200, 0, 1, 0, 9], &[3, 0, 1, 0]] {
+            assert_eq!(attributes(bytes).count(), 0, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Links: for each end a veth pair, one side the node's interface, the other in the namespace of the wires.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use anyhow::{Context, Result, bail};
+use netlink_sys::protocols::NETLINK_ROUTE;
+
+use super::Network;
+use crate::lab::{End, Link};
+use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
+
+const RTM_NEWLINK: u16 = 16;
+const IFLA_ADDRESS: u16 = 1;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_NET_NS_FD: u16 = 28;
+const IFLA_GSO_MAX_SEGS: u16 = 40;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const VETH_INFO_PEER: u16 = 1;
+
+/// Segmentation and aggregation: struct ethtool_value commands of linux/ethtool.h.
+const SEGMENTATION: [(u32, &str); 3] = [(0x1f, "tso"), (0x24, "gso"), (0x2c, "gro")];
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+
+/// Creates both ends' interfaces, down, without addresses.
+pub fn create(network: &Network, link: &Link) -> Result<()> {
+    for end in &link.ends {
+        let node = network.node(&end.node)?;
+        let mut route = network.wire.run(|| Netlink::open(NETLINK_ROUTE))??;
+        route
+            .change(veth(link, end, node.file().as_raw_fd())?)
+            .with_context(|| format!("interface {} of {}", end.interface, end.node))?;
+        network.wire.run(|| switch_offload(&wire_interface(end), false))??;
+        node.run(|| switch_offload(&end.interface, link.offload))??;
+        route.change(up(end.wire_index))?;
+    }
+    Ok(())
+}
+
+/// The name of the wire's side of an end.
+pub fn wire_interface(end: &End) -> String {
+    format!("w{}", end.index)
+}
+
+/// Brings an interface up.
+pub fn up(index: u32) -> Request {
+    Request::new(RTM_NEWLINK, 0).raw(&ifinfomsg(index, libc::IFF_UP as u32))
+}
+
+fn veth(link: &Link, end: &End, node_fd: i32) -> Result<Request> {
+    let mac = parse_mac(&end.mac)?;
+    let max_segs = if link.offload { 65535 } else { 1 };
+    let peer = |r: Request| {
+        r.raw(&ifinfomsg(end.index, 0))
+            .text(IFLA_IFNAME, &end.interface)
+            .attr(IFLA_ADDRESS, &mac)
+            .u32(IFLA_MTU, link.mtu)
+            .u32(IFLA_GSO_MAX_SEGS, max_segs)
+            .u32(IFLA_NET_NS_FD, node_fd as u32)
+    };
+    Ok(Request::new(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL)
+        .raw(&ifinfomsg(end.wire_index, 0))
+        .text(IFLA_IFNAME, &wire_interface(end))
+        .u32(IFLA_MTU, link.mtu)
+        .nest(IFLA_LINKINFO, |r| {
+            r.text(IFLA_INFO_KIND, "veth").nest(IFLA_INFO_DATA, |r| r.nest(VETH_INFO_PEER, peer))
+        }))
+}
+
+/// struct ifinfomsg
+fn ifinfomsg(index: u32, flags: u32) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[4..8].copy_from_slice(&index.to_ne_bytes());
+    bytes[8..12].copy_from_slice(&flags.to_ne_bytes());
+    bytes[12..16].copy_from_slice(&flags.to_ne_bytes());
+    bytes
+}
+
+fn parse_mac(text: &str) -> Result<[u8; 6]> {
+    let bytes: Vec<u8> = text
+        .split(':')
+        .map(|part| u8::from_str_radix(part, 16))
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("hardware address {text:?}"))?;
+    bytes.try_into().map_err(|_| anyhow::anyhow!("hardware address {text:?}"))
+}
+
+/// One packet, one skb, unless the link asks for offloads: a super-packet would be one place in a queue.
+fn switch_offload(interface: &str, on: bool) -> Result<()> {
+    // SAFETY: socket(2) takes no memory; a non-negative result is a descriptor that is ours alone.
+    let socket = unsafe {
+        let fd = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if fd < 0 {
+            bail!("socket: {}", std::io::Error::last_os_error());
+        }
+        OwnedFd::from_raw_fd(fd)
+    };
+    for (command, name) in SEGMENTATION {
+        let mut value = [command, u32::from(on)];
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes().take(libc::IFNAMSIZ - 1)) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+        // SAFETY: SIOCETHTOOL reads an ifreq whose data points to a struct ethtool_value; both outlive the call.
+        if unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request) } < 0 {
+            bail!("ethtool -K {interface} {name}: {}", std::io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! Builds the network of a lab: namespaces, links with their wires, addresses, routes, queues.
+
+mod address;
+mod link;
+mod namespace;
+mod tc;
+mod wire;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::lab::Lab;
+pub use namespace::Namespace;
+
+/// The hidden namespace in which every link's wire lies.
+const WIRE: &str = "wire";
+
+/// A built network: the namespaces by node.
+pub struct Network {
+    pub nodes: BTreeMap<String, Namespace>,
+    pub wire: Namespace,
+}
+
+impl Network {
+    /// Builds everything that `lab` names, or fails with what the kernel or tc said.
+    pub fn build(lab: &Lab) -> Result<Self> {
+        let wire = Namespace::create(WIRE)?;
+        wire.run(|| namespace::write_sysctl("net.ipv6.conf.all.disable_ipv6", "1"))??;
+        wire.run(|| namespace::write_sysctl("net.ipv6.conf.default.disable_ipv6", "1"))??;
+        let mut nodes = BTreeMap::new();
+        for node in &lab.nodes {
+            nodes.insert(node.name.clone(), Namespace::for_node(node)?);
+        }
+        let network = Self { nodes, wire };
+        for l in &lab.links {
+            link::create(&network, l).with_context(|| format!("link {}", l.name))?;
+            wire::connect(&network.wire, l).with_context(|| format!("wire of link {}", l.name))?;
+        }
+        for node in &lab.nodes {
+            address::configure(&network, lab, node).with_context(|| format!("node {}", node.name))?;
+            tc::apply(&network, lab, node).with_context(|| format!("node {}", node.name))?;
+        }
+        Ok(network)
+    }
+
+    pub fn node(&self, name: &str) -> Result<&Namespace> {
+        self.nodes.get(name).ok_or_else(|| anyhow!("there is no node {name}"))
+    }
+}

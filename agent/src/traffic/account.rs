@@ -1,0 +1,82 @@
+//! `flows.arrows`: what each flow says of itself at its end.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use arrow_array::{ArrayRef, Int64Array, StringArray, UInt32Array, UInt64Array};
+use arrow_schema::DataType::{Int64, UInt32, UInt64, Utf8};
+
+use crate::lab::Flow;
+use crate::table::Table;
+
+/// Times are from t0. Byte counts are the kernel's own (tcp_info), not what the program asked for.
+#[derive(Debug, Default)]
+pub struct Account {
+    pub flow_id: u32,
+    pub name: String,
+    pub tool: String,
+    pub start_ns: i64,
+    pub connect_ns: Option<i64>,
+    pub end_ns: i64,
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    pub retransmits: Option<u32>,
+    pub rwnd_limited_us: Option<u64>,
+    pub sndbuf_limited_us: Option<u64>,
+    pub busy_us: Option<u64>,
+    pub error: Option<String>,
+}
+
+impl Account {
+    pub fn new(flow: &Flow) -> Self {
+        Self {
+            flow_id: flow.id,
+            name: flow.name.clone(),
+            tool: flow.tool.name().to_string(),
+            start_ns: flow.start_ns,
+            end_ns: flow.start_ns + flow.duration_ns,
+            ..Self::default()
+        }
+    }
+}
+
+/// Writes the accounts of all flows.
+pub fn write(dir: &Path, accounts: &[Account]) -> Result<()> {
+    let mut table = Table::create(
+        &dir.join("flows.arrows"),
+        &[
+            ("flow_id", UInt32, false),
+            ("name", Utf8, false),
+            ("tool", Utf8, false),
+            ("start_ns", Int64, false),
+            ("connect_ns", Int64, true),
+            ("end_ns", Int64, false),
+            ("sent_bytes", UInt64, false),
+            ("received_bytes", UInt64, false),
+            ("retransmits", UInt32, true),
+            ("rwnd_limited_us", UInt64, true),
+            ("sndbuf_limited_us", UInt64, true),
+            ("busy_us", UInt64, true),
+            ("error", Utf8, true),
+        ],
+    )?;
+    let all = || accounts.iter();
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(all().map(|a| a.flow_id).collect::<UInt32Array>()),
+        Arc::new(all().map(|a| Some(a.name.as_str())).collect::<StringArray>()),
+        Arc::new(all().map(|a| Some(a.tool.as_str())).collect::<StringArray>()),
+        Arc::new(all().map(|a| a.start_ns).collect::<Int64Array>()),
+        Arc::new(all().map(|a| a.connect_ns).collect::<Int64Array>()),
+        Arc::new(all().map(|a| a.end_ns).collect::<Int64Array>()),
+        Arc::new(all().map(|a| a.sent_bytes).collect::<UInt64Array>()),
+        Arc::new(all().map(|a| a.received_bytes).collect::<UInt64Array>()),
+        Arc::new(all().map(|a| a.retransmits).collect::<UInt32Array>()),
+        Arc::new(all().map(|a| a.rwnd_limited_us).collect::<UInt64Array>()),
+        Arc::new(all().map(|a| a.sndbuf_limited_us).collect::<UInt64Array>()),
+        Arc::new(all().map(|a| a.busy_us).collect::<UInt64Array>()),
+        Arc::new(all().map(|a| a.error.as_deref()).collect::<StringArray>()),
+    ];
+    table.write(columns)?;
+    table.finish()
+}

@@ -1,0 +1,1 @@
+"""The real Linux network stack in virtual time."""

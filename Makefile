@@ -25,7 +25,7 @@ MANIFEST := --manifest-path agent/Cargo.toml
 PACKAGES := linux-source-6.12 flex bison bc libelf-dev libssl-dev iproute2 iperf3 iputils-ping ethtool tcpdump kmod \
 	xz-utils patch gcc make python3-venv
 
-AGENT_INPUTS := pyproject.toml $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock agent/build.rs) \
+AGENT_INPUTS := pyproject.toml packaging/netwarp.data/scripts/netwarp $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock agent/build.rs) \
 	$(shell find agent/src capture/src -type f 2>/dev/null)
 
 setup: packages $(STAMPS)/netwarp kernel
@@ -85,6 +85,8 @@ $(STAMPS)/netwarp: $(AGENT_INPUTS) $(STAMPS)/python
 	@command -v $(CARGO) >/dev/null || { \
 	  echo "Building the agent takes Rust (rustc and cargo, 1.90 or newer), and cargo is not on PATH. Install it with rustup." >&2; \
 	  exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@test -x $(BIN)/netwarp-agent -a -x $(BIN)/netwarp
+	@echo "Building the agent"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --no-deps --no-build-isolation --editable .
+	@test -x $(BIN)/netwarp-agent && test -x $(BIN)/netwarp
 	@touch $@

@@ -46,7 +46,7 @@ WORK = "netwarp-kernel-"
 ROOM_BYTES = 1_200_000_000
 """Free bytes that a build needs."""
 
-OBJECTS = 860
+OBJECTS = 1240
 """About how many lines make prints for the compilation."""
 
 _LOCALVERSION = "-netwarp"

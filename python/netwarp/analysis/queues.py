@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from netwarp.analysis.weighting import Times, Values, Window, hold, percentile, weighted_mean
 
 SENT, DROPPED, QUEUED = 0, 1, 2
+Numbers = NDArray[np.int64]
+
 _CE = 3
 _NEVER = np.iinfo(np.int64).min
 _ABSENT = -1
@@ -20,11 +22,11 @@ class Packets:
     enqueue_ns: Times
     dequeue_ns: Times
     drop_ns: Times
-    length: NDArray[np.int64]
-    length_after: NDArray[np.int64]
+    length: Numbers
+    length_after: Numbers
     fate: NDArray[np.uint8]
     ecn_in: NDArray[np.uint8]
-    ecn_out: NDArray[np.int64]
+    ecn_out: Numbers
 
     @property
     def turned_away(self) -> NDArray[np.bool_]:
@@ -54,22 +56,35 @@ def length_steps(packets: Packets) -> tuple[Times, Values]:
     return _settle(times[order], change[order], reported[order])
 
 
-def _settle(times: Times, change: NDArray[np.int64], reported: NDArray[np.int64]) -> tuple[Times, Values]:
+def _settle(times: Times, change: Numbers, reported: Numbers) -> tuple[Times, Values]:
     """One length an instant, from sorted events: change +1 or -1, and the length reported with it or -1."""
-    if reported.min() != _ABSENT and np.all(times[1:] != times[:-1]):
-        return times, reported.astype(np.float64)
-    starts = np.flatnonzero(np.concatenate([[True], times[1:] != times[:-1]]))
-    sizes = np.diff(np.append(starts, len(times)))
+    first = np.empty(len(times), np.bool_)
+    first[0] = True
+    np.not_equal(times[1:], times[:-1], out=first[1:])
+    starts = np.flatnonzero(first)
+    sizes = np.diff(starts, append=len(times))
+    lengths = reported[starts]
+    tied = np.flatnonzero(sizes > 1)
+    if len(tied):
+        members = np.repeat(sizes > 1, sizes)
+        lengths[tied] = _agreed(change[members], reported[members], sizes[tied])
+    if lengths.min() == _ABSENT:
+        counted = np.cumsum(change)[starts + sizes - 1]
+        known = lengths != _ABSENT
+        last_known = np.maximum.accumulate(np.where(known, np.arange(len(starts)), -1))
+        offset = np.where(last_known >= 0, (lengths - counted)[np.maximum(last_known, 0)], 0)
+        lengths = np.where(known, lengths, np.maximum(counted + offset, 0))
+    return times[starts], lengths.astype(np.float64)
+
+
+def _agreed(change: Numbers, reported: Numbers, sizes: Numbers) -> Numbers:
+    """The length after each group of `sizes` events of one instant; absent if their order decides it."""
+    starts = np.cumsum(sizes) - sizes
     net = np.add.reduceat(change, starts)
-    counted = np.cumsum(net)
     highest = np.maximum.reduceat(reported, starts)
     lowest = np.minimum.reduceat(np.where(reported == _ABSENT, np.iinfo(np.int64).max, reported), starts)
-    only_arrivals, only_departures = net == sizes, net == -sizes
-    certain = (only_arrivals | only_departures) & (highest != _ABSENT)
-    anchor = np.where(only_arrivals, highest, lowest)
-    last_certain = np.maximum.accumulate(np.where(certain, np.arange(len(starts)), -1))
-    offset = np.where(last_certain >= 0, (anchor - counted)[np.maximum(last_certain, 0)], 0)
-    return times[starts], np.maximum(counted + offset, 0).astype(np.float64)
+    lengths = np.where(net == sizes, highest, np.where(net == -sizes, lowest, _ABSENT))
+    return np.where(highest == _ABSENT, _ABSENT, lengths).astype(np.int64)
 
 
 def length_metrics(packets: Packets, window: Window) -> dict[str, float | None]:

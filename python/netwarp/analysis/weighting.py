@@ -76,7 +76,7 @@ def pool(parts: Sequence[Held]) -> Held:
 def weighted_mean(held: Held) -> float | None:
     """The mean over time, Σ(value × time) / Σ time; None of nothing."""
     total = int(held.weights_ns.sum())
-    return float(np.dot(held.values, held.weights_ns) / total) if total else None
+    return float(np.dot(held.values, held.weights_ns.astype(np.float64)) / total) if total else None
 
 
 def weighted_percentiles(held: Held, percents: Sequence[float]) -> list[float] | None:

@@ -74,9 +74,10 @@ def _scene(result: ResultDir, axis: str, quantity: Quantity, runs: Sequence[Show
         Variant(axis_text(run.value) + (" (suspect)" if run.suspect else ""), colour, dash, run.curves[quantity])
         for run, colour, dash in looks
     ]
+    each = "a line for each flow" if any(len(variant.curves) > 1 for variant in variants) else ""
     return Scene(
         quantity=quantity,
-        subtitle=" · ".join(part for part in (_subtitle(result, axis, runs), quantity.how) if part),
+        subtitle=" · ".join(part for part in (_subtitle(result, axis, runs), quantity.how, each) if part),
         legend_title=axis_title(axis),
         duration_s=max(run.duration_s for run in runs),
         variants=variants,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator
 
 from netwarp.plots import style
 from netwarp.plots.curves import Curve, Quantity
@@ -16,6 +17,7 @@ _HEAD_IN = 0.78
 _FOOT_IN = 0.55
 _LEFT_IN = 0.75
 _LOG_FROM = 30
+_STEPS = [1, 2, 2.5, 5, 10]
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def multiples(scene: Scene) -> Figure:
     figure.subplots_adjust(left=x, bottom=y, right=x + w, top=y + h - 0.2 / _height(figure), hspace=0.32, wspace=0.06)
     for number, axes in enumerate(grid.flat):
         if number >= count:
-            axes.set_visible(False)
+            axes.remove()
             continue
         variant = scene.variants[number]
         _draw(axes, scene.quantity, variant, None)
@@ -79,6 +81,8 @@ def multiples(scene: Scene) -> Figure:
         if number + wide >= count:
             axes.set_xlabel("time (s)")
             axes.tick_params(labelbottom=True)
+    grid.flat[0].xaxis.set_major_locator(MaxNLocator(6, steps=_STEPS))
+    grid.flat[0].yaxis.set_major_locator(MaxNLocator(4, steps=_STEPS))
     _finish(grid.flat[0], scene, scene.variants)
     figure.text(0.012, y + h / 2, scene.quantity.axis, rotation=90, va="center", ha="left")
     by = f", by {scene.legend_title}" if scene.legend_title else ""
@@ -108,6 +112,7 @@ def _finish(axes: Axes, scene: Scene, variants: Sequence[Variant]) -> None:
     lowest, highest = min(low for low, _ in levels), max(high for _, high in levels)
     if scene.quantity.stem.startswith("rtt") and lowest > 0 and highest / lowest > _LOG_FROM:
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_major_formatter("{x:g}")
     else:
         peak = max(float(np.nanmax(curve.values)) for variant in variants for curve in variant.curves)

@@ -85,7 +85,7 @@ ACKS = Table(
         column("snd_wnd_bytes", "u32", "bytes", "the peer's advertised window"),
         column("rcv_wnd_bytes", "u32", "bytes", "our own advertised window"),
         column("mss_bytes", "u32", "bytes", "current maximum segment size"),
-        column("pacing_rate_bps", "u64", "bit/s", "pacing rate"),
+        column("pacing_rate_bps", "u64?", "bit/s", "pacing rate; absent if there is none"),
         column("bbr_bw_bps", "u64?", "bit/s", "BBR's bandwidth estimate; absent for other controls"),
         column("bbr_pacing_gain", "u16?", "1/256", "BBR's pacing gain"),
         column("bbr_cwnd_gain", "u16?", "1/256", "BBR's window gain"),

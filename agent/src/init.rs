@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 
-use crate::lab::{FORMAT, Lab};
+use crate::lab::{FORMAT, RunFile};
 
 /// Where the guest sees its run directory, writable; the rest of the host is read-only.
 pub const RUN_DIR: &str = "/run/netwarp";
@@ -29,10 +29,9 @@ pub fn main() -> ! {
 }
 
 fn lab() -> Result<()> {
-    let path = Path::new(RUN_DIR).join("lab.json");
-    let text = std::fs::read_to_string(&path).context("lab.json")?;
-    let lab: Lab = serde_json::from_str(&text).context("lab.json")?;
-    anyhow::ensure!(lab.format == FORMAT, "lab.json has format {}, this agent executes {FORMAT}", lab.format);
+    let text = std::fs::read_to_string(Path::new(RUN_DIR).join("run.json")).context("run.json")?;
+    let RunFile { lab } = serde_json::from_str(&text).context("run.json")?;
+    anyhow::ensure!(lab.format == FORMAT, "the lab has format {}, this agent executes {FORMAT}", lab.format);
     crate::run::run(&lab, Path::new(RUN_DIR))
 }
 

@@ -1,4 +1,4 @@
-//! The resolved lab that netwarp hands over as `lab.json`. Nothing is decided here: every address, index, port, tc
+//! The resolved lab that netwarp hands over in `run.json`. Nothing is decided here: every address, index, port, tc
 //! line and start time stands in it. Unknown fields are errors, so that an old agent never runs half of a new lab.
 
 use std::collections::BTreeMap;
@@ -6,8 +6,14 @@ use std::net::IpAddr;
 
 use serde::Deserialize;
 
-/// The version of `lab.json` that this agent executes.
+/// The version of labs that this agent executes.
 pub const FORMAT: u32 = 1;
+
+/// `run.json`: of what describes a run, the agent needs its lab.
+#[derive(Debug, Deserialize)]
+pub struct RunFile {
+    pub lab: Lab,
+}
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -16,12 +16,14 @@ pub fn run(lab: &Lab, dir: &Path) -> Result<()> {
     let network = Network::build(lab)?;
     let mut sampler = Sampler::open(&network, lab, dir)?;
     let mut flows = traffic::prepare(&network, lab)?;
-    if lab.record.exact {
-        exact::start(lab)?;
-    }
     let ready = monotonic_ns();
     ensure!(ready < lab.t0_ns, "building the lab took until {ready} ns, past its start at {} ns", lab.t0_ns);
 
+    if lab.record.exact {
+        // What the kernel itself has to say about fresh interfaces (MLD reports) is over by then.
+        sleep_until(lab.t0_ns - 1_000_000);
+        exact::start(lab)?;
+    }
     for event in schedule(lab) {
         sleep_until(lab.t0_ns + event.at_ns);
         match event.action {

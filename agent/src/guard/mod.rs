@@ -31,7 +31,7 @@ pub struct Options {
     /// The User Mode Linux kernel
     #[arg(long)]
     pub kernel: PathBuf,
-    /// The run directory, with lab.json in it
+    /// The run directory, with run.json in it
     #[arg(long)]
     pub dir: PathBuf,
     /// Where the machine's memory file lies, unlinked: must allow execution

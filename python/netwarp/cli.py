@@ -1,0 +1,324 @@
+"""The command line. No logic: each command parses, calls, prints, and turns errors into sentences and exit codes.
+
+Exit codes: 0 fine; 1 an expectation failed; 2 usage or invalid scenario; 3 a run failed; 4 this environment can't;
+130 interrupted.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+from cyclopts import App, Parameter
+from cyclopts.exceptions import CycloptsError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+OK, FAILED_EXPECTATION, USAGE, FAILED_RUN, ENVIRONMENT, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+app = App(
+    name="netwarp",
+    help="A laboratory for network congestion: the real Linux network stack in virtual time.",
+    version=lambda: version("netwarp"),
+)
+kernel_app = App(name="kernel", help="Build, list and remove the kernels that labs run on.")
+app.command(kernel_app)
+
+
+def main() -> NoReturn:
+    """Entry point of the command `netwarp`."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        code = app(sys.argv[1:], exit_on_error=False, print_error=True)
+    except CycloptsError:
+        code = USAGE
+    except KeyboardInterrupt:
+        _say("interrupted")
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone (`netwarp … | head`): nothing is left to say, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = OK
+    sys.exit(code if isinstance(code, int) else OK)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@app.command
+def run(
+    scenario: str,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    case: Annotated[list[str] | None, Parameter(negative=())] = None,
+    seeds: int | None = None,
+    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
+    kernel: str | None = None,
+    plots: bool = True,
+    fail_fast: Annotated[bool, Parameter(negative=())] = False,
+    retry_failed: Annotated[bool, Parameter(negative=())] = False,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Run a scenario: every point of its sweep with every seed.
+
+    Parameters
+    ----------
+    scenario
+        A shipped scenario's name (`netwarp list`) or a file.
+    output
+        Where the result goes; default results/<name>-<UTC>. One with the same plan is resumed.
+    set_
+        PATH=VALUE replaces a value of the scenario; on a swept path it replaces the whole axis.
+    case
+        Only this case of the scenario; may be given several times.
+    seeds
+        Run with the seeds 1 to N.
+    jobs
+        Runs at once; default: one for each CPU.
+    kernel
+        A kernel of `netwarp kernel list`; default: the newest that fits.
+    plots
+        Draw the figures.
+    fail_fast
+        Stop at the first run that fails.
+    retry_failed
+        When resuming, make failed runs again.
+    json
+        Print the summary as JSON instead of a table.
+    """
+    with _errors():
+        from netwarp.engines import VirtualEngine
+        from netwarp.scenario import load_scenario
+        from netwarp.study import default_directory, make_study
+
+        _positive("--seeds", seeds)
+        _positive("--jobs", jobs)
+        loaded = load_scenario(scenario, set_ or ())
+        study = make_study(
+            loaded,
+            VirtualEngine.find(kernel),
+            output or default_directory(loaded),
+            seeds=range(1, seeds + 1) if seeds else None,
+            cases=case,
+            jobs=jobs,
+            fail_fast=fail_fast,
+            retry_failed=retry_failed,
+            plots=plots,
+            console=_stderr(),
+        )
+        _print_study(study, json)
+        if study.execution.interrupted:
+            return INTERRUPTED
+        return FAILED_RUN if (study.summary["status"] == "failed").any() else OK
+    raise AssertionError("unreachable")
+
+
+def _print_study(study: Any, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(study.summary.write_json() + "\n")
+    else:
+        from netwarp.analysis.table import metrics_table
+
+        _stdout().print(metrics_table(study.summary, study.result.axes))
+    kept = f" ({len(study.execution.kept)} runs were there already)" if study.execution.kept else ""
+    _say(f"result: {study.result.path}{kept}")
+    if study.figures:
+        count = sum(figure.suffix == ".png" for figure in study.figures)
+        _say(f"figures: {count} in {study.result.plots}, each as PNG and SVG")
+
+
+@app.command(name="list")
+def list_() -> int:
+    """List the shipped scenarios."""
+    with _errors():
+        from rich.table import Table
+
+        from netwarp.scenario import load_scenario, shipped_scenarios
+
+        table = Table("scenario", "what it shows", box=None)
+        for name in shipped_scenarios():
+            table.add_row(name, load_scenario(name).summary)
+        _stdout().print(table)
+    return OK
+
+
+@app.command
+def show(scenario: str, /, *, set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None) -> int:
+    """Show a scenario resolved: its plan, its network, and the commands that build it.
+
+    Parameters
+    ----------
+    scenario
+        A shipped scenario's name or a file.
+    set_
+        PATH=VALUE replaces a value, as in `netwarp run`.
+    """
+    with _errors():
+        from netwarp.lab import build_lab, commands, draw
+        from netwarp.plan import make_plan
+        from netwarp.scenario import load_scenario
+
+        plan = make_plan(load_scenario(scenario, set_ or ()))
+        first = plan.runs[0]
+        lab = build_lab(first)
+        out = _stdout()
+        lines = [f"{plan.scenario.name}: {plan.scenario.summary}", ""]
+        lines += [f"{len(plan)} runs" + (f" over {', '.join(plan.axes)}" if plan.axes else "")]
+        lines += [f"  {run_.label}" for run_ in plan.runs[:20]]
+        lines += [f"  … and {len(plan) - 20} more"] if len(plan) > 20 else []
+        lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), "", "As commands:", ""]
+        lines += [f"  {line}" for line in commands(lab)]
+        out.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+    return OK
+
+
+@app.command
+def plot(directory: Path, /) -> int:
+    """Draw the figures of a result again.
+
+    Parameters
+    ----------
+    directory
+        A result directory.
+    """
+    with _errors():
+        from netwarp.plots import plot_result
+
+        for figure in plot_result(directory):
+            sys.stdout.write(f"{figure}\n")
+    return OK
+
+
+@app.command
+def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
+    """Say what this machine lacks to build and run labs, and the command that mends it.
+
+    Parameters
+    ----------
+    clean
+        Remove what killed builds have left in the cache.
+    """
+    with _errors():
+        from netwarp import doctor as doctor_
+
+        if clean:
+            doctor_.clean(console=_stderr())
+        findings = doctor_.diagnose()
+        out = _stdout()
+        for finding in findings:
+            mark = "[green]✓[/green]" if finding.ok else "[red]✗[/red]"
+            out.print(f"{mark} {finding.name}:", end=" ")
+            out.print(finding.detail, markup=False, highlight=False)
+            if not finding.ok and finding.mend:
+                out.print(f"    mend: {finding.mend}", markup=False, highlight=False)
+        return OK if all(finding.ok for finding in findings) else ENVIRONMENT
+    raise AssertionError("unreachable")
+
+
+@kernel_app.command
+def build(
+    *,
+    source: Path | None = None,
+    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
+    share: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Build the kernel that labs run on, or find it in the cache.
+
+    Parameters
+    ----------
+    source
+        The kernel's source archive; default: the packaged one.
+    jobs
+        Compilers at once; default: one for each CPU.
+    share
+        Let other users of this machine read the cache.
+    """
+    with _errors():
+        from netwarp import kernels
+
+        _positive("--jobs", jobs)
+        found = kernels.build(source, jobs=jobs, share=share, console=_stderr())
+        sys.stdout.write(f"{found.key[:12]}  {found.version}  {found.path}\n")
+    return OK
+
+
+@kernel_app.command(name="list")
+def kernel_list() -> int:
+    """List the kernels in the cache."""
+    with _errors():
+        from netwarp import kernels
+
+        for found in kernels.list_kernels():
+            sys.stdout.write(f"{found.key[:12]}  {found.version}  {found.path}\n")
+    return OK
+
+
+@kernel_app.command
+def remove(name: str, /) -> int:
+    """Remove a kernel from the cache.
+
+    Parameters
+    ----------
+    name
+        Its key, or the beginning of it.
+    """
+    with _errors():
+        from netwarp import kernels
+
+        sys.stdout.write(f"removed {kernels.remove(name).path.parent}\n")
+    return OK
+
+
+@contextlib.contextmanager
+def _errors() -> Iterator[None]:
+    """Every error that a user can act on, as its sentence and its exit code."""
+    from netwarp.engines.job import EngineError
+    from netwarp.kernels.errors import KernelError
+    from netwarp.scenario.errors import ScenarioError
+    from netwarp.store.errors import PlanMismatchError, StoreError
+
+    try:
+        yield
+    except (ScenarioError, PlanMismatchError) as error:
+        _fail(error, USAGE)
+    except (EngineError, KernelError, StoreError) as error:
+        _fail(error, ENVIRONMENT)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        _fail(error, ENVIRONMENT)
+
+
+def _fail(error: Exception, code: int) -> NoReturn:
+    _say(f"error: {error}", style="red")
+    sys.exit(code)
+
+
+def _positive(name: str, value: int | None) -> None:
+    if value is not None and value < 1:
+        _say(f"error: {name} must be at least 1, not {value}", style="red")
+        sys.exit(USAGE)
+
+
+def _stderr() -> "Console":
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def _stdout() -> "Console":
+    from rich.console import Console
+
+    return Console()
+
+
+def _say(text: str, style: str | None = None) -> None:
+    _stderr().print(text, style=style, markup=False, highlight=False, soft_wrap=True)

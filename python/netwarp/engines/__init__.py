@@ -1,0 +1,6 @@
+"""Engines: a run → the records of a run directory. An engine only writes."""
+
+from netwarp.engines.job import Engine, EngineError, Job, Outcome
+from netwarp.engines.virtual import VirtualEngine
+
+__all__ = ["Engine", "EngineError", "Job", "Outcome", "VirtualEngine"]

@@ -1,0 +1,222 @@
+"""The virtual engine: one User Mode Linux in virtual time for each run, under the agent's guard."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from netwarp.doctor import memory_place
+from netwarp.engines.job import EngineError, Job, Outcome
+from netwarp.kernels import Kernel, KernelError, find_kernel
+
+AGENT = "netwarp-agent"
+OUTCOME = "outcome.json"
+CONSOLE = "console.log"
+_GRACE_S = 10.0
+_TICK_S = 0.05
+_TAIL_LINES = 12
+_ROOM_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class VirtualEngine:
+    """A kernel, the agent, and a place for memory files."""
+
+    kernel: Kernel
+    agent: Path
+    memory_dir: Path
+    name: str = "virtual"
+
+    @classmethod
+    def find(cls, kernel: str | None = None) -> "VirtualEngine":
+        """The engine of this machine, with the kernel of that name. Raises EngineError saying what is missing."""
+        try:
+            found = find_kernel(kernel)
+        except KernelError as error:
+            raise EngineError(str(error)) from error
+        place, wrongs = memory_place()
+        if place is None:
+            raise EngineError(
+                "There is no place for the virtual machine's memory file: "
+                + " ".join(wrongs)
+                + " See `netwarp doctor`."
+            )
+        if shutil.which("tc", path=_search_path()) is None:
+            raise EngineError(
+                "The program tc is missing, which sets up the queues: install iproute2 (`netwarp doctor`)."
+            )
+        return cls(found, find_agent(), place)
+
+    @cached_property
+    def identity(self) -> Mapping[str, str]:
+        """Digests of the kernel, the agent and tc."""
+        tc = shutil.which("tc", path=_search_path())
+        return {
+            "kernel": self.kernel.digest,
+            "agent": _digest(self.agent),
+            "tc": _digest(Path(tc)) if tc else "",
+        }
+
+    def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+        """Run the machine to its end; see `Engine.run`."""
+        if reason := self._no_room(job):
+            return Outcome("failed", reason)
+        guard = subprocess.Popen(
+            self._command(job, directory, cpu),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            report, complaint = _wait(guard, job, cancelled)
+        finally:
+            _end(guard)
+            shutil.rmtree(directory / ".uml", ignore_errors=True)
+        return _judge(job, directory, report, complaint)
+
+    def _command(self, job: Job, directory: Path, cpu: int | None) -> list[str]:
+        options: dict[str, Any] = {
+            "kernel": self.kernel.path,
+            "dir": directory,
+            "memory-dir": self.memory_dir,
+            "memory": job.memory_bytes,
+            "seed": job.seed,
+            "time-limit": job.time_limit_s,
+            "t0": job.lab["t0_ns"],
+        }
+        command = [str(self.agent), "guard"]
+        command += [part for name, value in options.items() for part in (f"--{name}", str(value))]
+        if cpu is not None:
+            command += ["--cpu", str(cpu)]
+        if job.lab["record"]["exact"]:
+            command.append("--exact")
+        return command
+
+    def _no_room(self, job: Job) -> str | None:
+        free = shutil.disk_usage(self.memory_dir).free
+        if free >= job.memory_bytes + _ROOM_BYTES:
+            return None
+        return (
+            f"{self.memory_dir} has {free >> 20} MB left, the virtual machine's memory takes "
+            f"{job.memory_bytes >> 20} MB: free some, choose a larger place with TMPDIR, or set [run] memory"
+        )
+
+
+def find_agent() -> Path:
+    """The agent's binary: beside the Python that runs, else on the PATH. Raises EngineError."""
+    beside = Path(sys.executable).parent / AGENT
+    found = beside if beside.is_file() else shutil.which(AGENT)
+    if found is None:
+        raise EngineError(f"The program {AGENT} is missing, which runs inside the labs: `make setup` installs it.")
+    return Path(found).absolute()
+
+
+def _search_path() -> str:
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _wait(guard: "subprocess.Popen[bytes]", job: Job, cancelled: threading.Event) -> tuple[dict[str, Any] | None, str]:
+    """The guard's report, or None and what it complained of.
+
+    The guard keeps the time limit itself; the deadline here is for a guard that hangs.
+    """
+    finished = threading.Event()
+    collected: list[bytes] = []
+
+    def collect() -> None:
+        # Not communicate(): it would close standard input, which tells the guard to end the machine.
+        assert guard.stdout and guard.stderr
+        collected.extend((guard.stdout.read(), guard.stderr.read()))
+        finished.set()
+
+    threading.Thread(target=collect, daemon=True).start()
+    deadline = job.time_limit_s + _GRACE_S
+    waited = 0.0
+    while not finished.wait(_TICK_S) and waited < deadline:
+        waited += _TICK_S
+        if cancelled.is_set():
+            break
+    if guard.stdin:
+        guard.stdin.close()
+    finished.wait(_GRACE_S)
+    output, complaint = collected or (b"", b"")
+    try:
+        return json.loads(output), complaint.decode(errors="replace").strip()
+    except ValueError:
+        return None, complaint.decode(errors="replace").strip()
+
+
+def _end(guard: "subprocess.Popen[bytes]") -> None:
+    """Whatever happened, the guard is gone afterwards, and with it the machine (PR_SET_PDEATHSIG)."""
+    if guard.stdin:
+        guard.stdin.close()
+    try:
+        guard.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        guard.kill()
+        guard.wait()
+    for stream in (guard.stdout, guard.stderr):
+        if stream:
+            stream.close()
+
+
+def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: str) -> Outcome:
+    if report is None:
+        return Outcome("failed", complaint or "the guard ended without a report")
+    facts = {key: report[key] for key in ("real_s", "cpu_s", "events")}
+    if report["end"] == "cancelled":
+        return Outcome("cancelled", "it was interrupted", facts)
+    reason = _killed(job, directory, report) or _told(directory, report)
+    return Outcome("failed" if reason else "ok", reason, facts)
+
+
+def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
+    """Why the guard ended the machine, if it did."""
+    if report["end"] == "time_limit":
+        limit = f"it did not end within {job.time_limit_s:g} s of real time ([run] time_limit)"
+        return limit + _console_tail(directory)
+    return f"its records could not be written: {report['error']}" if report["error"] else None
+
+
+def _told(directory: Path, report: dict[str, Any]) -> str | None:
+    """Why the agent says that the run failed, or that it could say nothing."""
+    outcome = _read_outcome(directory)
+    if outcome is None:
+        return f"the virtual machine died (exit status {report['exit_status']})" + _console_tail(directory)
+    return None if outcome["status"] == "ok" else str(outcome.get("reason", "the agent gave no reason"))
+
+
+def _read_outcome(directory: Path) -> dict[str, Any] | None:
+    path = directory / OUTCOME
+    try:
+        outcome = json.loads(path.read_text())
+        path.unlink()
+    except (OSError, ValueError):
+        return None
+    return outcome if isinstance(outcome, dict) and "status" in outcome else None
+
+
+def _console_tail(directory: Path) -> str:
+    """The end of the machine's console, where a panic tells what happened."""
+    try:
+        text = (directory / CONSOLE).read_text(errors="replace")
+    except OSError:
+        return ""
+    lines = [re.sub(r"^<\d>", "", line).rstrip() for line in text.splitlines()]
+    tail = [line for line in lines if line][-_TAIL_LINES:]
+    return ("; its console ends with:\n  " + "\n  ".join(tail)) if tail else "; its console is empty"

@@ -1,0 +1,49 @@
+"""`manifest.json` and `plan.json`: with what and on what a result was made."""
+
+import os
+import platform
+import socket
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from netwarp.engines import Engine
+from netwarp.plan import Plan
+
+
+def manifest(engine: Engine, argv: list[str]) -> dict[str, Any]:
+    """Versions, digests, command line, host and date (UTC) of this invocation."""
+    return {
+        "netwarp": version("netwarp"),
+        "engine": engine.name,
+        "identity": dict(engine.identity),
+        "argv": argv,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "libraries": {name: version(name) for name in ("polars", "pyarrow", "pydantic", "matplotlib")},
+        "host": {
+            "name": socket.gethostname(),
+            "system": platform.platform(),
+            "machine": platform.machine(),
+            "processors": os.cpu_count(),
+        },
+        "executable": sys.executable,
+    }
+
+
+def plan_json(plan: Plan, engine: Engine) -> dict[str, Any]:
+    """The plan as written beside its results: axes and runs, each with id, seed, point and case."""
+    runs = []
+    for run in plan:
+        entry: dict[str, Any] = {"id": run.id, "seed": run.seed, "point": dict(run.point)}
+        if run.case is not None:
+            entry["case"] = run.case
+        runs.append(entry)
+    return {
+        "name": plan.scenario.name,
+        "engine": engine.name,
+        "identity": dict(engine.identity),
+        "axes": list(plan.axes),
+        "runs": runs,
+    }

@@ -1,0 +1,81 @@
+"""What a person sees while a plan is executed: a bar on a terminal, plain lines elsewhere. Everything to stderr."""
+
+import threading
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from netwarp.engines import Outcome
+from netwarp.plan import Plan, Run
+
+
+class RunProgress:
+    """Counts runs done, failed and running, with their rate and the time left. Use as a context manager."""
+
+    def __init__(self, plan: Plan, console: Console) -> None:
+        self._console = console
+        self._total = len(plan)
+        self._lock = threading.Lock()
+        self._begin = time.monotonic()
+        self._done = self._failed = self._running = self._kept = 0
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> "RunProgress":
+        if self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[state]}"),
+                TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._task = self._bar.add_task("runs", total=self._total, state="")
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def __call__(self, event: str, run: Run, outcome: Outcome | None) -> None:
+        """Hear of a run: it starts, ends with `outcome`, or was there already."""
+        with self._lock:
+            self._count(event, outcome)
+            if event == "end" and outcome is not None:
+                self._tell(run, outcome)
+            if self._bar is not None and self._task is not None:
+                self._bar.update(self._task, completed=self._done + self._kept, state=self._state())
+
+    def _count(self, event: str, outcome: Outcome | None) -> None:
+        if event == "start":
+            self._running += 1
+        elif event == "kept":
+            self._kept += 1
+        else:
+            self._running -= 1
+            self._done += 1
+            self._failed += outcome is not None and outcome.status == "failed"
+
+    def _state(self) -> str:
+        minutes = max(time.monotonic() - self._begin, 1e-6) / 60
+        parts = [f"{self._running} running", f"{self._done / minutes:.0f} runs/min"]
+        if self._failed:
+            parts.insert(0, f"[red]{self._failed} failed[/red]")
+        return ", ".join(parts)
+
+    def _tell(self, run: Run, outcome: Outcome) -> None:
+        number = f"[{self._done + self._kept}/{self._total}]"
+        if outcome.status == "ok":
+            if self._bar is None:
+                seconds = outcome.facts.get("real_s", 0.0)
+                self._console.print(f"{number} {run.label}: ok, {seconds:.2f} s", markup=False, highlight=False)
+            return
+        text = f"{number} {run.label}: {outcome.status}: {outcome.reason}"
+        self._console.print(text, style="red", markup=False, highlight=False)

@@ -1,0 +1,72 @@
+"""One run from its plan to its place in the result directory: lab, engine, digests, metrics, status."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from netwarp.analysis.run import analyse_run
+from netwarp.analysis.validity import check_run
+from netwarp.engines import Engine, Job, Outcome
+from netwarp.lab import build_lab, memory_bytes
+from netwarp.plan import Run
+from netwarp.store.digests import write_digests
+from netwarp.store.errors import StoreError
+from netwarp.store.files import write_json
+from netwarp.store.result import ResultDir
+from netwarp.store.rundir import RunDir
+
+_LIMIT_BASE_S = 120.0
+_LIMIT_PER_S = 2.0
+
+
+class Cancelled(Exception):
+    """The run was interrupted and has left nothing."""
+
+
+def execute_run(run: Run, engine: Engine, result: ResultDir, cpu: int | None, cancelled: threading.Event) -> Outcome:
+    """Make one run; a failed one has its directory as well, with the reason. Raises Cancelled, StoreError."""
+    job = job_of(run)
+    with result.making(run.id) as directory:
+        write_json(directory / "run.json", _description(run, job, engine))
+        outcome = engine.run(job, directory, cpu, cancelled)
+        if outcome.status == "cancelled":
+            raise Cancelled(run.id)
+        write_digests(directory)
+        if outcome.status == "ok":
+            outcome = _analysed(directory, outcome)
+        RunDir(directory).write_status(outcome.status, outcome.reason, **outcome.facts)
+    return outcome
+
+
+def job_of(run: Run) -> Job:
+    """What the engine gets of a run."""
+    scenario = run.scenario
+    limit_ns = scenario.run.time_limit
+    limit_s = _LIMIT_BASE_S + _LIMIT_PER_S * scenario.duration / 1e9 if limit_ns is None else limit_ns / 1e9
+    return Job(run.id, run.seed, dict(build_lab(run)), memory_bytes(run), limit_s)
+
+
+def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "seed": run.seed,
+        "point": dict(run.point),
+        "case": run.case,
+        "scenario": {"name": run.scenario.name},
+        "warmup_ns": run.scenario.warmup,
+        "memory_bytes": job.memory_bytes,
+        "engine": engine.name,
+        "identity": dict(engine.identity),
+        "lab": job.lab,
+    }
+
+
+def _analysed(directory: Path, outcome: Outcome) -> Outcome:
+    """The outcome with what the records say of it; their metrics written."""
+    try:
+        verdict = check_run(directory)
+        if verdict.status != "failed":
+            RunDir(directory).write_metrics(analyse_run(directory))
+    except StoreError as error:
+        return Outcome("failed", str(error), outcome.facts)
+    return Outcome(verdict.status, verdict.reason, outcome.facts)

@@ -36,6 +36,7 @@ from netwarp.kernels.recipe import (
     options_of,
     patches_of,
     recipe_of,
+    tree_digest,
     unmet_options,
 )
 from netwarp.kernels.source import Source, find_source, read_source
@@ -126,6 +127,8 @@ def _build(archive: Source, recipe: Recipe, tree: Path, directory: Path, jobs: i
         _apply(tree, unpacked, log)
         display.step("Configuring the kernel")
         _configure(tree, unpacked, log)
+        if tree_digest(tree) != recipe.tree_digest:
+            raise BuildFailed(f"The files in {tree} changed while the kernel was being made of them. Build again.")
         display.step(f"Compiling the kernel (-j{jobs})", OBJECTS)
         _compile(unpacked, jobs, log, display)
 

@@ -22,6 +22,7 @@ struct rate_sample;
 #define NETWARP_DEQUEUE	2	/* a packet left a root queue for the device */
 #define NETWARP_FREE	3	/* a packet was dropped, anywhere */
 #define NETWARP_ACK	4	/* a sender has processed an ACK */
+#define NETWARP_CAPTURE	5	/* a captured packet: struct, then its bytes */
 
 struct netwarp_tuple {
 	__u8	family;		/* 4, 6 or 0: neither */
@@ -80,6 +81,37 @@ struct netwarp_ack {
 	__u32	snd_wnd, rcv_wnd, mss;
 	__u16	bbr_pacing_gain, bbr_cwnd_gain;
 	__u8	ca_state, app_limited, has_bbr, pad;
+};
+
+struct netwarp_capture {
+	__u16	type, size;	/* the size with the bytes, padded to eight */
+	__u32	id;		/* of the capture */
+	__u64	time_ns;
+	__u32	len;		/* of the frame */
+	__u32	caplen;		/* of what follows */
+};
+
+/*
+ * What /proc/netwarp_send takes: datagrams of one connected socket, each with
+ * the instant at which it is to leave. As sendmmsg(2), but in time: a source
+ * costs one system call for a thousand packets.
+ */
+struct netwarp_batch {
+	__u32	fd;
+	__u32	count;
+	__u64	sequence;	/* of the first */
+};
+
+struct netwarp_departure {
+	__u64	time_ns;	/* CLOCK_MONOTONIC; one that has passed is now */
+	__u32	bytes;		/* of payload, at least struct netwarp_payload */
+	__u32	pad;
+};
+
+/* How each datagram begins; the rest is zeros. */
+struct netwarp_payload {
+	__u64	sequence;
+	__u64	time_ns;	/* when it was sent */
 };
 
 #ifdef CONFIG_NETWARP_RECORD

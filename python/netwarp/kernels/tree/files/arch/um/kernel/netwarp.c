@@ -25,6 +25,7 @@
 #include <trace/events/qdisc.h>
 #include <trace/events/skb.h>
 #include <netwarp_os.h>
+#include <netwarp_record.h>
 
 #define INTERFACES	65536
 #define BUFFER_BYTES	(256 * 1024)
@@ -34,10 +35,11 @@ bool netwarp_recording;
 static DECLARE_BITMAP(watched, INTERFACES);
 static u8 buffer[BUFFER_BYTES] __aligned(8);
 static unsigned int used;
+static unsigned long reserved_flags;
 static int record_fd = -1;
 static u64 boot_offset;		/* of CLOCK_MONOTONIC, from virtual time */
 
-static u64 now(void)
+unsigned long long netwarp_record_time(void)
 {
 	/* Not ktime_get(): recording must not even read the clock. */
 	return netwarp_now() - boot_offset;
@@ -59,16 +61,29 @@ static void flush(void)
 		panic("netwarp: the stream of records broke: error %d", err);
 }
 
-static void emit(const void *record, unsigned int size)
+unsigned char *netwarp_reserve(unsigned int size)
 {
+	unsigned char *room;
 	unsigned long flags;
 
 	local_irq_save(flags);
+	reserved_flags = flags;
 	if (used + size > BUFFER_BYTES)
 		flush();
-	memcpy(buffer + used, record, size);
+	room = buffer + used;
 	used += size;
-	local_irq_restore(flags);
+	return room;
+}
+
+void netwarp_commit(void)
+{
+	local_irq_restore(reserved_flags);
+}
+
+static void emit(const void *record, unsigned int size)
+{
+	memcpy(netwarp_reserve(size), record, size);
+	netwarp_commit();
 }
 
 static void read_ports(const struct sk_buff *skb, int offset, struct netwarp_tuple *t)
@@ -156,7 +171,7 @@ void __netwarp_packet(const struct sk_buff *skb, struct netwarp_enqueue *e)
 	e->type = NETWARP_ENQUEUE;
 	e->size = sizeof(*e);
 	e->ifindex = skb->dev->ifindex;
-	e->time_ns = now();
+	e->time_ns = netwarp_record_time();
 	e->skb = (unsigned long)skb;
 	e->bytes = skb->len;
 	read_tuple(skb, &e->tuple);
@@ -174,7 +189,7 @@ static void dequeued(const struct sk_buff *skb, const struct Qdisc *q, u32 ifind
 {
 	struct netwarp_dequeue d = {
 		.type = NETWARP_DEQUEUE, .size = sizeof(d), .ifindex = ifindex,
-		.time_ns = now(), .skb = (unsigned long)skb,
+		.time_ns = netwarp_record_time(), .skb = (unsigned long)skb,
 		.qlen = qdisc_qlen_sum(q), .backlog = q->qstats.backlog, .tos = read_tos(skb),
 	};
 
@@ -208,7 +223,7 @@ static void on_free(void *data, struct sk_buff *skb, void *location,
 {
 	struct netwarp_free f = {
 		.type = NETWARP_FREE, .size = sizeof(f), .reason = reason,
-		.time_ns = now(), .skb = (unsigned long)skb,
+		.time_ns = netwarp_record_time(), .skb = (unsigned long)skb,
 	};
 
 	if (netwarp_recording && is_watched(skb->dev))
@@ -256,7 +271,7 @@ void __netwarp_acked(struct sock *sk, const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct netwarp_ack a = {
-		.type = NETWARP_ACK, .size = sizeof(a), .time_ns = now(),
+		.type = NETWARP_ACK, .size = sizeof(a), .time_ns = netwarp_record_time(),
 		.cookie = sock_gen_cookie(sk), .rtt_us = rs->rtt_us,
 		.bytes_acked = tp->bytes_acked,
 		.pacing_rate = READ_ONCE(sk->sk_pacing_rate),

@@ -3,9 +3,8 @@
 DIR/manifest.json scenario.toml plan.json runs/<id>/ summary.csv summary.parquet plots/
 """
 
-import fcntl
-import json
 import logging
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,11 +17,14 @@ import polars as pl
 
 from netwarp.store.errors import PlanMismatchError, StoreError, speaking
 from netwarp.store.files import read_json, write_atomic, write_json, write_text
+from netwarp.store.lock import locked
+from netwarp.store.planfile import refuse_other_plan
 from netwarp.store.rundir import RunDir
-from netwarp.store.summary import PlannedRun, RunOutcome, axes_of, planned_runs, summary_frame
+from netwarp.store.summary import MISSING, PlannedRun, RunOutcome, axes_of, planned_runs, summary_frame
 
 _LOG = logging.getLogger(__name__)
 _TEMPORARY = ".part"
+_RESUMED = ("created", "argv", "netwarp")
 
 
 @dataclass(frozen=True)
@@ -76,31 +78,34 @@ class ResultDir:
         If the block raises, the directory goes away; a complete run of the same id is replaced. Raises StoreError.
         """
         final = self.run(run_id).path
-        temporary = final.with_name(run_id + _TEMPORARY)
+        # A name of this process's own: a machine whose process was killed may still be writing into another.
+        temporary = final.with_name(f"{run_id}.{os.getpid()}{_TEMPORARY}")
         with speaking(temporary, "write"):
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
         try:
             yield temporary
             with speaking(final, "write"):
-                shutil.rmtree(final, ignore_errors=True)
-                temporary.rename(final)
+                _replace(final, temporary)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
 
     def outcomes(self) -> list[RunOutcome]:
-        """Status and metrics of every planned run, in the plan's order; a run not made yet counts as failed."""
+        """Status and metrics of every planned run, in the plan's order; one not made yet is `missing`."""
         return [self._outcome(run) for run in self.planned]
 
     def write_summary(self) -> pl.DataFrame:
         """Write `summary.parquet` and `summary.csv` from the runs' metrics, atomically; returns the frame.
 
-        A failed run is one row without scope, name, metric and value, and a warning in the log. Raises StoreError.
+        A failed or missing run is one row without scope, name, metric and value, and a warning in the log.
+        Raises StoreError.
         """
         outcomes = self.outcomes()
+        if missing := sum(outcome.status == MISSING for outcome in outcomes):
+            _LOG.warning("%d of %d runs have not been made yet", missing, len(outcomes))
         for outcome in outcomes:
-            if outcome.status != "ok":
+            if outcome.status not in ("ok", MISSING):
                 left = "left out of the metrics" if outcome.status == "failed" else "left out of aggregates"
                 _LOG.warning(
                     "run %s %s, %s: %s", outcome.run.id, outcome.status, left, outcome.reason or "no reason given"
@@ -118,7 +123,7 @@ class ResultDir:
     def _outcome(self, run: PlannedRun) -> RunOutcome:
         directory = self.run(run.id)
         if not self.is_complete(run.id):
-            return RunOutcome(run, "failed", "it has not been made", None)
+            return RunOutcome(run, MISSING, "it has not been made", None)
         status = directory.status()
         kind, reason = str(status.get("status")), status.get("reason")
         if kind == "failed":
@@ -126,6 +131,23 @@ class ResultDir:
         if not directory.metrics_path.exists():
             return RunOutcome(run, "failed", "it has no metrics", None)
         return RunOutcome(run, kind, reason, directory.metrics())
+
+
+def _replace(final: Path, new: Path) -> None:
+    """Put a complete run in its place; at no moment is there a part of one under its name."""
+    if final.exists():
+        old = new.with_name(f"{final.name}.old{_TEMPORARY}")
+        shutil.rmtree(old, ignore_errors=True)
+        final.rename(old)
+        new.rename(final)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        new.rename(final)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether netwarp may have left this in a directory before it wrote the plan."""
+    return path.name.startswith(".") or path.name in {"runs", "scenario.toml", "manifest.json"}
 
 
 def open_result(path: Path) -> ResultDir:
@@ -146,36 +168,37 @@ def create_result(
     """
     with speaking(path, "create"):
         path.mkdir(parents=True, exist_ok=True)
-    with _lock(path):
+    with locked(path):
         result = ResultDir(path)
         if (path / "plan.json").exists():
-            _refuse_other_plan(result, plan)
-        elif foreign := sorted(p.name for p in path.iterdir() if not p.name.startswith(".")):
+            refuse_other_plan(path, result.plan, plan)
+        elif foreign := sorted(p.name for p in path.iterdir() if not _is_ours(p)):
             raise PlanMismatchError(
                 f"{path} exists and is not a result directory (it has {foreign[0]}); choose another"
             )
         with speaking(path / "runs", "create"):
             (path / "runs").mkdir(exist_ok=True)
-        write_text(path / "scenario.toml", scenario_toml)
-        write_json(path / "manifest.json", manifest)
-        write_json(path / "plan.json", plan)
+        _begin(result, scenario_toml, plan, manifest)
         yield result
 
 
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    with speaking(path, "write"):
-        file = (path / ".lock").open("w")
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StoreError(f"{path} is in use by another netwarp; wait for it or choose another directory") from error
-        yield
+def _begin(result: ResultDir, scenario_toml: str, plan: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+    """Write what describes a new result; of a resumed one sweep up what a killed process left, and note the date."""
+    path = result.path
+    if not (path / "plan.json").exists():
+        write_text(path / "scenario.toml", scenario_toml)
+        write_json(path / "manifest.json", manifest)
+        write_json(path / "plan.json", plan)  # the last of the three: a directory with a plan has the others
+        return
+    _sweep(path)
+    resumed = [*result.manifest.get("resumed", []), {key: manifest.get(key) for key in _RESUMED}]
+    write_json(path / "manifest.json", result.manifest | {"resumed": resumed})
 
 
-def _refuse_other_plan(result: ResultDir, plan: Mapping[str, Any]) -> None:
-    if result.plan != json.loads(json.dumps(plan)):
-        raise PlanMismatchError(
-            f"{result.path} holds the result of another plan; choose another directory with -o, or remove it"
-        )
+def _sweep(path: Path) -> None:
+    """Remove what a process that was killed left: runs in flight, and files half written."""
+    for run in (path / "runs").glob(f"*{_TEMPORARY}"):
+        shutil.rmtree(run, ignore_errors=True)
+    for place in (path, path / "plots"):
+        for file in place.glob(".*.tmp"):
+            file.unlink(missing_ok=True)

@@ -36,9 +36,10 @@ def scan_stream(path: Path, table: Table) -> pl.LazyFrame:
 
     The file is mapped, not read: only the asked-for columns of one chunk at a time are touched. Rows end at the last
     whole batch; a missing or empty file has no rows. Nullable columns the file lacks are absent in every row.
-    Raises StoreError on collecting, if the file is no Arrow stream or lacks a column that must be there.
+    Raises StoreError if the file is no Arrow stream or lacks a column that must be there.
     """
     schema = polars_schema(table)
+    _check(path, table)
 
     def source(
         columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
@@ -82,6 +83,15 @@ def _open(path: Path) -> pa.RecordBatchStreamReader | None:
         raise StoreError(f"cannot read {path}: it is not an Arrow stream ({error})") from error
 
 
+def _check(path: Path, table: Table) -> None:
+    """Refuse a file that cannot be the table's, before polars reads it, which would hide the sentence in its own."""
+    if (reader := _open(path)) is None:
+        return
+    for name in table.schema.names:
+        if name not in reader.schema.names and not table.schema.field(name).nullable:
+            raise StoreError(f"cannot read {path}: it has no column {name}; another version of netwarp made it")
+
+
 def _is_cut_short(path: Path) -> bool:
     """Whether the file is the beginning of a stream, ended within its schema message."""
     with path.open("rb") as file:
@@ -107,9 +117,6 @@ def _frames(path: Path, table: Table, wanted: list[str], schema: pl.Schema) -> I
         yield pl.DataFrame(schema=target)
         return
     present = [name for name in wanted if name in reader.schema.names]
-    for name in wanted:
-        if name not in present and not table.schema.field(name).nullable:
-            raise StoreError(f"cannot read {path}: it has no column {name}; another version of netwarp made it")
     arrow_schema = pa.schema([reader.schema.field(name) for name in present])
     pending: list[pa.RecordBatch] = []
     rows = 0

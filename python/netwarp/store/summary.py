@@ -8,6 +8,8 @@ from typing import Any
 import polars as pl
 
 CASE = "case"
+MISSING = "missing"
+"""The status of a run that has not been made yet; those of made ones are in `rundir`."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,47 @@
+"""One process at a time writes into a result directory."""
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from netwarp.store.errors import StoreError, speaking
+
+NAME = ".lock"
+
+
+class InUseError(StoreError):
+    """Another process writes into the directory."""
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold the directory's lock while the block runs; it goes with the process, however that ends.
+
+    Raises InUseError naming the process that holds it, StoreError if the directory cannot be written.
+    """
+    with speaking(directory, "write"):
+        file = (directory / NAME).open("a+", encoding="utf-8")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            message = f"{directory} is in use by another netwarp{_holder(file)}; wait for it or choose another directory"
+            raise InUseError(message) from None
+        file.truncate(0)
+        file.write(f"{os.getpid()} {socket.gethostname()}\n")
+        file.flush()
+        try:
+            yield
+        finally:
+            file.truncate(0)
+
+
+def _holder(file: TextIO) -> str:
+    """Who holds the lock, as it wrote itself down; nothing if it has not come to that yet."""
+    file.seek(0)
+    pid, _, host = file.read().strip().partition(" ")
+    return f" (process {pid} on {host})" if pid and host else ""

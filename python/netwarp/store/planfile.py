@@ -1,0 +1,49 @@
+"""What `plan.json` says, and whether two of them mean the same results."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from netwarp.store.errors import PlanMismatchError
+
+
+def refuse_other_plan(path: Path, here: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Raise PlanMismatchError if the plan of the result at `path` asks for other runs than the wanted one."""
+    if same_plan(here, wanted):
+        return
+    raise PlanMismatchError(
+        f"{path} holds the result of another plan ({difference(here, wanted)}); "
+        "choose another directory with -o, or remove it"
+    )
+
+
+def same_plan(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether both ask for the same runs under the same names, in whatever order."""
+    return _sense(one) == _sense(other)
+
+
+def difference(here: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """Why two plans are not the same, in a few words."""
+    if here.get("name") != wanted.get("name"):
+        return f"the scenario {here.get('name')}"
+    if here.get("axes") != wanted.get("axes"):
+        return f"its axes are {', '.join(here.get('axes', [])) or 'none'}"
+    made, planned = here.get("identity", {}), wanted.get("identity", {})
+    if others := [key for key in sorted({*made, *planned}) if made.get(key) != planned.get(key)]:
+        return f"made with another {' and another '.join(others)}"
+    known = {_point(run) for run in here.get("runs", [])}
+    asked = {_point(run) for run in wanted.get("runs", [])}
+    if known == asked:
+        return "the scenario has changed since"
+    return f"{len(known - asked)} of its {len(known)} runs are not asked for, {len(asked - known)} others are"
+
+
+def _sense(plan: Mapping[str, Any]) -> Any:
+    runs = {run["id"]: _point(run) for run in plan.get("runs", [])}
+    return plan.get("name"), plan.get("axes"), runs
+
+
+def _point(run: Mapping[str, Any]) -> str:
+    """Where a run stands, as text: JSON, so that a plan as read from a file equals the one that was written."""
+    return json.dumps([run.get("seed"), run.get("case"), run.get("point")], sort_keys=True)

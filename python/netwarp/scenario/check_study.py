@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from netwarp.scenario.errors import did_you_mean
@@ -16,14 +16,17 @@ Found = tuple[Keys, str]
 SCOPES = ("run", "flow", "queue", "link")
 
 
-def check_study(scenario: Scenario, data: Mapping[str, Any]) -> Iterator[Found]:
-    """Everything about the sweep, the cases and the expectations of a scenario whose raw data is `data`."""
+def check_study(scenario: Scenario, data: Mapping[str, Any], overridden: Collection[str] = ()) -> Iterator[Found]:
+    """Everything about the sweep, the cases and the expectations of a scenario whose raw data is `data`.
+
+    `overridden` are the paths that `--set` replaced.
+    """
     axes: dict[tuple[str, ...], str] = {}
     for path, values in scenario.sweep.items():
         yield from _check_axis(path, values, data, axes)
     yield from _check_cases(scenario, data, axes)
     for index, expectation in enumerate(scenario.expect):
-        for field, why in _check_expectation(expectation, scenario):
+        for field, why in _check_expectation(expectation, scenario, overridden):
             yield ("expect", index, field), why
 
 
@@ -66,7 +69,9 @@ def _check_cases(scenario: Scenario, data: Mapping[str, Any], axes: Mapping[tupl
                     yield where, f'the sweep sets "{axis}" as well; a case sets what is not swept'
 
 
-def _check_expectation(expectation: Expectation, scenario: Scenario) -> Iterator[tuple[str, str]]:
+def _check_expectation(
+    expectation: Expectation, scenario: Scenario, overridden: Collection[str]
+) -> Iterator[tuple[str, str]]:
     scope, dot, metric = expectation.metric.partition(".")
     if not dot or not metric or scope not in SCOPES:
         yield (
@@ -81,12 +86,14 @@ def _check_expectation(expectation: Expectation, scenario: Scenario) -> Iterator
     elif expectation.min is not None and expectation.max is not None and expectation.min > expectation.max:
         yield "min", f"min {expectation.min:g} is above max {expectation.max:g}, so it could never hold"
     for key, value in expectation.where.items():
-        why = _check_where(scope, key, value, scenario)
+        why = _check_where(scope, key, value, scenario, overridden)
         if why:
             yield "where", why
 
 
-def _check_where(scope: str, key: str, value: object, scenario: Scenario) -> str | None:
+def _check_where(
+    scope: str, key: str, value: object, scenario: Scenario, overridden: Collection[str]
+) -> str | None:
     """Why a condition of a where-clause can never hold; None when it can."""
     known: Sequence[object]
     if key == "name":
@@ -95,6 +102,8 @@ def _check_where(scope: str, key: str, value: object, scenario: Scenario) -> str
     elif key == "case":
         known = [case.name for case in scenario.cases]
         why = f'there is no case "{value}"{did_you_mean(str(value), map(str, known))}'
+    elif key in overridden or (key == "seed" and "seeds" in overridden):
+        return None  # --set chose part of the study, and the expectation may be about another
     elif key == "seed":
         known, why = scenario.seeds, f"seed {value} is not among the scenario's seeds"
     elif key in scenario.sweep:

@@ -46,7 +46,7 @@ def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] =
     except RecursionError:
         raise ScenarioError("the brackets are nested too deeply to be a scenario", label) from None
     data, overrides = _apply(data, settings)
-    return validate(Source(label=label, text=text, data=data, overrides=overrides))
+    return validate(Source(label=label, text=text, data=data, overrides=overrides, settings=tuple(settings)))
 
 
 def validate(source: Source) -> Scenario:
@@ -55,7 +55,7 @@ def validate(source: Source) -> Scenario:
         scenario = Scenario.model_validate(source.data)
     except ValidationError as error:
         raise ScenarioError(problems_at(explain(error, source.data), source), source.label) from None
-    found = [*check_scenario(scenario), *check_study(scenario, source.data)]
+    found = [*check_scenario(scenario), *check_study(scenario, source.data, source.overrides)]
     if found:
         raise ScenarioError(problems_at(found, source), source.label)
     scenario._source = source

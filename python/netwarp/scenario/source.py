@@ -20,12 +20,16 @@ _INLINE = re.compile(rf"[{{,]\s*({_DOTTED})\s*=")
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a scenario file, the data in it with overrides applied, and the overrides themselves."""
+    """The text of a scenario file, the data in it with overrides applied, and the overrides themselves.
+
+    `overrides` maps dotted keys to values; `settings` are the same as they were given, `"PATH=VALUE"`.
+    """
 
     label: str
     text: str
     data: Mapping[str, Any] = field(repr=False)
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
 
     @cached_property
     def lines(self) -> dict[Keys, int]:

@@ -31,14 +31,19 @@ pub fn main() -> ! {
 fn lab() -> Result<()> {
     let text = std::fs::read_to_string(Path::new(RUN_DIR).join("run.json")).context("run.json")?;
     let RunFile { lab } = serde_json::from_str(&text).context("run.json")?;
-    anyhow::ensure!(lab.format == FORMAT, "the lab has format {}, this agent executes {FORMAT}", lab.format);
+    anyhow::ensure!(
+        lab.format == FORMAT,
+        "the lab has format {}, this agent executes {FORMAT}",
+        lab.format
+    );
     crate::run::run(&lab, Path::new(RUN_DIR))
 }
 
 fn mounts() -> Result<()> {
     let none = None::<&str>;
     let fs = |kind: &str, at: &str| {
-        mount(Some(kind), at, Some(kind), MsFlags::empty(), none).with_context(|| format!("cannot mount {at}"))
+        mount(Some(kind), at, Some(kind), MsFlags::empty(), none)
+            .with_context(|| format!("cannot mount {at}"))
     };
     fs("proc", "/proc")?;
     fs("sysfs", "/sys")?;
@@ -46,8 +51,14 @@ fn mounts() -> Result<()> {
     std::fs::create_dir_all(RUN_DIR)?;
     // The path is the host's, as the machine's own process sees it: the guard has put it into the run directory. So
     // no name of a directory reaches the guest, and none can change a result.
-    mount(Some("none"), RUN_DIR, Some("hostfs"), MsFlags::empty(), Some("/proc/self/cwd"))
-        .context("cannot mount the run directory")?;
+    mount(
+        Some("none"),
+        RUN_DIR,
+        Some("hostfs"),
+        MsFlags::empty(),
+        Some("/proc/self/cwd"),
+    )
+    .context("cannot mount the run directory")?;
     Ok(())
 }
 

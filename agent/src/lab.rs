@@ -6,6 +6,8 @@ use std::net::IpAddr;
 
 use serde::Deserialize;
 
+use crate::traffic::Distribution;
+
 /// The version of labs that this agent executes.
 pub const FORMAT: u32 = 1;
 
@@ -27,7 +29,7 @@ pub struct Lab {
     pub links: Vec<Link>,
     pub routes: Vec<Route>,
     pub flows: Vec<Flow>,
-    pub changes: Vec<serde_json::Value>,
+    pub changes: Vec<Change>,
     pub record: Record,
 }
 
@@ -83,9 +85,23 @@ pub struct Wire {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "model", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Loss {
-    Random { p: f64, correlation: f64 },
-    Gemodel { p: f64, r: f64, one_minus_h: f64, one_minus_k: f64 },
-    State { p13: f64, p31: f64, p32: f64, p23: f64, p14: f64 },
+    Random {
+        p: f64,
+        correlation: f64,
+    },
+    Gemodel {
+        p: f64,
+        r: f64,
+        one_minus_h: f64,
+        one_minus_k: f64,
+    },
+    State {
+        p13: f64,
+        p31: f64,
+        p32: f64,
+        p23: f64,
+        p14: f64,
+    },
 }
 
 #[derive(Debug, Deserialize)]
@@ -95,6 +111,20 @@ pub struct Route {
     pub prefix: String,
     pub via: IpAddr,
     pub interface: String,
+}
+
+/// What changes at one end of a link; `wire` is the whole wire afterwards.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    pub at_ns: i64,
+    pub link: String,
+    pub node: String,
+    #[serde(rename = "interface")]
+    pub _interface: String,
+    pub index: u32,
+    pub tc: Vec<String>,
+    pub wire: Option<Wire>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -109,6 +139,7 @@ pub struct Flow {
     pub destination_port: u16,
     pub start_ns: i64,
     pub duration_ns: i64,
+    pub seed: u64,
     #[serde(flatten)]
     pub tool: Tool,
 }
@@ -116,8 +147,61 @@ pub struct Flow {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "tool", rename_all = "snake_case")]
 pub enum Tool {
-    Bulk { cc: Option<String>, bytes: Option<u64> },
-    Ping { interval_ns: i64, size: usize },
+    Bulk {
+        cc: Option<String>,
+        bytes: Option<u64>,
+    },
+    Ping {
+        interval_ns: i64,
+        size: usize,
+    },
+    Cbr(Udp),
+    Poisson(Udp),
+    OnOff {
+        #[serde(flatten)]
+        udp: Udp,
+        on_ns: i64,
+        on_distribution: Distribution,
+        off_ns: i64,
+        off_distribution: Distribution,
+    },
+    Request(Request),
+    Iperf3(Iperf3),
+    Command {
+        client: Vec<String>,
+        server: Option<Vec<String>>,
+        ready_port: Option<u16>,
+    },
+}
+
+/// What UDP sources have in common; the rate counts whole frames, the size is payload.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Udp {
+    pub rate_bps: u64,
+    pub packet_size_bytes: u32,
+    pub packet_size_distribution: Distribution,
+}
+
+/// Requests and responses over TCP.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Request {
+    pub cc: Option<String>,
+    pub request_size_bytes: u64,
+    pub request_size_distribution: Distribution,
+    pub response_size_bytes: u64,
+    pub response_size_distribution: Distribution,
+    pub think_ns: i64,
+    pub think_distribution: Distribution,
+}
+
+/// The options of the program iperf3.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Iperf3 {
+    pub protocol: String,
+    pub rate_bps: Option<u64>,
+    pub cc: Option<String>,
+    pub bytes: Option<u64>,
+    pub args: Vec<String>,
 }
 
 impl Tool {
@@ -126,8 +210,26 @@ impl Tool {
         match self {
             Self::Bulk { .. } => "bulk",
             Self::Ping { .. } => "ping",
+            Self::Cbr(_) => "cbr",
+            Self::Poisson(_) => "poisson",
+            Self::OnOff { .. } => "on_off",
+            Self::Request(_) => "request",
+            Self::Iperf3(_) => "iperf3",
+            Self::Command { .. } => "command",
         }
     }
+}
+
+/// A capture at one interface; `filter` in tcpdump's words.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    pub link: String,
+    pub node: String,
+    pub interface: String,
+    pub index: u32,
+    pub snap: u32,
+    pub filter: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -135,5 +237,5 @@ impl Tool {
 pub struct Record {
     pub exact: bool,
     pub sample_ns: Option<i64>,
-    pub captures: Vec<serde_json::Value>,
+    pub captures: Vec<Capture>,
 }

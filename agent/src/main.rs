@@ -17,7 +17,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(version, about = "The part of netwarp that runs inside a lab; `netwarp` starts it.")]
+#[command(
+    version,
+    about = "The part of netwarp that runs inside a lab; `netwarp` starts it."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

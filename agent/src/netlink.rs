@@ -41,7 +41,8 @@ impl Request {
     }
 
     pub fn attr(mut self, kind: u16, value: &[u8]) -> Self {
-        self.bytes.extend_from_slice(&((value.len() + 4) as u16).to_ne_bytes());
+        self.bytes
+            .extend_from_slice(&((value.len() + 4) as u16).to_ne_bytes());
         self.bytes.extend_from_slice(&kind.to_ne_bytes());
         self.raw(value)
     }
@@ -97,7 +98,11 @@ impl Netlink {
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
         socket.set_ext_ack(true)?;
-        Ok(Self { socket, sequence: 0, buffer: vec![0; 1 << 18] })
+        Ok(Self {
+            socket,
+            sequence: 0,
+            buffer: vec![0; 1 << 18],
+        })
     }
 
     /// Sends a request that changes something and waits for the kernel's acknowledgement.
@@ -114,7 +119,9 @@ impl Netlink {
 
     fn send(&mut self, request: Request, flags: u16) -> Result<()> {
         self.sequence += 1;
-        self.socket.send(&request.finish(self.sequence, flags), 0).context("netlink send")?;
+        self.socket
+            .send(&request.finish(self.sequence, flags), 0)
+            .context("netlink send")?;
         Ok(())
     }
 
@@ -143,19 +150,29 @@ impl Netlink {
 }
 
 fn error(payload: &[u8], flags: u16) -> Result<()> {
-    let code = payload.get(..4).map_or(-libc::EIO, |b| i32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
+    let code = payload
+        .get(..4)
+        .map_or(-libc::EIO, |b| i32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
     if code == 0 {
         return Ok(());
     }
     let mut words = std::io::Error::from_raw_os_error(-code).to_string();
     if flags & NLM_F_ACK_TLVS != 0 {
         let echoed = match payload.get(4..8) {
-            Some(b) if flags & NLM_F_CAPPED == 0 => u32::from_ne_bytes([b[0], b[1], b[2], b[3]]) as usize,
+            Some(b) if flags & NLM_F_CAPPED == 0 => {
+                u32::from_ne_bytes([b[0], b[1], b[2], b[3]]) as usize
+            }
             _ => HEADER,
         };
-        for (kind, value) in attributes(payload.get(4 + echoed.next_multiple_of(4)..).unwrap_or_default()) {
+        for (kind, value) in attributes(
+            payload
+                .get(4 + echoed.next_multiple_of(4)..)
+                .unwrap_or_default(),
+        ) {
             if kind == NLMSGERR_ATTR_MSG {
-                let text = String::from_utf8_lossy(value).trim_end_matches('\0').to_string();
+                let text = String::from_utf8_lossy(value)
+                    .trim_end_matches('\0')
+                    .to_string();
                 words = format!("{text} ({words})");
             }
         }
@@ -180,16 +197,31 @@ mod tests {
 
     #[test]
     fn what_is_built_can_be_read() {
-        let message = Request::new(16, 0).text(3, "eth0").nest(18, |r| r.u32(1, 7)).finish(1, 0);
-        assert_eq!(message.len(), u32::from_ne_bytes([message[0], message[1], message[2], message[3]]) as usize);
+        let message = Request::new(16, 0)
+            .text(3, "eth0")
+            .nest(18, |r| r.u32(1, 7))
+            .finish(1, 0);
+        assert_eq!(
+            message.len(),
+            u32::from_ne_bytes([message[0], message[1], message[2], message[3]]) as usize
+        );
         let read: Vec<(u16, &[u8])> = attributes(&message[HEADER..]).collect();
         assert_eq!(read[0], (3, &b"eth0\0"[..]));
-        assert_eq!(attributes(read[1].1).next(), Some((1, &7_u32.to_ne_bytes()[..])));
+        assert_eq!(
+            attributes(read[1].1).next(),
+            Some((1, &7_u32.to_ne_bytes()[..]))
+        );
     }
 
     #[test]
     fn a_malformed_attribute_ends_the_list() {
-        for bytes in [&[][..], &[1], &[0, 0, 0, 0], &[200, 0, 1, 0, 9], &[3, 0, 1, 0]] {
+        for bytes in [
+            &[][..],
+            &[1],
+            &[0, 0, 0, 0],
+            &[200, 0, 1, 0, 9],
+            &[3, 0, 1, 0],
+        ] {
             assert_eq!(attributes(bytes).count(), 0, "{bytes:?}");
         }
     }

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use crate::lab::Lab;
 use crate::network::Network;
-use crate::record::{Sampler, exact};
+use crate::record::{Sampler, captures, exact, wires};
 use crate::time::{exact_timers, monotonic_ns, sleep_until};
 use crate::traffic;
 
@@ -15,11 +15,16 @@ pub fn run(lab: &Lab, dir: &Path) -> Result<()> {
     exact_timers();
     let network = Network::build(lab)?;
     let mut sampler = Sampler::open(&network, lab, dir)?;
-    let mut flows = traffic::prepare(&network, lab)?;
+    let mut flows = traffic::prepare(&network, lab, dir)?;
+    captures::open(&network, lab)?;
     let ready = monotonic_ns();
-    ensure!(ready < lab.t0_ns, "building the lab took until {ready} ns, past its start at {} ns", lab.t0_ns);
+    ensure!(
+        ready < lab.t0_ns,
+        "building the lab took until {ready} ns, past its start at {} ns",
+        lab.t0_ns
+    );
 
-    if lab.record.exact {
+    if exact::is_wanted(lab) {
         // What the kernel itself has to say about fresh interfaces (MLD reports) is over by then.
         sleep_until(lab.t0_ns - 1_000_000);
         exact::start(lab)?;
@@ -29,18 +34,29 @@ pub fn run(lab: &Lab, dir: &Path) -> Result<()> {
         match event.action {
             Action::Sample => sampler.sample(event.at_ns)?,
             Action::StopFlow(index) => flows.stop(index),
+            Action::Change(index) => network.change(lab, &lab.changes[index])?,
         }
     }
-    flows.finish(dir)?;
-    sampler.finish()?;
-    if lab.record.exact {
+    wires::write(&network, lab, dir)?;
+    if exact::is_wanted(lab) {
         exact::stop()?;
     }
-    Ok(())
+    let patience = lab.t0_ns + lab.duration_ns + PATIENCE_NS;
+    while flows.are_busy() && monotonic_ns() < patience {
+        sleep_until(monotonic_ns() + PATIENCE_STEP_NS);
+    }
+    flows.finish(dir)?;
+    sampler.finish()
 }
 
+/// How long programs may take after the run's end to finish what they have begun to report.
+const PATIENCE_NS: i64 = 30_000_000_000;
+const PATIENCE_STEP_NS: i64 = 10_000_000;
+
+/// In the order in which they happen at one instant.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Action {
+    Change(usize),
     Sample,
     StopFlow(usize),
 }
@@ -57,14 +73,29 @@ fn schedule(lab: &Lab) -> Vec<Event> {
     if let Some(step) = lab.record.sample_ns.filter(|&step| step > 0) {
         let mut at_ns = 0;
         while at_ns < lab.duration_ns {
-            events.push(Event { at_ns, action: Action::Sample });
+            events.push(Event {
+                at_ns,
+                action: Action::Sample,
+            });
             at_ns += step;
         }
     }
-    events.push(Event { at_ns: lab.duration_ns, action: Action::Sample });
+    events.push(Event {
+        at_ns: lab.duration_ns,
+        action: Action::Sample,
+    });
     for (index, flow) in lab.flows.iter().enumerate() {
         let end = (flow.start_ns + flow.duration_ns).min(lab.duration_ns);
-        events.push(Event { at_ns: end, action: Action::StopFlow(index) });
+        events.push(Event {
+            at_ns: end,
+            action: Action::StopFlow(index),
+        });
+    }
+    for (index, change) in lab.changes.iter().enumerate() {
+        events.push(Event {
+            at_ns: change.at_ns,
+            action: Action::Change(index),
+        });
     }
     events.sort();
     events

@@ -25,10 +25,13 @@ pub type Column = (&'static str, DataType, bool);
 impl Table {
     /// Creates `path`; the schema is written at once, so that an empty table is still a table.
     pub fn create(path: &Path, columns: &[Column]) -> Result<Self> {
-        let fields: Vec<Field> =
-            columns.iter().map(|(name, kind, nullable)| Field::new(*name, kind.clone(), *nullable)).collect();
+        let fields: Vec<Field> = columns
+            .iter()
+            .map(|(name, kind, nullable)| Field::new(*name, kind.clone(), *nullable))
+            .collect();
         let schema = Arc::new(Schema::new(fields));
-        let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+        let file =
+            File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
         let writer = StreamWriter::try_new(BufWriter::with_capacity(1 << 18, file), &schema)?;
         Ok(Self { schema, writer })
     }
@@ -42,6 +45,11 @@ impl Table {
 
     /// Ends the stream and hands every byte to the file system.
     pub fn finish(mut self) -> Result<()> {
+        self.end()
+    }
+
+    /// Likewise, for a table that several own: nothing may be written afterwards.
+    pub fn end(&mut self) -> Result<()> {
         self.writer.finish()?;
         self.writer.get_mut().flush()?;
         Ok(())

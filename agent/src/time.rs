@@ -9,15 +9,19 @@ pub fn monotonic_ns() -> i64 {
 
 /// How far CLOCK_REALTIME, in which the kernel stamps packets, is ahead of CLOCK_MONOTONIC.
 pub fn realtime_offset_ns() -> i64 {
-    let real = clock_gettime(ClockId::CLOCK_REALTIME).map_or(0, |t| t.tv_sec() * 1_000_000_000 + t.tv_nsec());
+    let real = clock_gettime(ClockId::CLOCK_REALTIME)
+        .map_or(0, |t| t.tv_sec() * 1_000_000_000 + t.tv_nsec());
     real - monotonic_ns()
 }
 
 /// Sleeps until an instant of `monotonic_ns`; returns at once when it has passed.
 pub fn sleep_until(ns: i64) {
     let when = nix::sys::time::TimeSpec::new(ns / 1_000_000_000, ns % 1_000_000_000);
-    while clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &when)
-        == Err(nix::errno::Errno::EINTR)
+    while clock_nanosleep(
+        ClockId::CLOCK_MONOTONIC,
+        ClockNanosleepFlags::TIMER_ABSTIME,
+        &when,
+    ) == Err(nix::errno::Errno::EINTR)
     {}
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use arrow_array::ArrayRef;
 use arrow_array::builder::{
-    BooleanBuilder, Int32Builder, Int64Builder, UInt8Builder, UInt16Builder, UInt32Builder, UInt64Builder,
+    BooleanBuilder, Int32Builder, Int64Builder, UInt8Builder, UInt16Builder, UInt32Builder,
+    UInt64Builder,
 };
 use arrow_schema::DataType::{Boolean, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
 
@@ -58,8 +59,12 @@ struct Rows {
 
 impl Acks {
     pub fn create(dir: &Path) -> Result<Self> {
-        let mut columns =
-            vec![("time_ns", Int64, false), ("tuple_id", UInt32, false), ("bytes_acked", UInt64, false), ("rtt_us", Int32, true)];
+        let mut columns = vec![
+            ("time_ns", Int64, false),
+            ("tuple_id", UInt32, false),
+            ("bytes_acked", UInt64, false),
+            ("rtt_us", Int32, true),
+        ];
         columns.extend(WORDS.iter().map(|(name, _)| (*name, UInt32, false)));
         columns.extend([
             ("ca_state", UInt8, false),
@@ -69,7 +74,10 @@ impl Acks {
             ("bbr_pacing_gain", UInt16, true),
             ("bbr_cwnd_gain", UInt16, true),
         ]);
-        Ok(Self { table: Table::create(&dir.join("acks.arrows"), &columns)?, rows: Rows::default() })
+        Ok(Self {
+            table: Table::create(&dir.join("acks.arrows"), &columns)?,
+            rows: Rows::default(),
+        })
     }
 
     /// struct netwarp_ack
@@ -78,20 +86,29 @@ impl Acks {
         rows.time_ns.append_value(time_ns);
         rows.tuple.append_value(tuple);
         rows.bytes_acked.append_value(record.u64(AFTER));
-        rows.rtt_us.append_option(Some(record.i32(4)).filter(|&rtt| rtt >= 0));
+        rows.rtt_us
+            .append_option(Some(record.i32(4)).filter(|&rtt| rtt >= 0));
         for (builder, (_, at)) in rows.words.iter_mut().zip(WORDS) {
             builder.append_value(record.u32(at));
         }
         rows.ca_state.append_value(record.u8(AFTER + 84));
         rows.app_limited.append_value(record.u8(AFTER + 85) != 0);
         let pacing = record.u64(AFTER + 8);
-        rows.pacing_rate_bps.append_option((pacing != u64::MAX).then(|| pacing.saturating_mul(8)));
+        rows.pacing_rate_bps
+            .append_option((pacing != u64::MAX).then(|| pacing.saturating_mul(8)));
         let bbr = record.u8(AFTER + 86) != 0;
-        rows.bbr_bw_bps.append_option(bbr.then(|| record.u64(AFTER + 16).saturating_mul(8)));
-        rows.bbr_pacing_gain.append_option(bbr.then(|| record.u16(AFTER + 80)));
-        rows.bbr_cwnd_gain.append_option(bbr.then(|| record.u16(AFTER + 82)));
+        rows.bbr_bw_bps
+            .append_option(bbr.then(|| record.u64(AFTER + 16).saturating_mul(8)));
+        rows.bbr_pacing_gain
+            .append_option(bbr.then(|| record.u16(AFTER + 80)));
+        rows.bbr_cwnd_gain
+            .append_option(bbr.then(|| record.u16(AFTER + 82)));
         rows.len += 1;
-        if rows.len == BATCH_ROWS { self.flush() } else { Ok(()) }
+        if rows.len == BATCH_ROWS {
+            self.flush()
+        } else {
+            Ok(())
+        }
     }
 
     pub fn finish(mut self) -> Result<()> {
@@ -108,7 +125,11 @@ impl Acks {
             Arc::new(rows.bytes_acked.finish()),
             Arc::new(rows.rtt_us.finish()),
         ];
-        columns.extend(rows.words.iter_mut().map(|w| Arc::new(w.finish()) as ArrayRef));
+        columns.extend(
+            rows.words
+                .iter_mut()
+                .map(|w| Arc::new(w.finish()) as ArrayRef),
+        );
         columns.extend([
             Arc::new(rows.ca_state.finish()) as ArrayRef,
             Arc::new(rows.app_limited.finish()),

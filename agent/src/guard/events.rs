@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use super::acks::Acks;
+use super::captures::{self, Captures};
 use super::packets::Packets;
 use super::tuples::Tuples;
 
@@ -14,6 +15,7 @@ const ENQUEUE: u16 = 1;
 const DEQUEUE: u16 = 2;
 const FREE: u16 = 3;
 const ACK: u16 = 4;
+const CAPTURE: u16 = 5;
 /// sizeof(struct netwarp_tuple)
 pub const TUPLE: usize = 40;
 const CHUNK: usize = 1 << 20;
@@ -41,7 +43,10 @@ impl<'a> Fields<'a> {
         self.0.get(at..at + len).unwrap_or_default()
     }
     fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
-        self.0.get(at..at + N).and_then(|b| b.try_into().ok()).unwrap_or([0; N])
+        self.0
+            .get(at..at + N)
+            .and_then(|b| b.try_into().ok())
+            .unwrap_or([0; N])
     }
 }
 
@@ -49,6 +54,7 @@ impl<'a> Fields<'a> {
 pub struct Recorder {
     packets: Packets,
     acks: Acks,
+    captures: Captures,
     tuples: Tuples,
     buffer: Vec<u8>,
     filled: usize,
@@ -57,10 +63,11 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    pub fn create(dir: &Path, t0_ns: i64) -> Result<Self> {
+    pub fn create(dir: &Path, captures: &[String], t0_ns: i64) -> Result<Self> {
         Ok(Self {
             packets: Packets::create(dir)?,
             acks: Acks::create(dir)?,
+            captures: Captures::create(dir, captures)?,
             tuples: Tuples::create(dir)?,
             buffer: vec![0; CHUNK],
             filled: 0,
@@ -76,7 +83,9 @@ impl Recorder {
 
     /// Reads what there is; `false` at the end of the stream.
     pub fn read_from(&mut self, stream: &mut File) -> Result<bool> {
-        let got = stream.read(&mut self.buffer[self.filled..]).context("stream of records")?;
+        let got = stream
+            .read(&mut self.buffer[self.filled..])
+            .context("stream of records")?;
         if got == 0 {
             if self.filled > 0 {
                 bail!("the stream of records ended within a record");
@@ -104,12 +113,17 @@ impl Recorder {
                 DEQUEUE => 40,
                 FREE => 24,
                 ACK => 24 + TUPLE + 88,
-                _ => bail!("a record of unknown type {kind}: kernel and agent do not belong together"),
+                CAPTURE => captures::HEAD,
+                _ => bail!(
+                    "a record of unknown type {kind}: kernel and agent do not belong together"
+                ),
             };
             if size < least {
                 bail!("a record of type {kind} has {size} bytes instead of {least}");
             }
-            let Some(record) = bytes.get(at..at + size) else { break };
+            let Some(record) = bytes.get(at..at + size) else {
+                break;
+            };
             self.record(kind, &Fields(record))?;
             self.events += 1;
             at += size;
@@ -126,6 +140,7 @@ impl Recorder {
             }
             DEQUEUE => self.packets.dequeue(record, time_ns),
             FREE => self.packets.free(record, time_ns),
+            CAPTURE => self.captures.push(record, time_ns),
             _ => {
                 let tuple = self.tuples.id(record.slice(24, TUPLE));
                 self.acks.push(record, time_ns, tuple)
@@ -137,6 +152,7 @@ impl Recorder {
     pub fn finish(self) -> Result<()> {
         self.packets.finish()?;
         self.acks.finish()?;
+        self.captures.finish()?;
         self.tuples.finish()
     }
 }

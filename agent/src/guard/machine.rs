@@ -39,10 +39,14 @@ pub struct Usage {
 
 impl Machine {
     pub fn start(options: &Options) -> Result<Self> {
-        let dir = options.dir.canonicalize().with_context(|| options.dir.display().to_string())?;
+        let dir = options
+            .dir
+            .canonicalize()
+            .with_context(|| options.dir.display().to_string())?;
         let init = std::env::current_exe().context("cannot find this program's own file")?;
         let uml_dir = dir.join(UML_DIR);
-        std::fs::create_dir_all(&uml_dir).with_context(|| format!("cannot create {}", uml_dir.display()))?;
+        std::fs::create_dir_all(&uml_dir)
+            .with_context(|| format!("cannot create {}", uml_dir.display()))?;
         if let Some(cpu) = options.cpu {
             pin(cpu)?;
         }
@@ -62,7 +66,7 @@ impl Machine {
             .stdin(Stdio::null())
             .stdout(console_end.try_clone()?)
             .stderr(console_end);
-        if options.exact {
+        if options.records() {
             command.env("NETWARP_RECORD_FD", records_end.as_raw_fd().to_string());
             fcntl(&records_end, FcntlArg::F_SETFD(FdFlag::empty()))?;
         }
@@ -78,11 +82,18 @@ impl Machine {
                 Ok(())
             });
         }
-        let child = command.spawn().with_context(|| format!("cannot start {}", options.kernel.display()))?;
+        let child = command
+            .spawn()
+            .with_context(|| format!("cannot start {}", options.kernel.display()))?;
         drop(command);
         drop::<OwnedFd>(records_end);
-        let records = options.exact.then(|| File::from(records));
-        Ok(Self { child, console: Some(File::from(console)), records, uml_dir })
+        let records = options.records().then(|| File::from(records));
+        Ok(Self {
+            child,
+            console: Some(File::from(console)),
+            records,
+            uml_dir,
+        })
     }
 
     /// Waits for the machine, or kills it with everything that it started.
@@ -106,7 +117,10 @@ impl Machine {
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
         let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
         let cpu_s = seconds(usage.user_time()) + seconds(usage.system_time());
-        Ok(Usage { exit_status: status.code().or_else(|| status.signal().map(|s| 128 + s)), cpu_s })
+        Ok(Usage {
+            exit_status: status.code().or_else(|| status.signal().map(|s| 128 + s)),
+            cpu_s,
+        })
     }
 
     /// The whole process group: the kernel and the processes in which the guest's programs run.

@@ -4,6 +4,7 @@
 //! itself is killed, the kernel kills the machine (PR_SET_PDEATHSIG: the guard has one thread).
 
 mod acks;
+mod captures;
 mod events;
 mod machine;
 mod packets;
@@ -55,6 +56,16 @@ pub struct Options {
     /// Write exact records
     #[arg(long)]
     pub exact: bool,
+    /// Name of a capture's file, in the order of the lab's captures
+    #[arg(long = "capture")]
+    pub captures: Vec<String>,
+}
+
+impl Options {
+    /// Whether the kernel writes records at all.
+    fn records(&self) -> bool {
+        self.exact || !self.captures.is_empty()
+    }
 }
 
 /// How the machine ended, as JSON on standard output.
@@ -75,7 +86,11 @@ pub fn main(options: &Options) -> ExitCode {
         Ok(report) => {
             let text = serde_json::to_string(&report).unwrap_or_default();
             let told = writeln!(std::io::stdout(), "{text}");
-            if told.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            if told.is_ok() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
         }
         Err(e) => {
             eprintln!("{e:#}");
@@ -88,7 +103,10 @@ fn guard(options: &Options) -> Result<Report> {
     let begin = Instant::now();
     let mut machine = Machine::start(options)?;
     let mut console = Console::create(&options.dir.join("console.log"))?;
-    let mut recorder = options.exact.then(|| Recorder::create(&options.dir, options.t0)).transpose()?;
+    let mut recorder = options
+        .records()
+        .then(|| Recorder::create(&options.dir, &options.captures, options.t0))
+        .transpose()?;
     let deadline = begin + Duration::from_secs_f64(options.time_limit.clamp(0.0, 1e9));
     let mut error = None;
     let end = loop {
@@ -130,19 +148,35 @@ fn watch(
     if left.is_zero() {
         return Ok(Some("time_limit"));
     }
-    let timeout = PollTimeout::try_from(left.min(Duration::from_secs(3600))).unwrap_or(PollTimeout::MAX);
+    let timeout =
+        PollTimeout::try_from(left.min(Duration::from_secs(3600))).unwrap_or(PollTimeout::MAX);
     let stdin = std::io::stdin();
     // A stream that has ended is left out, or poll would return for it for ever.
     let watched: Vec<(Source, BorrowedFd)> = [
         Some((Source::Parent, stdin.as_fd())),
-        machine.console.as_ref().map(|f| (Source::Console, f.as_fd())),
-        machine.records.as_ref().map(|f| (Source::Records, f.as_fd())),
+        machine
+            .console
+            .as_ref()
+            .map(|f| (Source::Console, f.as_fd())),
+        machine
+            .records
+            .as_ref()
+            .map(|f| (Source::Records, f.as_fd())),
     ]
     .into_iter()
     .flatten()
     .collect();
-    let mut fds: Vec<PollFd> = watched.iter().map(|(_, fd)| PollFd::new(*fd, PollFlags::POLLIN)).collect();
-    poll(&mut fds, timeout).or_else(|e| if e == nix::errno::Errno::EINTR { Ok(0) } else { Err(e) })?;
+    let mut fds: Vec<PollFd> = watched
+        .iter()
+        .map(|(_, fd)| PollFd::new(*fd, PollFlags::POLLIN))
+        .collect();
+    poll(&mut fds, timeout).or_else(|e| {
+        if e == nix::errno::Errno::EINTR {
+            Ok(0)
+        } else {
+            Err(e)
+        }
+    })?;
     let ready: Vec<Source> = watched
         .iter()
         .zip(&fds)
@@ -157,11 +191,16 @@ fn watch(
     if ready.contains(&Source::Records) {
         read_records(&mut machine.records, recorder)?;
     }
-    Ok(match (cancelled, machine.console.is_none() && machine.records.is_none()) {
-        (true, _) => Some("cancelled"),
-        (_, true) => Some("ended"),
-        _ => None,
-    })
+    Ok(
+        match (
+            cancelled,
+            machine.console.is_none() && machine.records.is_none(),
+        ) {
+            (true, _) => Some("cancelled"),
+            (_, true) => Some("ended"),
+            _ => None,
+        },
+    )
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -197,18 +236,29 @@ struct Console {
 
 impl Console {
     fn create(path: &std::path::Path) -> Result<Self> {
-        let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
-        Ok(Self { file, written: 0, buffer: vec![0; 1 << 16] })
+        let file =
+            File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+        Ok(Self {
+            file,
+            written: 0,
+            buffer: vec![0; 1 << 16],
+        })
     }
 
     fn copy_from(&mut self, stream: &mut Option<File>) -> Result<()> {
-        let Some(file) = stream.as_mut() else { return Ok(()) };
+        let Some(file) = stream.as_mut() else {
+            return Ok(());
+        };
         let got = file.read(&mut self.buffer).context("console")?;
         if got == 0 {
             *stream = None;
         }
-        let room = usize::try_from(CONSOLE_LIMIT - self.written).unwrap_or(0).min(got);
-        self.file.write_all(&self.buffer[..room]).context("cannot write console.log")?;
+        let room = usize::try_from(CONSOLE_LIMIT - self.written)
+            .unwrap_or(0)
+            .min(got);
+        self.file
+            .write_all(&self.buffer[..room])
+            .context("cannot write console.log")?;
         self.written += room as u64;
         Ok(())
     }

@@ -86,7 +86,11 @@ impl Packets {
                 ("ecn_out", UInt8, true),
             ],
         )?;
-        Ok(Self { queued: FxHashMap::default(), table, rows: Rows::default() })
+        Ok(Self {
+            queued: FxHashMap::default(),
+            table,
+            rows: Rows::default(),
+        })
     }
 
     /// struct netwarp_enqueue. Whether the queue kept the packet shows in what follows: a departure or its end. (The
@@ -105,7 +109,14 @@ impl Packets {
         };
         match self.queued.insert(record.u64(16), packet) {
             // Its buffer serves another packet now, so it went without a word: some qdiscs consume.
-            Some(gone) => self.row(&gone, &End { fate: DROPPED, drop_ns: Some(time_ns), ..End::default() }),
+            Some(gone) => self.row(
+                &gone,
+                &End {
+                    fate: DROPPED,
+                    drop_ns: Some(time_ns),
+                    ..End::default()
+                },
+            ),
             None => Ok(()),
         }
     }
@@ -113,7 +124,9 @@ impl Packets {
     /// struct netwarp_dequeue
     pub fn dequeue(&mut self, record: &Fields, time_ns: i64) -> Result<()> {
         // One that came before recording began has no row: its arrival is not known.
-        let Some(packet) = self.queued.remove(&record.u64(16)) else { return Ok(()) };
+        let Some(packet) = self.queued.remove(&record.u64(16)) else {
+            return Ok(());
+        };
         let end = End {
             fate: SENT,
             dequeue_ns: Some(time_ns),
@@ -126,9 +139,15 @@ impl Packets {
 
     /// struct netwarp_free: of all packets that end anywhere, those that were in a queue.
     pub fn free(&mut self, record: &Fields, time_ns: i64) -> Result<()> {
-        let Some(packet) = self.queued.remove(&record.u64(16)) else { return Ok(()) };
-        let end =
-            End { fate: DROPPED, drop_ns: Some(time_ns), reason: Some(record.u32(4) as u16), ..End::default() };
+        let Some(packet) = self.queued.remove(&record.u64(16)) else {
+            return Ok(());
+        };
+        let end = End {
+            fate: DROPPED,
+            drop_ns: Some(time_ns),
+            reason: Some(record.u32(4) as u16),
+            ..End::default()
+        };
         self.row(&packet, &end)
     }
 
@@ -165,7 +184,11 @@ impl Packets {
         rows.ecn_in.append_value(packet.ecn);
         rows.ecn_out.append_option(end.ecn);
         rows.len += 1;
-        if rows.len == BATCH_ROWS { self.flush() } else { Ok(()) }
+        if rows.len == BATCH_ROWS {
+            self.flush()
+        } else {
+            Ok(())
+        }
     }
 
     fn flush(&mut self) -> Result<()> {

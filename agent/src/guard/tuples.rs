@@ -35,7 +35,11 @@ impl Tuples {
                 ("destination_port", UInt16, false),
             ],
         )?;
-        Ok(Self { ids: FxHashMap::default(), seen: Vec::new(), table })
+        Ok(Self {
+            ids: FxHashMap::default(),
+            seen: Vec::new(),
+            table,
+        })
     }
 
     /// The number of the tuple in these bytes of a record.

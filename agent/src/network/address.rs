@@ -15,17 +15,25 @@ const RTM_NEWNEIGH: u16 = 28;
 
 /// Gives a node its addresses, neighbours and routes.
 pub fn configure(network: &Network, lab: &Lab, node: &Node) -> Result<()> {
-    let mut route = network.node(&node.name)?.run(|| Netlink::open(NETLINK_ROUTE))??;
+    let mut route = network
+        .node(&node.name)?
+        .run(|| Netlink::open(NETLINK_ROUTE))??;
     route.change(link::up(1)).context("lo")?;
     for (own, peer) in ends_of(lab, &node.name) {
         for address in &own.addresses {
             let (ip, prefix) = parse_prefix(address)?;
-            route.change(add_address(own.index, ip, prefix)).with_context(|| format!("address {address}"))?;
+            route
+                .change(add_address(own.index, ip, prefix))
+                .with_context(|| format!("address {address}"))?;
         }
-        route.change(link::up(own.index)).with_context(|| format!("interface {}", own.interface))?;
+        route
+            .change(link::up(own.index))
+            .with_context(|| format!("interface {}", own.interface))?;
         for address in &peer.addresses {
             let (ip, _) = parse_prefix(address)?;
-            route.change(add_neighbour(own.index, ip, &peer.mac)?).with_context(|| format!("neighbour {address}"))?;
+            route
+                .change(add_neighbour(own.index, ip, &peer.mac)?)
+                .with_context(|| format!("neighbour {address}"))?;
         }
     }
     for r in lab.routes.iter().filter(|r| r.node == node.name) {
@@ -50,12 +58,21 @@ pub fn ends_of<'a>(lab: &'a Lab, node: &'a str) -> impl Iterator<Item = (&'a End
 }
 
 fn parse_prefix(text: &str) -> Result<(IpAddr, u8)> {
-    let (ip, len) = text.split_once('/').ok_or_else(|| anyhow!("{text:?} is not address/length"))?;
-    Ok((ip.parse().with_context(|| format!("{text:?}"))?, len.parse().with_context(|| format!("{text:?}"))?))
+    let (ip, len) = text
+        .split_once('/')
+        .ok_or_else(|| anyhow!("{text:?} is not address/length"))?;
+    Ok((
+        ip.parse().with_context(|| format!("{text:?}"))?,
+        len.parse().with_context(|| format!("{text:?}"))?,
+    ))
 }
 
 fn family(ip: IpAddr) -> u8 {
-    if ip.is_ipv4() { libc::AF_INET as u8 } else { libc::AF_INET6 as u8 }
+    if ip.is_ipv4() {
+        libc::AF_INET as u8
+    } else {
+        libc::AF_INET6 as u8
+    }
 }
 
 fn octets(ip: IpAddr) -> Vec<u8> {
@@ -70,7 +87,16 @@ fn add_address(index: u32, ip: IpAddr, prefix: u8) -> Request {
     const IFA_ADDRESS: u16 = 1;
     const IFA_LOCAL: u16 = 2;
     const IFA_F_NODAD: u8 = 2;
-    let mut header = [family(ip), prefix, if ip.is_ipv6() { IFA_F_NODAD } else { 0 }, 0, 0, 0, 0, 0];
+    let mut header = [
+        family(ip),
+        prefix,
+        if ip.is_ipv6() { IFA_F_NODAD } else { 0 },
+        0,
+        0,
+        0,
+        0,
+        0,
+    ];
     header[4..8].copy_from_slice(&index.to_ne_bytes());
     Request::new(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL)
         .raw(&header)
@@ -83,7 +109,10 @@ fn add_neighbour(index: u32, ip: IpAddr, mac: &str) -> Result<Request> {
     const NDA_DST: u16 = 1;
     const NDA_LLADDR: u16 = 2;
     const NUD_PERMANENT: u16 = 0x80;
-    let mac: Vec<u8> = mac.split(':').map(|p| u8::from_str_radix(p, 16)).collect::<Result<_, _>>()?;
+    let mac: Vec<u8> = mac
+        .split(':')
+        .map(|p| u8::from_str_radix(p, 16))
+        .collect::<Result<_, _>>()?;
     let mut header = [0; 12];
     header[0] = family(ip);
     header[4..8].copy_from_slice(&index.to_ne_bytes());
@@ -102,7 +131,20 @@ fn add_route(index: u32, prefix: IpAddr, len: u8, via: IpAddr) -> Request {
     const RTA_DST: u16 = 1;
     const RTA_OIF: u16 = 4;
     const RTA_GATEWAY: u16 = 5;
-    let header = [family(prefix), len, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, 0, RTN_UNICAST, 0, 0, 0, 0];
+    let header = [
+        family(prefix),
+        len,
+        0,
+        0,
+        RT_TABLE_MAIN,
+        RTPROT_STATIC,
+        0,
+        RTN_UNICAST,
+        0,
+        0,
+        0,
+        0,
+    ];
     Request::new(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL)
         .raw(&header)
         .attr(RTA_DST, &octets(prefix))

@@ -32,7 +32,9 @@ pub fn create(network: &Network, link: &Link) -> Result<()> {
         route
             .change(veth(link, end, node.file().as_raw_fd())?)
             .with_context(|| format!("interface {} of {}", end.interface, end.node))?;
-        network.wire.run(|| switch_offload(&wire_interface(end), false))??;
+        network
+            .wire
+            .run(|| switch_offload(&wire_interface(end), false))??;
         node.run(|| switch_offload(&end.interface, link.offload))??;
         route.change(up(end.wire_index))?;
     }
@@ -65,7 +67,8 @@ fn veth(link: &Link, end: &End, node_fd: i32) -> Result<Request> {
         .text(IFLA_IFNAME, &wire_interface(end))
         .u32(IFLA_MTU, link.mtu)
         .nest(IFLA_LINKINFO, |r| {
-            r.text(IFLA_INFO_KIND, "veth").nest(IFLA_INFO_DATA, |r| r.nest(VETH_INFO_PEER, peer))
+            r.text(IFLA_INFO_KIND, "veth")
+                .nest(IFLA_INFO_DATA, |r| r.nest(VETH_INFO_PEER, peer))
         }))
 }
 
@@ -84,7 +87,9 @@ fn parse_mac(text: &str) -> Result<[u8; 6]> {
         .map(|part| u8::from_str_radix(part, 16))
         .collect::<Result<_, _>>()
         .with_context(|| format!("hardware address {text:?}"))?;
-    bytes.try_into().map_err(|_| anyhow::anyhow!("hardware address {text:?}"))
+    bytes
+        .try_into()
+        .map_err(|_| anyhow::anyhow!("hardware address {text:?}"))
 }
 
 /// One packet, one skb, unless the link asks for offloads: a super-packet would be one place in a queue.
@@ -100,13 +105,20 @@ fn switch_offload(interface: &str, on: bool) -> Result<()> {
     for (command, name) in SEGMENTATION {
         let mut value = [command, u32::from(on)];
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes().take(libc::IFNAMSIZ - 1)) {
+        for (to, from) in request
+            .ifr_name
+            .iter_mut()
+            .zip(interface.bytes().take(libc::IFNAMSIZ - 1))
+        {
             *to = from as libc::c_char;
         }
         request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
         // SAFETY: SIOCETHTOOL reads an ifreq whose data points to a struct ethtool_value; both outlive the call.
         if unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request) } < 0 {
-            bail!("ethtool -K {interface} {name}: {}", std::io::Error::last_os_error());
+            bail!(
+                "ethtool -K {interface} {name}: {}",
+                std::io::Error::last_os_error()
+            );
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::lab::Lab;
+use crate::lab::{Change, Lab};
 pub use namespace::Namespace;
 
 /// The hidden namespace in which every link's wire lies.
@@ -38,13 +38,37 @@ impl Network {
             wire::connect(&network.wire, l).with_context(|| format!("wire of link {}", l.name))?;
         }
         for node in &lab.nodes {
-            address::configure(&network, lab, node).with_context(|| format!("node {}", node.name))?;
+            address::configure(&network, lab, node)
+                .with_context(|| format!("node {}", node.name))?;
             tc::apply(&network, lab, node).with_context(|| format!("node {}", node.name))?;
         }
         Ok(network)
     }
 
+    /// Changes one end of a link in place: its queue and shaper by tc's words, its wire as a whole.
+    pub fn change(&self, lab: &Lab, change: &Change) -> Result<()> {
+        let place = || {
+            format!(
+                "change of link {} at {} s",
+                change.link,
+                change.at_ns as f64 / 1e9
+            )
+        };
+        if !change.tc.is_empty() {
+            let lines: Vec<&str> = change.tc.iter().map(String::as_str).collect();
+            self.node(&change.node)?
+                .run(|| tc::batch(&lines))?
+                .with_context(place)?;
+        }
+        if let Some(wire) = &change.wire {
+            wire::change(&self.wire, lab, change.index, wire).with_context(place)?;
+        }
+        Ok(())
+    }
+
     pub fn node(&self, name: &str) -> Result<&Namespace> {
-        self.nodes.get(name).ok_or_else(|| anyhow!("there is no node {name}"))
+        self.nodes
+            .get(name)
+            .ok_or_else(|| anyhow!("there is no node {name}"))
     }
 }

@@ -39,7 +39,13 @@ impl Namespace {
         let path = Path::new(NETNS_DIR).join(name);
         File::create(&path)?;
         unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
-        mount(Some("/proc/thread-self/ns/net"), &path, None::<&str>, MsFlags::MS_BIND, None::<&str>)?;
+        mount(
+            Some("/proc/thread-self/ns/net"),
+            &path,
+            None::<&str>,
+            MsFlags::MS_BIND,
+            None::<&str>,
+        )?;
         let namespace = Self { file: own()? };
         setns(home()?, CloneFlags::CLONE_NEWNET)?;
         Ok(namespace)

@@ -11,15 +11,17 @@ use crate::lab::{Lab, Node};
 /// Runs all of a node's tc lines in one `tc -batch`. A line that tc refuses fails the run: what would be left behind
 /// is a queue that nobody asked for.
 pub fn apply(network: &Network, lab: &Lab, node: &Node) -> Result<()> {
-    let lines: Vec<&str> =
-        address::ends_of(lab, &node.name).flat_map(|(own, _)| own.tc.iter().map(String::as_str)).collect();
+    let lines: Vec<&str> = address::ends_of(lab, &node.name)
+        .flat_map(|(own, _)| own.tc.iter().map(String::as_str))
+        .collect();
     if lines.is_empty() {
         return Ok(());
     }
     network.node(&node.name)?.run(|| batch(&lines))?
 }
 
-fn batch(lines: &[&str]) -> Result<()> {
+/// Runs tc lines in the namespace of this thread.
+pub fn batch(lines: &[&str]) -> Result<()> {
     let mut child = Command::new("tc")
         .args(["-batch", "-"])
         .stdin(Stdio::piped())
@@ -34,7 +36,8 @@ fn batch(lines: &[&str]) -> Result<()> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned()
+        + &String::from_utf8_lossy(&output.stdout);
     bail!("{}", explain(lines, &said))
 }
 
@@ -44,9 +47,16 @@ fn explain(lines: &[&str], said: &str) -> String {
         .lines()
         .find_map(|l| l.strip_prefix("Command failed -:"))
         .and_then(|n| n.trim().parse::<usize>().ok());
-    let line = number.and_then(|n| lines.get(n.wrapping_sub(1))).copied().unwrap_or("(unknown line)");
-    let words: Vec<&str> =
-        said.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("Command failed")).take(3).collect();
+    let line = number
+        .and_then(|n| lines.get(n.wrapping_sub(1)))
+        .copied()
+        .unwrap_or("(unknown line)");
+    let words: Vec<&str> = said
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty() && !l.starts_with("Command failed"))
+        .take(3)
+        .collect();
     format!("tc refused `{line}`: {}", words.join(" / "))
 }
 
@@ -58,6 +68,9 @@ mod tests {
     fn the_refused_line_is_named() {
         let said = "What is \"limmit\"?\nUsage: ... pfifo [ limit PACKETS ]\nCommand failed -:2\n";
         let text = explain(&["qdisc add a", "qdisc add b"], said);
-        assert!(text.starts_with("tc refused `qdisc add b`: What is \"limmit\"?"), "{text}");
+        assert!(
+            text.starts_with("tc refused `qdisc add b`: What is \"limmit\"?"),
+            "{text}"
+        );
     }
 }

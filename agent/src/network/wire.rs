@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::Namespace;
-use crate::lab::{End, Link, Loss, Wire};
+use crate::lab::{End, Lab, Link, Loss, Wire};
 use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
 const RTM_NEWQDISC: u16 = 36;
@@ -22,13 +22,27 @@ pub fn connect(wires: &Namespace, link: &Link) -> Result<()> {
     let mut route = wires.run(|| Netlink::open(NETLINK_ROUTE))??;
     let [a, b] = &link.ends;
     for (from, to) in [(a, b), (b, a)] {
-        route.change(netem(to, &from.wire, true)?).context("netem")?;
+        route
+            .change(netem(to, &from.wire, true)?)
+            .context("netem")?;
     }
     for (from, to) in [(a, b), (b, a)] {
         route.change(clsact(from)).context("clsact")?;
         route.change(redirect(from, to)).context("mirred")?;
     }
     Ok(())
+}
+
+/// Changes the direction that leaves the end with this index, in place: what is on the wire stays on it.
+pub fn change(wires: &Namespace, lab: &Lab, index: u32, wire: &Wire) -> Result<()> {
+    let ends = lab.links.iter().map(|l| &l.ends);
+    let to = ends
+        .flat_map(|[a, b]| [(a, b), (b, a)])
+        .find(|(from, _)| from.index == index)
+        .map(|(_, to)| to)
+        .with_context(|| format!("no interface has the index {index}"))?;
+    let mut route = wires.run(|| Netlink::open(NETLINK_ROUTE))??;
+    route.change(netem(to, wire, false)?)
 }
 
 /// struct tcmsg
@@ -54,16 +68,24 @@ fn redirect(from: &End, to: &End) -> Request {
     const TCA_MIRRED_PARMS: u16 = 2;
     const TC_ACT_STOLEN: u32 = 4;
     const TCA_EGRESS_REDIR: u32 = 1;
-    let parms: Vec<u8> =
-        [0, 0, TC_ACT_STOLEN, 0, 0, TCA_EGRESS_REDIR, to.wire_index].iter().flat_map(|v| v.to_ne_bytes()).collect();
+    let parms: Vec<u8> = [0, 0, TC_ACT_STOLEN, 0, 0, TCA_EGRESS_REDIR, to.wire_index]
+        .iter()
+        .flat_map(|v| v.to_ne_bytes())
+        .collect();
     let every_protocol = u32::from((libc::ETH_P_ALL as u16).to_be());
     Request::new(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL)
-        .raw(&tcmsg(from.wire_index, 0, TC_H_INGRESS, (1 << 16) | every_protocol))
+        .raw(&tcmsg(
+            from.wire_index,
+            0,
+            TC_H_INGRESS,
+            (1 << 16) | every_protocol,
+        ))
         .text(TCA_KIND, "matchall")
         .nest(TCA_OPTIONS, |r| {
             r.nest(TCA_MATCHALL_ACT, |r| {
                 r.nest(1, |r| {
-                    r.text(TCA_ACT_KIND, "mirred").nest(TCA_ACT_OPTIONS, |r| r.attr(TCA_MIRRED_PARMS, &parms))
+                    r.text(TCA_ACT_KIND, "mirred")
+                        .nest(TCA_ACT_OPTIONS, |r| r.attr(TCA_MIRRED_PARMS, &parms))
                 })
             })
         })
@@ -79,13 +101,29 @@ fn netem(to: &End, wire: &Wire, create: bool) -> Result<Request> {
     };
     let gap = u32::from(wire.reorder > 0.0);
     // struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter; the times follow with 64 bits.
-    let qopt = [0, wire.limit_pkts, loss, gap, probability(wire.duplicate), 0];
-    let options = qopt.iter().flat_map(|v| v.to_ne_bytes()).collect::<Vec<_>>();
-    let distribution = wire.distribution.as_deref().map(distribution_table).transpose()?;
+    let qopt = [
+        0,
+        wire.limit_pkts,
+        loss,
+        gap,
+        probability(wire.duplicate),
+        0,
+    ];
+    let options = qopt
+        .iter()
+        .flat_map(|v| v.to_ne_bytes())
+        .collect::<Vec<_>>();
+    let distribution = wire
+        .distribution
+        .as_deref()
+        .map(distribution_table)
+        .transpose()?;
     let request = Request::new(RTM_NEWQDISC, flags)
         .raw(&tcmsg(to.wire_index, HANDLE, TC_H_ROOT, 0))
         .text(TCA_KIND, "netem")
-        .nest(TCA_OPTIONS, |r| netem_attributes(r.raw(&options), wire, distribution.as_deref()));
+        .nest(TCA_OPTIONS, |r| {
+            netem_attributes(r.raw(&options), wire, distribution.as_deref())
+        });
     Ok(request)
 }
 
@@ -101,7 +139,12 @@ fn netem_attributes(request: Request, wire: &Wire, distribution: Option<&[u8]>) 
     const LATENCY64: u16 = 10;
     const JITTER64: u16 = 11;
     const PRNG_SEED: u16 = 14;
-    let words = |values: &[u32]| values.iter().flat_map(|v| v.to_ne_bytes()).collect::<Vec<u8>>();
+    let words = |values: &[u32]| {
+        values
+            .iter()
+            .flat_map(|v| v.to_ne_bytes())
+            .collect::<Vec<u8>>()
+    };
     let loss_correlation = match &wire.loss {
         Some(Loss::Random { correlation, .. }) => probability(*correlation),
         _ => 0,
@@ -116,7 +159,10 @@ fn netem_attributes(request: Request, wire: &Wire, distribution: Option<&[u8]>) 
         .u64(LATENCY64, wire.delay_ns)
         .u64(JITTER64, wire.jitter_ns)
         .u64(PRNG_SEED, wire.seed)
-        .attr(CORR, &words(&[probability(wire.jitter_correlation), loss_correlation, 0]))
+        .attr(
+            CORR,
+            &words(&[probability(wire.jitter_correlation), loss_correlation, 0]),
+        )
         .attr(REORDER, &words(&[probability(wire.reorder), 0]))
         .attr(CORRUPT, &words(&[probability(wire.corrupt), 0]));
     if let Some(table) = distribution {
@@ -124,12 +170,26 @@ fn netem_attributes(request: Request, wire: &Wire, distribution: Option<&[u8]>) 
     }
     match &wire.loss {
         // struct tc_netem_gimodel: p13, p31, p32, p14, p23
-        Some(Loss::State { p13, p31, p32, p23, p14 }) => request.nest(LOSS, |r| {
+        Some(Loss::State {
+            p13,
+            p31,
+            p32,
+            p23,
+            p14,
+        }) => request.nest(LOSS, |r| {
             r.attr(1, &words(&[*p13, *p31, *p32, *p14, *p23].map(probability)))
         }),
         // struct tc_netem_gemodel: p, r, h (kept in the bad state), k1 (lost in the good state); loss_gilb_ell()
-        Some(Loss::Gemodel { p, r, one_minus_h, one_minus_k }) => request.nest(LOSS, |nest| {
-            nest.attr(2, &words(&[*p, *r, 1.0 - one_minus_h, *one_minus_k].map(probability)))
+        Some(Loss::Gemodel {
+            p,
+            r,
+            one_minus_h,
+            one_minus_k,
+        }) => request.nest(LOSS, |nest| {
+            nest.attr(
+                2,
+                &words(&[*p, *r, 1.0 - one_minus_h, *one_minus_k].map(probability)),
+            )
         }),
         _ => request,
     }
@@ -143,10 +203,18 @@ fn probability(p: f64) -> u32 {
 /// iproute2's table of a named distribution: numbers that are 8192 times the deviation in units of jitter.
 fn distribution_table(name: &str) -> Result<Vec<u8>> {
     for place in ["/usr/lib/tc", "/usr/lib64/tc", "/lib/tc"] {
-        let Ok(text) = std::fs::read_to_string(format!("{place}/{name}.dist")) else { continue };
+        let Ok(text) = std::fs::read_to_string(format!("{place}/{name}.dist")) else {
+            continue;
+        };
         let mut table = Vec::new();
-        for word in text.lines().filter(|l| !l.starts_with('#')).flat_map(str::split_whitespace) {
-            let value: i16 = word.parse().with_context(|| format!("{place}/{name}.dist: {word:?}"))?;
+        for word in text
+            .lines()
+            .filter(|l| !l.starts_with('#'))
+            .flat_map(str::split_whitespace)
+        {
+            let value: i16 = word
+                .parse()
+                .with_context(|| format!("{place}/{name}.dist: {word:?}"))?;
             table.extend_from_slice(&value.to_ne_bytes());
         }
         return Ok(table);

@@ -6,13 +6,21 @@ use crate::lab::Lab;
 
 const CONTROL: &str = "/proc/netwarp";
 
-/// Every root queue of every node's interface, and every ACK, from now on.
+/// From now on: every root queue of every node's interface and every ACK, if the lab asks for it, and the captures.
 pub fn start(lab: &Lab) -> Result<()> {
     let mut text = String::new();
-    for end in lab.links.iter().flat_map(|l| &l.ends) {
-        text += &format!("interface {}\n", end.index);
+    if lab.record.exact {
+        text += "acks\n";
+        for end in lab.links.iter().flat_map(|l| &l.ends) {
+            text += &format!("interface {}\n", end.index);
+        }
     }
     write(&(text + "start\n"))
+}
+
+/// Whether a lab needs the recorder.
+pub fn is_wanted(lab: &Lab) -> bool {
+    lab.record.exact || !lab.record.captures.is_empty()
 }
 
 /// Ends recording and hands the last records to the guard.

@@ -1,10 +1,12 @@
 //! What a run leaves behind besides the guard's exact tables: samples over netlink.
 
+pub mod captures;
 pub mod exact;
 mod links;
 mod queues;
 mod sockets;
 pub mod tcp_info;
+pub mod wires;
 
 use std::path::Path;
 

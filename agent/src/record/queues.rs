@@ -11,7 +11,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 
 use crate::lab::Lab;
 use crate::netlink::{Netlink, Request, attributes};
-use crate::network::Network;
+use crate::network::{Namespace, Network};
 use crate::table::{BATCH_ROWS, Table};
 
 const RTM_GETQDISC: u16 = 38;
@@ -23,18 +23,19 @@ const TCA_STATS_PKT64: u16 = 8;
 /// sizeof(struct tcmsg)
 const MESSAGE: usize = 20;
 
+/// One qdisc at one instant.
 #[derive(Default)]
-struct Row {
+pub struct Row {
     time_ns: i64,
-    index: u32,
+    pub index: u32,
     handle: u32,
     parent: u32,
-    kind: String,
+    pub kind: String,
     bytes: u64,
     packets: u64,
-    length: u32,
+    pub length: u32,
     backlog: u32,
-    drops: u32,
+    pub drops: u32,
     requeues: u32,
     overlimits: u32,
 }
@@ -51,7 +52,11 @@ impl Queues {
     pub fn open(network: &Network, lab: &Lab, dir: &Path) -> Result<Self> {
         let mut nodes = Vec::new();
         for node in &lab.nodes {
-            nodes.push(network.node(&node.name)?.run(|| Netlink::open(NETLINK_ROUTE))??);
+            nodes.push(
+                network
+                    .node(&node.name)?
+                    .run(|| Netlink::open(NETLINK_ROUTE))??,
+            );
         }
         let table = Table::create(
             &dir.join("queues.arrows"),
@@ -70,16 +75,29 @@ impl Queues {
                 ("backlog_bytes", UInt32, false),
             ],
         )?;
-        let indices = lab.links.iter().flat_map(|l| &l.ends).map(|e| e.index).collect();
-        Ok(Self { nodes, indices, table, rows: Vec::new() })
+        let indices = lab
+            .links
+            .iter()
+            .flat_map(|l| &l.ends)
+            .map(|e| e.index)
+            .collect();
+        Ok(Self {
+            nodes,
+            indices,
+            table,
+            rows: Vec::new(),
+        })
     }
 
     pub fn sample(&mut self, time_ns: i64) -> Result<()> {
         let (rows, indices) = (&mut self.rows, &self.indices);
         for node in &mut self.nodes {
-            node.dump(Request::new(RTM_GETQDISC, 0).raw(&[0; MESSAGE]), |_, payload| {
-                rows.extend(read(payload, time_ns).filter(|row| indices.contains(&row.index)));
-            })?;
+            node.dump(
+                Request::new(RTM_GETQDISC, 0).raw(&[0; MESSAGE]),
+                |_, payload| {
+                    rows.extend(read(payload, time_ns).filter(|row| indices.contains(&row.index)));
+                },
+            )?;
         }
         if self.rows.len() >= BATCH_ROWS {
             self.flush()?;
@@ -99,7 +117,11 @@ impl Queues {
             Arc::new(all().map(|r| r.index).collect::<UInt32Array>()),
             Arc::new(all().map(|r| r.handle).collect::<UInt32Array>()),
             Arc::new(all().map(|r| r.parent).collect::<UInt32Array>()),
-            Arc::new(all().map(|r| Some(r.kind.as_str())).collect::<StringArray>()),
+            Arc::new(
+                all()
+                    .map(|r| Some(r.kind.as_str()))
+                    .collect::<StringArray>(),
+            ),
             Arc::new(all().map(|r| r.bytes).collect::<UInt64Array>()),
             Arc::new(all().map(|r| r.packets).collect::<UInt64Array>()),
             Arc::new(all().map(|r| r.drops).collect::<UInt32Array>()),
@@ -114,8 +136,21 @@ impl Queues {
     }
 }
 
+/// Every qdisc of a namespace as it is now.
+pub fn read_all(namespace: &Namespace) -> Result<Vec<Row>> {
+    let mut route = namespace.run(|| Netlink::open(NETLINK_ROUTE))??;
+    let mut rows = Vec::new();
+    route.dump(
+        Request::new(RTM_GETQDISC, 0).raw(&[0; MESSAGE]),
+        |_, payload| rows.extend(read(payload, 0)),
+    )?;
+    Ok(rows)
+}
+
 fn word(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]))
+    bytes
+        .get(at..at + 4)
+        .map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]))
 }
 
 fn long(bytes: &[u8]) -> u64 {
@@ -135,7 +170,11 @@ fn read(payload: &[u8], time_ns: i64) -> std::option::IntoIter<Row> {
     };
     for (kind, value) in attributes(&payload[MESSAGE..]) {
         match kind {
-            TCA_KIND => row.kind = String::from_utf8_lossy(value).trim_end_matches('\0').to_string(),
+            TCA_KIND => {
+                row.kind = String::from_utf8_lossy(value)
+                    .trim_end_matches('\0')
+                    .to_string()
+            }
             TCA_STATS2 => read_stats(value, &mut row),
             _ => {}
         }

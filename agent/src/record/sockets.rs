@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use arrow_array::{
-    ArrayRef, BooleanArray, Int64Array, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+    ArrayRef, BooleanArray, Int64Array, StringArray, UInt8Array, UInt16Array, UInt32Array,
+    UInt64Array,
 };
 use arrow_schema::DataType::{self, Boolean, Int64, UInt8, UInt16, UInt32, UInt64, Utf8};
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
@@ -67,31 +68,51 @@ pub struct Sockets {
 
 impl Sockets {
     pub fn open(network: &Network, lab: &Lab, dir: &Path) -> Result<Self> {
-        let names: BTreeSet<&str> = lab.flows.iter().flat_map(|f| [f.from.as_str(), f.to.as_str()]).collect();
+        let names: BTreeSet<&str> = lab
+            .flows
+            .iter()
+            .flat_map(|f| [f.from.as_str(), f.to.as_str()])
+            .collect();
         let mut nodes = Vec::new();
         for name in names {
-            let socket = network.node(name)?.run(|| Netlink::open(NETLINK_SOCK_DIAG))??;
+            let socket = network
+                .node(name)?
+                .run(|| Netlink::open(NETLINK_SOCK_DIAG))??;
             let families: BTreeSet<u8> = lab
                 .flows
                 .iter()
                 .filter(|f| f.from == name || f.to == name)
-                .map(|f| if f.source.is_ipv4() { libc::AF_INET as u8 } else { libc::AF_INET6 as u8 })
+                .map(|f| {
+                    if f.source.is_ipv4() {
+                        libc::AF_INET as u8
+                    } else {
+                        libc::AF_INET6 as u8
+                    }
+                })
                 .collect();
             nodes.push((name.to_string(), socket, families.into_iter().collect()));
         }
         let table = Table::create(&dir.join("sockets.arrows"), &columns())?;
-        Ok(Self { nodes, table, identities: Vec::new(), values: vec![Vec::new(); FIELDS.len() + CONTROLS.len()] })
+        Ok(Self {
+            nodes,
+            table,
+            identities: Vec::new(),
+            values: vec![Vec::new(); FIELDS.len() + CONTROLS.len()],
+        })
     }
 
     pub fn sample(&mut self, time_ns: i64) -> Result<()> {
         let (identities, values) = (&mut self.identities, &mut self.values);
         for (node, (_, socket, families)) in self.nodes.iter_mut().enumerate() {
             for &family in families.iter() {
-                socket.dump(Request::new(SOCK_DIAG_BY_FAMILY, 0).raw(&request(family)), |_, payload| {
-                    if payload.len() >= MESSAGE {
-                        read(payload, time_ns, node, identities, values);
-                    }
-                })?;
+                socket.dump(
+                    Request::new(SOCK_DIAG_BY_FAMILY, 0).raw(&request(family)),
+                    |_, payload| {
+                        if payload.len() >= MESSAGE {
+                            read(payload, time_ns, node, identities, values);
+                        }
+                    },
+                )?;
             }
         }
         if self.identities.len() >= BATCH_ROWS {
@@ -110,17 +131,36 @@ impl Sockets {
         let text = |ip: IpAddr| Some(ip.to_string());
         let mut arrays: Vec<ArrayRef> = vec![
             Arc::new(all().map(|i| i.time_ns).collect::<Int64Array>()),
-            Arc::new(all().map(|i| Some(self.nodes[i.node].0.as_str())).collect::<StringArray>()),
+            Arc::new(
+                all()
+                    .map(|i| Some(self.nodes[i.node].0.as_str()))
+                    .collect::<StringArray>(),
+            ),
             Arc::new(all().map(|i| i.cookie).collect::<UInt64Array>()),
             Arc::new(all().map(|i| text(i.source.0)).collect::<StringArray>()),
             Arc::new(all().map(|i| i.source.1).collect::<UInt16Array>()),
-            Arc::new(all().map(|i| text(i.destination.0)).collect::<StringArray>()),
+            Arc::new(
+                all()
+                    .map(|i| text(i.destination.0))
+                    .collect::<StringArray>(),
+            ),
             Arc::new(all().map(|i| i.destination.1).collect::<UInt16Array>()),
-            Arc::new(all().map(|i| Some(i.congestion_control.as_str())).collect::<StringArray>()),
+            Arc::new(
+                all()
+                    .map(|i| Some(i.congestion_control.as_str()))
+                    .collect::<StringArray>(),
+            ),
             Arc::new(all().map(|i| i.state).collect::<UInt8Array>()),
         ];
-        let widths = FIELDS.iter().map(|f| f.width).chain(CONTROLS.iter().map(|c| c.3));
-        arrays.extend(widths.zip(&self.values).map(|(width, values)| array(width, values)));
+        let widths = FIELDS
+            .iter()
+            .map(|f| f.width)
+            .chain(CONTROLS.iter().map(|c| c.3));
+        arrays.extend(
+            widths
+                .zip(&self.values)
+                .map(|(width, values)| array(width, values)),
+        );
         self.table.write(arrays)?;
         self.identities.clear();
         self.values.iter_mut().for_each(Vec::clear);
@@ -168,7 +208,9 @@ fn array(width: Width, values: &[Option<u64>]) -> ArrayRef {
 
 /// struct inet_diag_req_v2. Asking for Vegas' block brings that of whichever control is in use.
 fn request(family: u8) -> [u8; 56] {
-    let extensions = (1 << (INET_DIAG_INFO - 1)) | (1 << (INET_DIAG_VEGASINFO - 1)) | (1 << (INET_DIAG_CONG - 1));
+    let extensions = (1 << (INET_DIAG_INFO - 1))
+        | (1 << (INET_DIAG_VEGASINFO - 1))
+        | (1 << (INET_DIAG_CONG - 1));
     let mut bytes = [0; 56];
     bytes[0] = family;
     bytes[1] = libc::IPPROTO_TCP as u8;
@@ -186,7 +228,14 @@ fn read(
     values: &mut [Vec<Option<u64>>],
 ) {
     let port = |at: usize| u16::from_be_bytes([payload[at], payload[at + 1]]);
-    let cookie = |at: usize| u64::from(u32::from_ne_bytes([payload[at], payload[at + 1], payload[at + 2], payload[at + 3]]));
+    let cookie = |at: usize| {
+        u64::from(u32::from_ne_bytes([
+            payload[at],
+            payload[at + 1],
+            payload[at + 2],
+            payload[at + 3],
+        ]))
+    };
     let mut identity = Identity {
         time_ns,
         node,
@@ -204,7 +253,9 @@ fn read(
                 *to = info.read(field);
             }
         } else if kind == INET_DIAG_CONG {
-            identity.congestion_control = String::from_utf8_lossy(value).trim_end_matches('\0').to_string();
+            identity.congestion_control = String::from_utf8_lossy(value)
+                .trim_end_matches('\0')
+                .to_string();
         }
         for (to, &(attribute, _, offset, width)) in row[FIELDS.len()..].iter_mut().zip(CONTROLS) {
             if attribute == kind {

@@ -25,7 +25,11 @@ pub struct Field {
 }
 
 const fn field(name: &'static str, offset: usize, width: Width) -> Field {
-    Field { name, offset, width }
+    Field {
+        name,
+        offset,
+        width,
+    }
 }
 
 /// Every field that has a column, in the order of the columns of `sockets.arrows`.
@@ -101,7 +105,10 @@ impl<'a> TcpInfo<'a> {
 
     /// A field by its column name; `None` where this kernel does not have it.
     pub fn get(&self, name: &str) -> Option<u64> {
-        FIELDS.iter().find(|f| f.name == name).and_then(|f| self.read(f))
+        FIELDS
+            .iter()
+            .find(|f| f.name == name)
+            .and_then(|f| self.read(f))
     }
 
     /// A field's value; `None` where this kernel does not have it, or has it as "none".
@@ -151,6 +158,9 @@ mod tests {
         let mut bytes = vec![0xff_u8; 248];
         assert_eq!(TcpInfo::new(&bytes).get("max_pacing_rate_bps"), None);
         bytes[160..168].copy_from_slice(&1_250_000_u64.to_ne_bytes());
-        assert_eq!(TcpInfo::new(&bytes).get("delivery_rate_bps"), Some(10_000_000));
+        assert_eq!(
+            TcpInfo::new(&bytes).get("delivery_rate_bps"),
+            Some(10_000_000)
+        );
     }
 }

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use arrow_array::{ArrayRef, Int64Array, StringArray, UInt32Array, UInt64Array};
-use arrow_schema::DataType::{Int64, UInt32, UInt64, Utf8};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array};
+use arrow_schema::DataType::{Float64, Int64, UInt32, UInt64, Utf8};
 
 use crate::lab::Flow;
+use crate::record::tcp_info::TcpInfo;
 use crate::table::Table;
 
 /// Times are from t0. Byte counts are the kernel's own (tcp_info), not what the program asked for.
@@ -19,13 +20,18 @@ pub struct Account {
     pub start_ns: i64,
     pub connect_ns: Option<i64>,
     pub end_ns: i64,
-    pub sent_bytes: u64,
-    pub received_bytes: u64,
+    pub sent_bytes: Option<u64>,
+    pub received_bytes: Option<u64>,
     pub retransmits: Option<u32>,
     pub rwnd_limited_us: Option<u64>,
     pub sndbuf_limited_us: Option<u64>,
     pub busy_us: Option<u64>,
     pub error: Option<String>,
+    pub sent_pkts: Option<u64>,
+    pub received_pkts: Option<u64>,
+    pub duplicate_pkts: Option<u64>,
+    pub reordered_pkts: Option<u64>,
+    pub jitter_us: Option<f64>,
 }
 
 impl Account {
@@ -38,6 +44,15 @@ impl Account {
             end_ns: flow.start_ns + flow.duration_ns,
             ..Self::default()
         }
+    }
+
+    /// What the sending socket says of itself.
+    pub fn add_sender(&mut self, info: &TcpInfo) {
+        self.sent_bytes = info.get("bytes_sent");
+        self.retransmits = info.get("total_retrans").map(|v| v as u32);
+        self.busy_us = info.get("busy_time_us");
+        self.rwnd_limited_us = info.get("rwnd_limited_us");
+        self.sndbuf_limited_us = info.get("sndbuf_limited_us");
     }
 }
 
@@ -52,20 +67,33 @@ pub fn write(dir: &Path, accounts: &[Account]) -> Result<()> {
             ("start_ns", Int64, false),
             ("connect_ns", Int64, true),
             ("end_ns", Int64, false),
-            ("sent_bytes", UInt64, false),
-            ("received_bytes", UInt64, false),
+            ("sent_bytes", UInt64, true),
+            ("received_bytes", UInt64, true),
             ("retransmits", UInt32, true),
             ("rwnd_limited_us", UInt64, true),
             ("sndbuf_limited_us", UInt64, true),
             ("busy_us", UInt64, true),
             ("error", Utf8, true),
+            ("sent_pkts", UInt64, true),
+            ("received_pkts", UInt64, true),
+            ("duplicate_pkts", UInt64, true),
+            ("reordered_pkts", UInt64, true),
+            ("jitter_us", Float64, true),
         ],
     )?;
     let all = || accounts.iter();
     let columns: Vec<ArrayRef> = vec![
         Arc::new(all().map(|a| a.flow_id).collect::<UInt32Array>()),
-        Arc::new(all().map(|a| Some(a.name.as_str())).collect::<StringArray>()),
-        Arc::new(all().map(|a| Some(a.tool.as_str())).collect::<StringArray>()),
+        Arc::new(
+            all()
+                .map(|a| Some(a.name.as_str()))
+                .collect::<StringArray>(),
+        ),
+        Arc::new(
+            all()
+                .map(|a| Some(a.tool.as_str()))
+                .collect::<StringArray>(),
+        ),
         Arc::new(all().map(|a| a.start_ns).collect::<Int64Array>()),
         Arc::new(all().map(|a| a.connect_ns).collect::<Int64Array>()),
         Arc::new(all().map(|a| a.end_ns).collect::<Int64Array>()),
@@ -76,6 +104,11 @@ pub fn write(dir: &Path, accounts: &[Account]) -> Result<()> {
         Arc::new(all().map(|a| a.sndbuf_limited_us).collect::<UInt64Array>()),
         Arc::new(all().map(|a| a.busy_us).collect::<UInt64Array>()),
         Arc::new(all().map(|a| a.error.as_deref()).collect::<StringArray>()),
+        Arc::new(all().map(|a| a.sent_pkts).collect::<UInt64Array>()),
+        Arc::new(all().map(|a| a.received_pkts).collect::<UInt64Array>()),
+        Arc::new(all().map(|a| a.duplicate_pkts).collect::<UInt64Array>()),
+        Arc::new(all().map(|a| a.reordered_pkts).collect::<UInt64Array>()),
+        Arc::new(all().map(|a| a.jitter_us).collect::<Float64Array>()),
     ];
     table.write(columns)?;
     table.finish()

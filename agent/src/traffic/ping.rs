@@ -6,20 +6,20 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, bail};
 use arrow_array::{ArrayRef, Int64Array, UInt32Array};
 use arrow_schema::DataType::{Int64, UInt32};
 use nix::cmsg_space;
 use nix::sys::socket::{
-    ControlMessageOwned, MsgFlags, SockaddrStorage, bind, connect, recvmsg, send, setsockopt, sockopt,
+    ControlMessageOwned, MsgFlags, SockaddrStorage, bind, connect, recvmsg, send, setsockopt,
+    sockopt,
 };
 use nix::sys::time::TimeSpec;
 
 use super::socket::echo;
-use super::{Account, Generator};
+use super::{Account, Generator, lock, spawn};
 use crate::lab::{Flow, Tool};
 use crate::network::Network;
 use crate::table::Table;
@@ -27,7 +27,6 @@ use crate::time::{monotonic_ns, realtime_offset_ns, sleep_until};
 
 const ICMP_ECHO: u8 = 8;
 const ICMPV6_ECHO_REQUEST: u8 = 128;
-const STACK_BYTES: usize = 64 * 1024;
 
 /// One echo request.
 #[derive(Debug, Clone, Copy)]
@@ -54,13 +53,18 @@ pub struct Ping {
 impl Ping {
     /// Opens the socket and starts a thread that sends and one that receives.
     pub fn prepare(network: &Network, flow: &Flow, t0_ns: i64) -> Result<Self> {
-        let Tool::Ping { interval_ns, size } = flow.tool else { bail!("not a ping flow") };
+        let Tool::Ping { interval_ns, size } = flow.tool else {
+            bail!("not a ping flow")
+        };
         let socket = Arc::new(network.node(&flow.from)?.run(|| -> Result<OwnedFd> {
             let socket = echo(flow.source)?;
             let local = SockaddrStorage::from(SocketAddr::new(flow.source, flow.source_port));
             bind(socket.as_raw_fd(), &local).context("cannot bind an echo socket")?;
             setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
-            connect(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(flow.destination, 0)))?;
+            connect(
+                socket.as_raw_fd(),
+                &SockaddrStorage::from(SocketAddr::new(flow.destination, 0)),
+            )?;
             Ok(socket)
         })??);
         let ping = Self {
@@ -70,11 +74,18 @@ impl Ping {
             echoes: Arc::default(),
             error: Arc::default(),
         };
-        let kind = if flow.source.is_ipv4() { ICMP_ECHO } else { ICMPV6_ECHO_REQUEST };
-        let (stopped, echoes, error) =
-            (Arc::clone(&ping.stopped), Arc::clone(&ping.echoes), Arc::clone(&ping.error));
+        let kind = if flow.source.is_ipv4() {
+            ICMP_ECHO
+        } else {
+            ICMPV6_ECHO_REQUEST
+        };
+        let (stopped, echoes, error) = (
+            Arc::clone(&ping.stopped),
+            Arc::clone(&ping.echoes),
+            Arc::clone(&ping.error),
+        );
         let (start, sender) = (t0_ns + flow.start_ns, Arc::clone(&socket));
-        spawn(move || {
+        spawn(format!("from {}", flow.name), move || {
             let mut packet = vec![0_u8; 8 + size];
             packet[0] = kind;
             for sequence in 0_u32.. {
@@ -83,14 +94,19 @@ impl Ping {
                     return;
                 }
                 packet[6..8].copy_from_slice(&(sequence as u16).to_be_bytes());
-                lock(&echoes).push(Echo { sent_ns: monotonic_ns() - t0_ns, rtt_ns: None });
+                lock(&echoes).push(Echo {
+                    sent_ns: monotonic_ns() - t0_ns,
+                    rtt_ns: None,
+                });
                 if let Err(e) = send(sender.as_raw_fd(), &packet, MsgFlags::empty()) {
                     lock(&error).get_or_insert_with(|| format!("echo request {sequence}: {e}"));
                 }
             }
         })?;
         let echoes = Arc::clone(&ping.echoes);
-        spawn(move || receive(&socket, &echoes, t0_ns))?;
+        spawn(format!("to {}", flow.name), move || {
+            receive(&socket, &echoes, t0_ns)
+        })?;
         Ok(ping)
     }
 }
@@ -103,24 +119,20 @@ impl Generator for Ping {
     fn account(&mut self, account: &mut Account) -> Result<()> {
         let echoes = lock(&self.echoes);
         let answered = echoes.iter().filter(|e| e.rtt_ns.is_some()).count();
-        account.sent_bytes = (echoes.len() * self.size) as u64;
-        account.received_bytes = (answered * self.size) as u64;
+        account.sent_bytes = Some((echoes.len() * self.size) as u64);
+        account.received_bytes = Some((answered * self.size) as u64);
+        (account.sent_pkts, account.received_pkts) =
+            (Some(echoes.len() as u64), Some(answered as u64));
         account.error.clone_from(&lock(&self.error));
         Ok(())
     }
 
     fn rows(&self) -> Option<Rows> {
-        Some(Rows { flow_id: self.flow_id, echoes: lock(&self.echoes).clone() })
+        Some(Rows {
+            flow_id: self.flow_id,
+            echoes: lock(&self.echoes).clone(),
+        })
     }
-}
-
-fn spawn(work: impl FnOnce() + Send + 'static) -> Result<()> {
-    thread::Builder::new().stack_size(STACK_BYTES).spawn(work).context("cannot start a thread")?;
-    Ok(())
-}
-
-fn lock<T>(value: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn receive(socket: &OwnedFd, echoes: &Mutex<Vec<Echo>>, t0_ns: i64) {
@@ -129,19 +141,32 @@ fn receive(socket: &OwnedFd, echoes: &Mutex<Vec<Echo>>, t0_ns: i64) {
     let mut control = cmsg_space!(TimeSpec);
     loop {
         let mut parts = [IoSliceMut::new(&mut reply)];
-        let Ok(message) =
-            recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::empty())
-        else {
+        let Ok(message) = recvmsg::<SockaddrStorage>(
+            socket.as_raw_fd(),
+            &mut parts,
+            Some(&mut control),
+            MsgFlags::empty(),
+        ) else {
             return;
         };
-        let Ok(mut stamps) = message.cmsgs() else { continue };
+        let Ok(mut stamps) = message.cmsgs() else {
+            continue;
+        };
         let stamp = stamps.find_map(|c| match c {
-            ControlMessageOwned::ScmTimestampns(t) => Some(t.tv_sec() * 1_000_000_000 + t.tv_nsec() - offset),
+            ControlMessageOwned::ScmTimestampns(t) => {
+                Some(t.tv_sec() * 1_000_000_000 + t.tv_nsec() - offset)
+            }
             _ => None,
         });
-        let (bytes, Some(stamp)) = (message.bytes, stamp) else { continue };
+        let (bytes, Some(stamp)) = (message.bytes, stamp) else {
+            continue;
+        };
         if bytes >= 8 {
-            settle(&mut lock(echoes), u16::from_be_bytes([reply[6], reply[7]]), stamp - t0_ns);
+            settle(
+                &mut lock(echoes),
+                u16::from_be_bytes([reply[6], reply[7]]),
+                stamp - t0_ns,
+            );
         }
     }
 }
@@ -158,13 +183,23 @@ fn settle(echoes: &mut [Echo], sequence: u16, received_ns: i64) {
 pub fn write(dir: &Path, flows: &[Rows]) -> Result<()> {
     let mut table = Table::create(
         &dir.join("pings.arrows"),
-        &[("flow_id", UInt32, false), ("sequence", UInt32, false), ("sent_ns", Int64, false), ("rtt_ns", Int64, true)],
+        &[
+            ("flow_id", UInt32, false),
+            ("sequence", UInt32, false),
+            ("sent_ns", Int64, false),
+            ("rtt_ns", Int64, true),
+        ],
     )?;
     for flow in flows {
         let columns: Vec<ArrayRef> = vec![
             Arc::new(UInt32Array::from_value(flow.flow_id, flow.echoes.len())),
             Arc::new((0..flow.echoes.len() as u32).collect::<UInt32Array>()),
-            Arc::new(flow.echoes.iter().map(|e| e.sent_ns).collect::<Int64Array>()),
+            Arc::new(
+                flow.echoes
+                    .iter()
+                    .map(|e| e.sent_ns)
+                    .collect::<Int64Array>(),
+            ),
             Arc::new(flow.echoes.iter().map(|e| e.rtt_ns).collect::<Int64Array>()),
         ];
         table.write(columns)?;
@@ -178,7 +213,12 @@ mod tests {
 
     #[test]
     fn a_reply_settles_the_newest_request_of_its_sequence_number() {
-        let mut echoes: Vec<Echo> = (0..70_000).map(|i| Echo { sent_ns: i, rtt_ns: None }).collect();
+        let mut echoes: Vec<Echo> = (0..70_000)
+            .map(|i| Echo {
+                sent_ns: i,
+                rtt_ns: None,
+            })
+            .collect();
         settle(&mut echoes, 3, 100_000);
         assert_eq!(echoes[65_539].rtt_ns, Some(100_000 - 65_539));
         assert_eq!(echoes[3].rtt_ns, None);

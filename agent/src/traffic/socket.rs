@@ -4,14 +4,21 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use anyhow::{Context, Result, bail};
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, sockopt};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, sockopt,
+};
 
 /// A socket of `kind` for the family of `local`, bound to it.
 pub fn bound(local: SocketAddr, kind: SockType) -> Result<OwnedFd> {
-    let family = if local.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let family = if local.is_ipv4() {
+        AddressFamily::Inet
+    } else {
+        AddressFamily::Inet6
+    };
     let socket = nix::sys::socket::socket(family, kind, SockFlag::SOCK_CLOEXEC, None)?;
     setsockopt(&socket, sockopt::ReuseAddr, &true)?;
-    bind(socket.as_raw_fd(), &SockaddrStorage::from(local)).with_context(|| format!("cannot bind to {local}"))?;
+    bind(socket.as_raw_fd(), &SockaddrStorage::from(local))
+        .with_context(|| format!("cannot bind to {local}"))?;
     Ok(socket)
 }
 
@@ -24,7 +31,10 @@ pub fn echo(local: IpAddr) -> Result<OwnedFd> {
     // SAFETY: socket(2) takes no memory; a non-negative result is a descriptor that is ours alone.
     let fd = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, protocol) };
     if fd < 0 {
-        bail!("cannot open an echo socket: {}", std::io::Error::last_os_error());
+        bail!(
+            "cannot open an echo socket: {}",
+            std::io::Error::last_os_error()
+        );
     }
     // SAFETY: as above.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
@@ -44,8 +54,12 @@ pub fn set_congestion_control(socket: &OwnedFd, name: &str) -> Result<()> {
     };
     if result < 0 {
         let error = std::io::Error::last_os_error();
-        let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-        bail!("congestion control {name:?}: {error}; this kernel has: {}", known.trim());
+        let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+            .unwrap_or_default();
+        bail!(
+            "congestion control {name:?}: {error}; this kernel has: {}",
+            known.trim()
+        );
     }
     Ok(())
 }
@@ -55,8 +69,15 @@ pub fn tcp_info(fd: RawFd) -> Result<Vec<u8>> {
     let mut bytes = vec![0_u8; 512];
     let mut len = bytes.len() as libc::socklen_t;
     // SAFETY: the kernel writes at most `len` bytes into the buffer and stores how many in `len`.
-    let result =
-        unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, bytes.as_mut_ptr().cast(), &mut len) };
+    let result = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            bytes.as_mut_ptr().cast(),
+            &mut len,
+        )
+    };
     if result < 0 {
         bail!("TCP_INFO: {}", std::io::Error::last_os_error());
     }

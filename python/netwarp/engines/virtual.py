@@ -100,6 +100,8 @@ class VirtualEngine:
             command += ["--cpu", str(cpu)]
         if job.lab["record"]["exact"]:
             command.append("--exact")
+        for capture in job.lab["record"]["captures"]:
+            command += ["--capture", f"{capture['link']}-{capture['node']}"]
         return command
 
     def _no_room(self, job: Job) -> str | None:

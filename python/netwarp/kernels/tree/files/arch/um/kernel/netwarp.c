@@ -4,6 +4,7 @@
  *
  * /proc/netwarp takes lines:
  *   interface <ifindex>	record this interface's root queue
+ *   acks			record every processed ACK
  *   start			begin to record
  *   stop			end, and hand everything over
  */
@@ -32,6 +33,7 @@
 
 bool netwarp_recording;
 
+static bool netwarp_acks;
 static DECLARE_BITMAP(watched, INTERFACES);
 static u8 buffer[BUFFER_BYTES] __aligned(8);
 static unsigned int used;
@@ -285,6 +287,8 @@ void __netwarp_acked(struct sock *sk, const struct rate_sample *rs)
 		.ca_state = inet_csk(sk)->icsk_ca_state, .app_limited = !!tp->app_limited,
 	};
 
+	if (!netwarp_acks)
+		return;
 	read_socket(sk, &a.tuple);
 	read_bbr(sk, &a);
 	emit(&a, sizeof(a));
@@ -297,6 +301,8 @@ static int command(char *line)
 
 	if (sscanf(line, "interface %u", &index) == 1 && index < INTERFACES) {
 		set_bit(index, watched);
+	} else if (!strcmp(line, "acks")) {
+		netwarp_acks = true;
 	} else if (!strcmp(line, "start")) {
 		if (record_fd < 0)
 			return -ENODEV;

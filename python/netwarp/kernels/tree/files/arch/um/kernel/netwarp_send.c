@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* netwarp: /proc/netwarp_send, datagrams with departure times. See include/linux/netwarp.h. */
+#include <linux/file.h>
 #include <linux/hrtimer.h>
 #include <linux/init.h>
 #include <linux/ktime.h>

@@ -11,7 +11,7 @@
  * is the stream of SplitMix64 (Steele, Lea, Flood 2014) from that seed, so that
  * the seed decides every random number of the guest; without it, the host's.
  */
-ssize_t netwarp_getrandom(void *buf, size_t len, unsigned int flags)
+long netwarp_getrandom(void *buf, unsigned long len, unsigned int flags)
 {
 	static unsigned long long state;
 	static int seeded = -1;

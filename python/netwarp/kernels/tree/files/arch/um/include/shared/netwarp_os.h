@@ -3,6 +3,7 @@
 #ifndef __NETWARP_OS_H
 #define __NETWARP_OS_H
 
+long netwarp_getrandom(void *buf, unsigned long len, unsigned int flags);
 int netwarp_record_fd(void);
 int netwarp_write_all(int fd, const void *buf, unsigned long len);
 unsigned long long netwarp_now(void);

@@ -1,0 +1,202 @@
+//! `request`: over one TCP connection a request, its response, a pause, and so on: an RPC client, or with pauses and
+//! heavy-tailed sizes a reader of pages.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::socket::{MsgFlags, Shutdown, accept, recv, send, setsockopt, shutdown, sockopt};
+
+use super::draws::Draws;
+use super::socket::tcp_info;
+use super::tcp::{self, Ends, Zeros};
+use super::transfers::{Transfer, Transfers};
+use super::{Account, Generator, lock, spawn};
+use crate::lab::{Flow, Request, Tool};
+use crate::network::Network;
+use crate::record::tcp_info::TcpInfo;
+use crate::time::{monotonic_ns, sleep_until};
+
+/// A request begins with its own size and that of the response it wants, as two integers.
+const HEAD: u64 = 16;
+
+#[derive(Default)]
+struct Progress {
+    connect_ns: Option<i64>,
+    server: Option<RawFd>,
+    error: Option<String>,
+    stopped: bool,
+}
+
+/// One client and its server.
+pub struct Requests {
+    client: Arc<OwnedFd>,
+    progress: Arc<Mutex<Progress>>,
+}
+
+impl Requests {
+    /// Listens, and starts both threads; every complete exchange has its row in `transfers`.
+    pub fn prepare(
+        network: &Network,
+        flow: &Flow,
+        t0_ns: i64,
+        transfers: &Arc<Mutex<Transfers>>,
+    ) -> Result<Self> {
+        let Tool::Request(request) = &flow.tool else {
+            bail!("not a request flow")
+        };
+        let Ends {
+            listener,
+            client,
+            to,
+        } = tcp::open(network, flow, request.cc.as_deref())?;
+        setsockopt(&client, sockopt::TcpNoDelay, &true)?;
+        let requests = Self {
+            client: Arc::new(client),
+            progress: Arc::default(),
+        };
+        let progress = Arc::clone(&requests.progress);
+        spawn(format!("to {}", flow.name), move || {
+            if let Err(e) = serve(&listener, &progress) {
+                lock(&progress)
+                    .error
+                    .get_or_insert_with(|| format!("server: {e:#}"));
+            }
+        })?;
+        let ask = Client {
+            socket: Arc::clone(&requests.client),
+            to,
+            request: request.clone(),
+            draws: Draws::new(flow.seed),
+            flow_id: flow.id,
+            t0_ns,
+            progress: Arc::clone(&requests.progress),
+            transfers: Arc::clone(transfers),
+        };
+        let start = t0_ns + flow.start_ns;
+        spawn(format!("from {}", flow.name), move || {
+            sleep_until(start);
+            let progress = Arc::clone(&ask.progress);
+            if let Err(e) = ask.run() {
+                let mut progress = lock(&progress);
+                if !progress.stopped {
+                    progress.error.get_or_insert_with(|| format!("{e:#}"));
+                }
+            }
+        })?;
+        Ok(requests)
+    }
+}
+
+impl Generator for Requests {
+    fn stop(&mut self) {
+        lock(&self.progress).stopped = true;
+        let _ = shutdown(self.client.as_raw_fd(), Shutdown::Both);
+    }
+
+    fn account(&mut self, account: &mut Account) -> Result<()> {
+        let progress = lock(&self.progress);
+        account.error.clone_from(&progress.error);
+        account.connect_ns = progress.connect_ns;
+        // The responses are what is measured: sent by the server, received by the client.
+        if let Some(fd) = progress.server {
+            account.add_sender(&TcpInfo::new(&tcp_info(fd)?));
+        }
+        let client = tcp_info(self.client.as_raw_fd())?;
+        account.received_bytes = TcpInfo::new(&client).get("bytes_received");
+        Ok(())
+    }
+}
+
+struct Client {
+    socket: Arc<OwnedFd>,
+    to: SocketAddr,
+    request: Request,
+    draws: Draws,
+    flow_id: u32,
+    t0_ns: i64,
+    progress: Arc<Mutex<Progress>>,
+    transfers: Arc<Mutex<Transfers>>,
+}
+
+impl Client {
+    fn run(mut self) -> Result<()> {
+        tcp::connect(&self.socket, self.to)?;
+        lock(&self.progress).connect_ns = Some(monotonic_ns() - self.t0_ns);
+        let zeros = Zeros::new();
+        let socket = self.socket.as_raw_fd();
+        let r = self.request.clone();
+        for sequence in 0.. {
+            let request = self
+                .size(r.request_size_bytes, r.request_size_distribution)
+                .max(HEAD);
+            let response = self.size(r.response_size_bytes, r.response_size_distribution);
+            let start = monotonic_ns();
+            let head = [request.to_ne_bytes(), response.to_ne_bytes()].concat();
+            send_whole(socket, &head, request > HEAD).context("request")?;
+            zeros.send_all(socket, request - HEAD).context("request")?;
+            if tcp::discard(socket, response) < response {
+                bail!("the server ended the connection");
+            }
+            let end = monotonic_ns();
+            lock(&self.transfers).push(Transfer {
+                flow_id: self.flow_id,
+                sequence,
+                start_ns: start - self.t0_ns,
+                end_ns: end - self.t0_ns,
+                request_bytes: request,
+                bytes: response,
+            })?;
+            let think = self.draws.value(r.think_ns as f64, r.think_distribution) as i64;
+            if think > 0 {
+                sleep_until(end + think);
+            }
+        }
+        Ok(())
+    }
+
+    fn size(&mut self, mean: u64, distribution: super::Distribution) -> u64 {
+        self.draws
+            .value(mean as f64, distribution)
+            .round()
+            .clamp(1.0, 1e12) as u64
+    }
+}
+
+fn send_whole(socket: RawFd, bytes: &[u8], more: bool) -> Result<()> {
+    let flags = if more {
+        MsgFlags::MSG_NOSIGNAL | MsgFlags::from_bits_retain(libc::MSG_MORE)
+    } else {
+        MsgFlags::MSG_NOSIGNAL
+    };
+    let sent = send(socket, bytes, flags)?;
+    anyhow::ensure!(
+        sent == bytes.len(),
+        "only {sent} of {} bytes were taken",
+        bytes.len()
+    );
+    Ok(())
+}
+
+/// Answers until the client ends.
+fn serve(listener: &OwnedFd, progress: &Mutex<Progress>) -> Result<()> {
+    let fd = accept(listener.as_raw_fd()).context("accept")?;
+    // SAFETY: accept has just made this descriptor, which lives as long as the machine: its counters are read at the end.
+    let socket = std::mem::ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(fd) });
+    setsockopt(&*socket, sockopt::TcpNoDelay, &true)?;
+    lock(progress).server = Some(fd);
+    let zeros = Zeros::new();
+    loop {
+        let mut head = [0_u8; HEAD as usize];
+        let got = recv(fd, &mut head, MsgFlags::MSG_WAITALL).unwrap_or(0);
+        if got < head.len() {
+            return Ok(());
+        }
+        let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| head[at + i]));
+        tcp::discard(fd, word(0) - HEAD);
+        if zeros.send_all(fd, word(8)).is_err() {
+            return Ok(());
+        }
+    }
+}

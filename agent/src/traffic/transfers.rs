@@ -1,0 +1,86 @@
+//! `transfers.arrows`: every sized transfer and every request with its response, and how long it took.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use arrow_array::ArrayRef;
+use arrow_array::builder::{Int64Builder, UInt32Builder, UInt64Builder};
+use arrow_schema::DataType::{Int64, UInt32, UInt64};
+
+use crate::table::{BATCH_ROWS, Table};
+
+/// One that is complete: from the first byte asked for or sent to the last one received. Times are from t0.
+#[derive(Debug, Clone, Copy)]
+pub struct Transfer {
+    pub flow_id: u32,
+    pub sequence: u32,
+    pub start_ns: i64,
+    pub end_ns: i64,
+    pub request_bytes: u64,
+    pub bytes: u64,
+}
+
+/// The table, written by all flows.
+pub struct Transfers {
+    table: Table,
+    rows: Vec<Transfer>,
+}
+
+impl Transfers {
+    pub fn create(dir: &Path) -> Result<Self> {
+        let table = Table::create(
+            &dir.join("transfers.arrows"),
+            &[
+                ("flow_id", UInt32, false),
+                ("sequence", UInt32, false),
+                ("start_ns", Int64, false),
+                ("end_ns", Int64, false),
+                ("request_bytes", UInt64, false),
+                ("bytes", UInt64, false),
+            ],
+        )?;
+        Ok(Self {
+            table,
+            rows: Vec::new(),
+        })
+    }
+
+    pub fn push(&mut self, transfer: Transfer) -> Result<()> {
+        self.rows.push(transfer);
+        if self.rows.len() == BATCH_ROWS {
+            self.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Writes what is left and ends the table.
+    pub fn finish(&mut self) -> Result<()> {
+        self.flush()?;
+        self.table.end()
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let (mut flow_id, mut sequence) = (UInt32Builder::new(), UInt32Builder::new());
+        let (mut start_ns, mut end_ns) = (Int64Builder::new(), Int64Builder::new());
+        let (mut request_bytes, mut bytes) = (UInt64Builder::new(), UInt64Builder::new());
+        for row in self.rows.drain(..) {
+            flow_id.append_value(row.flow_id);
+            sequence.append_value(row.sequence);
+            start_ns.append_value(row.start_ns);
+            end_ns.append_value(row.end_ns);
+            request_bytes.append_value(row.request_bytes);
+            bytes.append_value(row.bytes);
+        }
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(flow_id.finish()),
+            Arc::new(sequence.finish()),
+            Arc::new(start_ns.finish()),
+            Arc::new(end_ns.finish()),
+            Arc::new(request_bytes.finish()),
+            Arc::new(bytes.finish()),
+        ];
+        self.table.write(columns)
+    }
+}

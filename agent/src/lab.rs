@@ -82,7 +82,7 @@ pub struct Wire {
 }
 
 /// netem's models of loss, see tc-netem(8).
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "model", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Loss {
     Random {

@@ -25,6 +25,9 @@ pub struct Network {
 impl Network {
     /// Builds everything that `lab` names, or fails with what the kernel or tc said.
     pub fn build(lab: &Lab) -> Result<Self> {
+        for (name, value) in namespace::MACHINE {
+            namespace::write_sysctl(name, value)?;
+        }
         let wire = Namespace::create(WIRE)?;
         wire.run(|| namespace::write_sysctl("net.ipv6.conf.all.disable_ipv6", "1"))??;
         wire.run(|| namespace::write_sysctl("net.ipv6.conf.default.disable_ipv6", "1"))??;
@@ -61,7 +64,7 @@ impl Network {
                 .with_context(place)?;
         }
         if let Some(wire) = &change.wire {
-            wire::change(&self.wire, lab, change.index, wire).with_context(place)?;
+            wire::change(&self.wire, lab, change, wire).with_context(place)?;
         }
         Ok(())
     }

@@ -101,6 +101,14 @@ const QUIET: &[(&str, &str)] = &[
     ("net.ipv4.ping_group_range", "0 2147483647"),
 ];
 
+/// Of the whole machine. The kernel's limits on the memory of all sockets together follow the size of the machine,
+/// which here is small: under their pressure receivers would close their windows and drop what is in order, and so
+/// would the machine's memory decide the result. A machine that is too small fails instead, and says so.
+pub const MACHINE: &[(&str, &str)] = &[
+    ("net.ipv4.tcp_mem", "16777216 16777216 16777216"),
+    ("net.ipv4.udp_mem", "16777216 16777216 16777216"),
+];
+
 /// Sets a sysctl (`net.ipv4.ip_forward`) in the namespace of this thread.
 pub fn write_sysctl(name: &str, value: &str) -> Result<()> {
     let path = Path::new("/proc/sys").join(name.replace('.', "/"));

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::Namespace;
-use crate::lab::{End, Lab, Link, Loss, Wire};
+use crate::lab::{Change, End, Lab, Link, Loss, Wire};
 use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
 const RTM_NEWQDISC: u16 = 36;
@@ -23,7 +23,7 @@ pub fn connect(wires: &Namespace, link: &Link) -> Result<()> {
     let [a, b] = &link.ends;
     for (from, to) in [(a, b), (b, a)] {
         route
-            .change(netem(to, &from.wire, true)?)
+            .change(netem(to, &from.wire, None)?)
             .context("netem")?;
     }
     for (from, to) in [(a, b), (b, a)] {
@@ -33,16 +33,23 @@ pub fn connect(wires: &Namespace, link: &Link) -> Result<()> {
     Ok(())
 }
 
-/// Changes the direction that leaves the end with this index, in place: what is on the wire stays on it.
-pub fn change(wires: &Namespace, lab: &Lab, index: u32, wire: &Wire) -> Result<()> {
+/// Changes the direction that leaves one end, in place: what is on the wire stays on it.
+pub fn change(wires: &Namespace, lab: &Lab, change: &Change, wire: &Wire) -> Result<()> {
     let ends = lab.links.iter().map(|l| &l.ends);
-    let to = ends
+    let (from, to) = ends
         .flat_map(|[a, b]| [(a, b), (b, a)])
-        .find(|(from, _)| from.index == index)
-        .map(|(_, to)| to)
-        .with_context(|| format!("no interface has the index {index}"))?;
+        .find(|(from, _)| from.index == change.index)
+        .with_context(|| format!("no interface has the index {}", change.index))?;
+    let before = lab
+        .changes
+        .iter()
+        .take_while(|c| !std::ptr::eq(*c, change))
+        .filter(|c| c.index == change.index)
+        .filter_map(|c| c.wire.as_ref())
+        .last()
+        .unwrap_or(&from.wire);
     let mut route = wires.run(|| Netlink::open(NETLINK_ROUTE))??;
-    route.change(netem(to, wire, false)?)
+    route.change(netem(to, wire, Some(before))?)
 }
 
 /// struct tcmsg
@@ -91,84 +98,105 @@ fn redirect(from: &End, to: &End) -> Request {
         })
 }
 
-/// The netem of the direction that arrives at `to`; with `create` a new one, else a change in place, which has to
-/// restate everything, since netem_change() resets what it is not told.
-fn netem(to: &End, wire: &Wire, create: bool) -> Result<Request> {
-    let flags = if create { NLM_F_CREATE | NLM_F_EXCL } else { 0 };
+/// The netem of the direction that arrives at `to`: a new one, or the one that was `before` changed in place.
+fn netem(to: &End, wire: &Wire, before: Option<&Wire>) -> Result<Request> {
+    let flags = match before {
+        None => NLM_F_CREATE | NLM_F_EXCL,
+        Some(_) => 0,
+    };
     let loss = match &wire.loss {
         Some(Loss::Random { p, .. }) => probability(*p),
         _ => 0,
     };
     let gap = u32::from(wire.reorder > 0.0);
     // struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter; the times follow with 64 bits.
-    let qopt = [
+    let options = words(&[
         0,
         wire.limit_pkts,
         loss,
         gap,
         probability(wire.duplicate),
         0,
-    ];
-    let options = qopt
-        .iter()
-        .flat_map(|v| v.to_ne_bytes())
-        .collect::<Vec<_>>();
-    let distribution = wire
-        .distribution
-        .as_deref()
-        .map(distribution_table)
-        .transpose()?;
+    ]);
+    let table = jitter_table(wire, before)?;
     let request = Request::new(RTM_NEWQDISC, flags)
         .raw(&tcmsg(to.wire_index, HANDLE, TC_H_ROOT, 0))
         .text(TCA_KIND, "netem")
         .nest(TCA_OPTIONS, |r| {
-            netem_attributes(r.raw(&options), wire, distribution.as_deref())
+            let r = fixed_attributes(r.raw(&options), wire);
+            let r = random_attributes(r, wire, before);
+            loss_attribute(
+                table.iter().fold(r, |r, t| r.attr(TCA_NETEM_DELAY_DIST, t)),
+                wire,
+                before,
+            )
         });
     Ok(request)
 }
 
-/// linux/pkt_sched.h, TCA_NETEM_*
-fn netem_attributes(request: Request, wire: &Wire, distribution: Option<&[u8]>) -> Request {
-    const CORR: u16 = 1;
-    const DELAY_DIST: u16 = 2;
-    const REORDER: u16 = 3;
-    const CORRUPT: u16 = 4;
-    const LOSS: u16 = 5;
-    const RATE: u16 = 6;
-    const RATE64: u16 = 8;
-    const LATENCY64: u16 = 10;
-    const JITTER64: u16 = 11;
-    const PRNG_SEED: u16 = 14;
-    let words = |values: &[u32]| {
-        values
-            .iter()
-            .flat_map(|v| v.to_ne_bytes())
-            .collect::<Vec<u8>>()
-    };
-    let loss_correlation = match &wire.loss {
-        Some(Loss::Random { correlation, .. }) => probability(*correlation),
-        _ => 0,
-    };
+// linux/pkt_sched.h
+const TCA_NETEM_CORR: u16 = 1;
+const TCA_NETEM_DELAY_DIST: u16 = 2;
+const TCA_NETEM_REORDER: u16 = 3;
+const TCA_NETEM_CORRUPT: u16 = 4;
+const TCA_NETEM_LOSS: u16 = 5;
+const TCA_NETEM_RATE: u16 = 6;
+const TCA_NETEM_RATE64: u16 = 8;
+const TCA_NETEM_LATENCY64: u16 = 10;
+const TCA_NETEM_JITTER64: u16 = 11;
+const TCA_NETEM_PRNG_SEED: u16 = 14;
+
+fn words(values: &[u32]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_ne_bytes()).collect()
+}
+
+/// What netem_change() resets unless it is told again, and what costs nothing to repeat.
+fn fixed_attributes(request: Request, wire: &Wire) -> Request {
     // One byte per second above the shaper's rate, whose own rounding down (psched_l2t_ns) could otherwise make a
     // nanosecond's queue grow here with every packet.
     let bytes_per_s = wire.rate_bps / 8 + 1;
     let rate32 = u32::try_from(bytes_per_s).unwrap_or(u32::MAX);
-    let mut request = request
-        .attr(RATE, &words(&[rate32, 0, 0, 0]))
-        .u64(RATE64, bytes_per_s)
-        .u64(LATENCY64, wire.delay_ns)
-        .u64(JITTER64, wire.jitter_ns)
-        .u64(PRNG_SEED, wire.seed)
-        .attr(
-            CORR,
-            &words(&[probability(wire.jitter_correlation), loss_correlation, 0]),
-        )
-        .attr(REORDER, &words(&[probability(wire.reorder), 0]))
-        .attr(CORRUPT, &words(&[probability(wire.corrupt), 0]));
-    if let Some(table) = distribution {
-        request = request.attr(DELAY_DIST, table);
+    request
+        .attr(TCA_NETEM_RATE, &words(&[rate32, 0, 0, 0]))
+        .u64(TCA_NETEM_RATE64, bytes_per_s)
+        .u64(TCA_NETEM_LATENCY64, wire.delay_ns)
+        .u64(TCA_NETEM_JITTER64, wire.jitter_ns)
+}
+
+/// Seed and correlations: given again, they would begin the random sequences anew (prandom_seed_state(),
+/// init_crandom()), and each change would lose the same packets after it. So a change names only what differs.
+fn random_attributes(request: Request, wire: &Wire, before: Option<&Wire>) -> Request {
+    let correlations = |w: &Wire| [probability(w.jitter_correlation), loss_correlation(w), 0];
+    let mut request = request;
+    if before.is_none() {
+        request = request.u64(TCA_NETEM_PRNG_SEED, wire.seed);
     }
+    if before.is_none_or(|b| correlations(b) != correlations(wire)) {
+        request = request.attr(TCA_NETEM_CORR, &words(&correlations(wire)));
+    }
+    let reorder = probability(wire.reorder);
+    // With a gap and without this, netem_change() takes a probability of 1.
+    if reorder > 0 || before.is_some_and(|b| b.reorder > 0.0) {
+        request = request.attr(TCA_NETEM_REORDER, &words(&[reorder, 0]));
+    }
+    let corrupt = probability(wire.corrupt);
+    if before.is_none_or(|b| probability(b.corrupt) != corrupt) {
+        request = request.attr(TCA_NETEM_CORRUPT, &words(&[corrupt, 0]));
+    }
+    request
+}
+
+fn loss_correlation(wire: &Wire) -> u32 {
     match &wire.loss {
+        Some(Loss::Random { correlation, .. }) => probability(*correlation),
+        _ => 0,
+    }
+}
+
+/// The model of loss. Without this attribute netem_change() turns to random loss; a model in it begins in its good
+/// state again; and an empty one leaves model and state as they are, which is what a change of something else needs.
+fn loss_attribute(request: Request, wire: &Wire, before: Option<&Wire>) -> Request {
+    let model = match &wire.loss {
         // struct tc_netem_gimodel: p13, p31, p32, p14, p23
         Some(Loss::State {
             p13,
@@ -176,28 +204,54 @@ fn netem_attributes(request: Request, wire: &Wire, distribution: Option<&[u8]>) 
             p32,
             p23,
             p14,
-        }) => request.nest(LOSS, |r| {
-            r.attr(1, &words(&[*p13, *p31, *p32, *p14, *p23].map(probability)))
-        }),
+        }) => (1, [*p13, *p31, *p32, *p14, *p23].map(probability).to_vec()),
         // struct tc_netem_gemodel: p, r, h (kept in the bad state), k1 (lost in the good state); loss_gilb_ell()
         Some(Loss::Gemodel {
             p,
             r,
             one_minus_h,
             one_minus_k,
-        }) => request.nest(LOSS, |nest| {
-            nest.attr(
-                2,
-                &words(&[*p, *r, 1.0 - one_minus_h, *one_minus_k].map(probability)),
-            )
-        }),
-        _ => request,
-    }
+        }) => (
+            2,
+            [*p, *r, 1.0 - one_minus_h, *one_minus_k]
+                .map(probability)
+                .to_vec(),
+        ),
+        _ => return request,
+    };
+    let same = before.is_some_and(|b| b.loss == wire.loss);
+    request.nest(TCA_NETEM_LOSS, |nest| {
+        if same {
+            nest
+        } else {
+            nest.attr(model.0, &words(&model.1))
+        }
+    })
 }
 
 /// A probability as netem has it: a share of 2³² − 1.
 fn probability(p: f64) -> u32 {
     (p.clamp(0.0, 1.0) * f64::from(u32::MAX)).round() as u32
+}
+
+/// The table of the jitter's distribution, where netem has to be told: at first if it is not netem's own (uniform), and
+/// when it changes. netem cannot be told to forget a table, so uniform becomes a table then.
+fn jitter_table(wire: &Wire, before: Option<&Wire>) -> Result<Option<Vec<u8>>> {
+    match (&wire.distribution, before) {
+        (Some(name), None) => distribution_table(name).map(Some),
+        (None, None) => Ok(None),
+        (new, Some(before)) if *new == before.distribution => Ok(None),
+        (Some(name), Some(_)) => distribution_table(name).map(Some),
+        (None, Some(_)) => Ok(Some(uniform_table())),
+    }
+}
+
+/// Every fourth value of the range that stands for one jitter to either side (NETEM_DIST_SCALE is 8192).
+fn uniform_table() -> Vec<u8> {
+    (-8192_i16..8192)
+        .step_by(4)
+        .flat_map(|value| (value + 2).to_ne_bytes())
+        .collect()
 }
 
 /// iproute2's table of a named distribution: numbers that are 8192 times the deviation in units of jitter.
@@ -232,5 +286,19 @@ mod tests {
         assert_eq!(probability(1.0), u32::MAX);
         assert_eq!(probability(0.5), 1 << 31);
         assert_eq!(probability(2.0), u32::MAX);
+    }
+
+    #[test]
+    fn the_uniform_table_is_even_around_zero() {
+        let table: Vec<i64> = uniform_table()
+            .chunks_exact(2)
+            .map(|pair| i64::from(i16::from_ne_bytes([pair[0], pair[1]])))
+            .collect();
+        assert_eq!(table.len(), 4096);
+        assert_eq!(table.iter().sum::<i64>(), 0);
+        assert_eq!(
+            (table.iter().min(), table.iter().max()),
+            (Some(&-8190), Some(&8190))
+        );
     }
 }

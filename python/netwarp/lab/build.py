@@ -29,7 +29,7 @@ def build_lab(run: Run) -> Lab:
         "changes": changes,
         "record": {
             "exact": scenario.record.exact,
-            "sample_ns": scenario.record.sample,
+            "sample_ns": scenario.record.sample_ns,
             "captures": _captures(scenario, links),
         },
     }

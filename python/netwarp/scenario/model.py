@@ -89,11 +89,21 @@ class Capture(Model):
 
 
 class Record(Model):
-    """What is written down: exact events where the engine can, and samples every `sample` ns."""
+    """What is written down: exact events where the engine can, and samples every `sample` ns.
+
+    `sample` None is "auto": 100 ms, and 1 s beside exact records, which hold all that samples do and more.
+    """
 
     exact: bool = True
-    sample: PositiveDuration = 100_000_000
+    sample: PositiveDuration | None = None
     captures: tuple[Capture, ...] = ()
+
+    @property
+    def sample_ns(self) -> int:
+        """The sampling interval, decided."""
+        if self.sample is not None:
+            return self.sample
+        return 1_000_000_000 if self.exact else 100_000_000
 
 
 class Node(Model):

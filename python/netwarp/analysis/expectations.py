@@ -21,7 +21,7 @@ class Expectation(Protocol):
 
     @property
     def where(self) -> Mapping[str, str | int | float | bool]:
-        """What a row must have: `name` (of a flow, queue, link), `case`, `seed`, or the value of an axis by its path."""
+        """What a row must have: `name` (of a flow, queue, link), `case`, `seed`, or an axis' value by its path."""
 
     @property
     def min(self) -> float | None:

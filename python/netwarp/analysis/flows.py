@@ -7,9 +7,12 @@ from itertools import groupby
 import numpy as np
 import polars as pl
 
-from netwarp.analysis import fairness, latency, throughput
+from netwarp.analysis import datagrams, fairness, latency, throughput
+from netwarp.analysis.datagrams import Datagrams, load_datagrams
 from netwarp.analysis.metric import Metric, rows
+from netwarp.analysis.passage import load_passages, passage_metrics
 from netwarp.analysis.senders import Sender, load_senders
+from netwarp.analysis.transfers import Transfers, load_transfers, transfer_metrics
 from netwarp.analysis.weighting import Held, Window, growth, hold, pool, weighted_mean
 from netwarp.store.description import Description, Flow
 from netwarp.store.rundir import RunDir
@@ -27,6 +30,10 @@ class FlowData:
     sender: Sender | None
     pings: latency.Pings | None
     account: dict[str, int | float | str | None]
+    datagrams: Datagrams | None = None
+    transfers: Transfers | None = None
+    passages: pl.DataFrame | None = None
+    run_end_ns: int = 0
 
     def rtts_ms(self) -> Held:
         """RTT samples in ms with the time each held; none if nothing but a smoothed value is known."""
@@ -42,9 +49,11 @@ class FlowData:
         return hold(self.sender.times_ns, getattr(self.sender, name), self.window) if self.sender else pool([])
 
     def goodput_mbps(self) -> float | None:
-        """Acknowledged bytes per time in the window; without records of it, of the flow's account of its whole life."""
+        """Acknowledged or received payload per time in the window; else as the flow's account has it of its life."""
         if self.sender is not None:
             return throughput.goodput_mbps(self.sender.times_ns, self.sender.bytes_acked, self.window)
+        if self.datagrams is not None:
+            return datagrams.goodput_mbps(self.datagrams, self.window)
         received = self.account.get("received_bytes")
         if not self.whole or self.flow.tool == "ping" or not isinstance(received, int) or not self.window.length_ns:
             return None
@@ -54,16 +63,23 @@ class FlowData:
         """Retransmitted packets in the window."""
         return growth(self.sender.times_ns, self.sender.retransmits, self.window) if self.sender else None
 
-    def loss_pct(self) -> float | None:
-        """Echo requests without reply, or datagrams that did not arrive (of a whole life); absent for TCP."""
+    def losses(self) -> tuple[int, int] | None:
+        """How many echo requests or datagrams of those sent were lost: (lost, sent); None for TCP."""
         if self.pings is not None:
-            return latency.ping_loss_pct(latency.pings_in(self.pings, self.window))
-        sent, received = self.account.get("sent_pkts"), self.account.get("received_pkts")
-        known = self.whole and isinstance(sent, int) and isinstance(received, int)
-        return throughput.loss_pct(sent, received) if known else None  # type: ignore[arg-type]
+            known = latency.pings_in(self.pings, self.window)
+            return int((~known.answered).sum()), len(known.sent_ns)
+        if (known_of := self.received()) is not None:
+            return known_of.lost, known_of.sent
+        sent, arrived = self.account.get("sent_pkts"), self.account.get("received_pkts")
+        known_all = self.whole and isinstance(sent, int) and isinstance(arrived, int)
+        return (max(sent - arrived, 0), sent) if known_all else None  # type: ignore[operator, return-value]
+
+    def received(self) -> datagrams.Received | None:
+        """What became of the datagrams sent in the window; None for other flows."""
+        return datagrams.received(self.datagrams, self.window, self.run_end_ns) if self.datagrams else None
 
     def jitter_ms(self) -> float | None:
-        """Of echo replies, or as the receiver of datagrams reckoned it (RFC 3550, of a whole life)."""
+        """Of echo replies, or as another program's receiver reckoned it (RFC 3550, of a whole life)."""
         if self.pings is not None:
             return latency.ping_jitter_ms(latency.pings_in(self.pings, self.window))
         jitter = self.account.get("jitter_us")
@@ -75,7 +91,8 @@ def load_flows(run: RunDir) -> list[FlowData]:
     description = run.description
     senders = load_senders(run, description.flows)
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
-    pings = _load_pings(run)
+    pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
+    passages = load_passages(run, run_window(description))
     loaded = []
     for flow in description.flows:
         account = accounts.get(flow.id, {})
@@ -89,6 +106,10 @@ def load_flows(run: RunDir) -> list[FlowData]:
                 sender=senders.get(flow.id),
                 pings=pings.get(flow.id),
                 account=account,
+                datagrams=arrivals.get(flow.id),
+                transfers=transfers.get(flow.id),
+                passages=passages.get(flow.id),
+                run_end_ns=description.duration_ns,
             )
         )
     return loaded
@@ -116,16 +137,34 @@ def run_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
 
 
 def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
-    """Goodput and retransmissions add up, states are pooled over time, shares and jitter are averaged."""
+    """Counts and rates add up, states are pooled over time, packets and transfers each count once."""
+    known = [received for data in flows if (received := data.received()) is not None]
     return {
         "goodput_mbps": _sum([data.goodput_mbps() for data in flows]),
         **latency.rtt_metrics(pool([data.rtts_ms() for data in flows])),
         "srtt_ms_mean": weighted_mean(pool([data.state("srtt_ms") for data in flows])),
         "retransmits": _sum([data.retransmits() for data in flows]),
         "cwnd_pkts_mean": weighted_mean(pool([data.state("cwnd_pkts") for data in flows])),
-        "loss_pct": _mean([data.loss_pct() for data in flows]),
+        "loss_pct": _loss_pct([data.losses() for data in flows]),
         "jitter_ms_mean": _mean([data.jitter_ms() for data in flows]),
+        **datagrams.receipt_metrics(known),
+        **_transfer_metrics(flows),
+        **passage_metrics([data.passages for data in flows if data.passages is not None]),
     }
+
+
+def _transfer_metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
+    """Of flows together: in the time from the first one's start to the last one's end."""
+    parts = [data.transfers for data in flows if data.transfers is not None]
+    window = Window(min(data.window.start_ns for data in flows), max(data.window.end_ns for data in flows))
+    return transfer_metrics(parts, window, requests=flows[0].flow.tool == "request")
+
+
+def _loss_pct(counts: Sequence[tuple[int, int] | None]) -> float | None:
+    """Lost of sent, of all flows together; absent if nothing was sent, or if it is unknown of any."""
+    present = [count for count in counts if count is not None]
+    sent = sum(count[1] for count in present)
+    return 100 * sum(count[0] for count in present) / sent if sent and len(present) == len(counts) else None
 
 
 def _life(flow: Flow, account: dict[str, int | float | str | None]) -> Window:

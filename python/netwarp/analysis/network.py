@@ -10,6 +10,7 @@ from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.packets import as_packets, load_packets
 from netwarp.analysis.weighting import Window, growth, hold, weighted_mean
 from netwarp.store.description import End
+from netwarp.store.drop_reasons import drop_reason
 from netwarp.store.rundir import RunDir
 
 _ROOT = 0xFFFFFFFF
@@ -37,6 +38,7 @@ def _exact(run: RunDir, window: Window) -> Iterator[Metric]:
             **queues.sojourn_metrics(packets, window),
             "drops": queues.drops(packets, window),
             "marks": queues.marks(packets, window),
+            **_drops_by_reason(frame, window),
         }
         yield from rows("queue", end.name, values)
         if end.rates is not None:
@@ -44,6 +46,15 @@ def _exact(run: RunDir, window: Window) -> Iterator[Metric]:
             sizes = np.empty(0, np.int64) if frame is None else frame["packet_bytes"].to_numpy()
             sent_bytes = int(sizes[sent].sum(dtype=np.int64))
             yield from rows("link", end.name, {"utilisation": throughput.utilisation(sent_bytes, end.rates, window)})
+
+
+def _drops_by_reason(frame: pl.DataFrame | None, window: Window) -> dict[str, float | int | None]:
+    """Drops in the window by the kernel's reason, `drops_<reason>`; only reasons that occurred."""
+    if frame is None:
+        return {}
+    dropped = frame.filter((pl.col("fate") == queues.DROPPED) & pl.col("drop_ns").is_between(*window.bounds))
+    counts = dropped["drop_reason"].value_counts().sort("drop_reason")
+    return {f"drops_{drop_reason(number)}": count for number, count in counts.iter_rows()}
 
 
 def _sampled(run: RunDir, window: Window) -> Iterator[Metric]:

@@ -16,6 +16,7 @@ _COLUMNS = (
     pl.col("ecn_in"),
     pl.col("ecn_out").cast(pl.Int64).fill_null(_ABSENT),
     pl.col("packet_bytes"),
+    pl.col("drop_reason"),
 )
 
 

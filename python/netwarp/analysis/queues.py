@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from netwarp.analysis.weighting import Times, Values, Window, hold, percentile, weighted_mean
 
 SENT, DROPPED, QUEUED = 0, 1, 2
+CE = 3
+"""Congestion experienced, of the ECN bits of an IP header (RFC 3168)."""
 Numbers = NDArray[np.int64]
 
-_CE = 3
 _NEVER = np.iinfo(np.int64).min
 _ABSENT = -1
 
@@ -121,5 +122,5 @@ def drops(packets: Packets, window: Window) -> int:
 
 def marks(packets: Packets, window: Window) -> int:
     """Packets that left with congestion experienced (RFC 3168) and had come without."""
-    marked = (packets.ecn_out == _CE) & (packets.ecn_in != _CE)
+    marked = (packets.ecn_out == CE) & (packets.ecn_in != CE)
     return int((marked & window.mask(packets.dequeue_ns)).sum())

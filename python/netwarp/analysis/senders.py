@@ -1,14 +1,17 @@
 """What each flow's sender did, from exact records of ACKs or, without them, from samples of its socket."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from netwarp.analysis.tuples import TCP
+from netwarp.analysis.tuples import flow_of_tuples as flow_of_tuples
 from netwarp.analysis.weighting import Times, Values
-from netwarp.store.description import Flow, same_address
+from netwarp.store.description import Flow
 from netwarp.store.rundir import RunDir
 
 
@@ -20,7 +23,7 @@ class Sender:
     """
 
     times_ns: Times
-    bytes_acked: NDArray[np.uint64]
+    bytes_acked: NDArray[np.uint64] | NDArray[np.int64]
     cwnd_pkts: Values
     srtt_ms: Values
     retransmits: NDArray[np.int64]
@@ -29,25 +32,42 @@ class Sender:
 
 
 def load_senders(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
-    """Senders by flow id: from acks.arrows if it has rows, else from sockets.arrows; a flow without rows is absent."""
+    """Senders of data by flow id: from acks.arrows if it has rows, else from sockets.arrows; without rows absent."""
     if run.has_rows("acks"):
         return _from_acks(run, flows)
     return _from_sockets(run, flows)
 
 
-def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...]) -> dict[int, int]:
-    """Which flow each tuple_id carries the data of: tuple_id → flow id (by ports, which are unique, and addresses)."""
-    by_ports = {(f.source_port, f.destination_port): f for f in flows}
-    found = {}
-    for row in tuples.iter_rows(named=True):
-        flow = by_ports.get((row["source_port"], row["destination_port"]))
-        if flow and _matches(flow, row):
-            found[int(row["tuple_id"])] = flow.id
-    return found
+def together(parts: Sequence[Sender]) -> Sender:
+    """The connections of one flow as one sender: bytes, windows and retransmissions add up.
+
+    RTTs, smoothed or not, are at each moment those of the connection that heard an ACK last.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    order = _merge([p.times_ns for p in parts])
+    rtt_order = _merge([p.rtt_times_ns for p in parts])
+    summed = {
+        name: np.cumsum(np.concatenate([np.diff(getattr(p, name), prepend=0) for p in signed])[order])
+        for name, signed in (("bytes_acked", _signed(parts)), ("cwnd_pkts", parts), ("retransmits", parts))
+    }
+    return Sender(
+        times_ns=np.concatenate([p.times_ns for p in parts])[order],
+        bytes_acked=summed["bytes_acked"],
+        cwnd_pkts=summed["cwnd_pkts"],
+        srtt_ms=np.concatenate([p.srtt_ms for p in parts])[order],
+        retransmits=summed["retransmits"],
+        rtt_times_ns=np.concatenate([p.rtt_times_ns for p in parts])[rtt_order],
+        rtts_ms=np.concatenate([p.rtts_ms for p in parts])[rtt_order],
+    )
 
 
-def _matches(flow: Flow, row: Mapping[str, str]) -> bool:
-    return same_address(flow.source, row["source"]) and same_address(flow.destination, row["destination"])
+def _merge(times: Sequence[Times]) -> NDArray[np.intp]:
+    return np.argsort(np.concatenate(times), kind="stable")
+
+
+def _signed(parts: Sequence[Sender]) -> list[Sender]:
+    return [replace(p, bytes_acked=p.bytes_acked.astype(np.int64)) for p in parts]
 
 
 def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
@@ -55,11 +75,11 @@ def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
     columns = ("time_ns", "bytes_acked", "snd_cwnd_pkts", "rtt_us", "srtt_us", "retransmits")
     frame = run.scan("acks").select("tuple_id", *columns).filter(pl.col("tuple_id").is_in(list(flow_of))).collect()
     parts = frame.partition_by("tuple_id", as_dict=True, include_key=False)
-    senders: dict[int, Sender] = {}
+    senders: dict[int, list[Sender]] = defaultdict(list)
     for (tuple_id,), part in parts.items():
         ordered = _by_time(part)
         sampled = ordered.filter(pl.col("rtt_us") >= 0)
-        senders[flow_of[int(tuple_id)]] = Sender(
+        sender = Sender(
             times_ns=ordered["time_ns"].to_numpy(),
             bytes_acked=ordered["bytes_acked"].to_numpy(),
             cwnd_pkts=_floats(ordered, "snd_cwnd_pkts"),
@@ -68,22 +88,25 @@ def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
             rtt_times_ns=sampled["time_ns"].to_numpy(),
             rtts_ms=_floats(sampled, "rtt_us") / 1e3,
         )
-    return senders
+        senders[flow_of[int(tuple_id)]].append(sender)
+    return {flow_id: together(found) for flow_id, found in senders.items()}
 
 
 def _from_sockets(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
     key = ["source", "source_port", "destination", "destination_port"]
     columns = ["bytes_acked", "snd_cwnd_pkts", "rtt_us", "total_retrans"]
     frame = run.scan("sockets").select("time_ns", *key, *columns).drop_nulls(columns).collect()
-    by_ports = {(f.source_port, f.destination_port): f for f in flows}
-    senders: dict[int, Sender] = {}
-    for part in frame.partition_by(key):
-        row = part.row(0, named=True)
-        flow = by_ports.get((row["source_port"], row["destination_port"]))
-        if flow is None or not _matches(flow, row):
+    # Samples do not tell which of iperf3's connections came first, but the one that carries no data has least bytes.
+    sockets = frame.group_by(key).agg(pl.col("bytes_acked").max()).sort("bytes_acked", *key).drop("bytes_acked")
+    sockets = sockets.with_row_index("tuple_id").with_columns(protocol=pl.lit(TCP))
+    flow_of = flow_of_tuples(sockets, flows)
+    senders: dict[int, list[Sender]] = defaultdict(list)
+    parts = frame.join(sockets, on=key).partition_by("tuple_id", as_dict=True)
+    for (tuple_id,), part in sorted(parts.items()):
+        if (flow_id := flow_of.get(int(tuple_id))) is None:
             continue
         ordered = _by_time(part)
-        senders[flow.id] = Sender(
+        sender = Sender(
             times_ns=ordered["time_ns"].to_numpy(),
             bytes_acked=ordered["bytes_acked"].to_numpy(),
             cwnd_pkts=_floats(ordered, "snd_cwnd_pkts"),
@@ -92,7 +115,8 @@ def _from_sockets(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
             rtt_times_ns=np.empty(0, np.int64),
             rtts_ms=np.empty(0),
         )
-    return senders
+        senders[flow_id].append(sender)
+    return {flow_id: together(found) for flow_id, found in senders.items()}
 
 
 def _by_time(frame: pl.DataFrame) -> pl.DataFrame:

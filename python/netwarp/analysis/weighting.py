@@ -33,6 +33,11 @@ class Window:
         """Its length in seconds."""
         return self.length_ns / 1e9
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Start and end, both included."""
+        return self.start_ns, self.end_ns
+
     def within(self, other: "Window") -> "Window":
         """The part that lies in the other, too."""
         return Window(max(self.start_ns, other.start_ns), min(self.end_ns, other.end_ns))

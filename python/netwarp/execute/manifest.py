@@ -4,6 +4,7 @@ import os
 import platform
 import socket
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -32,8 +33,14 @@ def manifest(engine: Engine, argv: list[str]) -> dict[str, Any]:
     }
 
 
-def plan_json(plan: Plan, engine: Engine) -> dict[str, Any]:
-    """The plan as written beside its results: axes and runs, each with id, seed, point and case."""
+def plan_json(
+    plan: Plan, engine: Engine, seeds: Sequence[int] | None = None, cases: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """The plan as written beside its results: axes and runs, each with id, seed, point and case.
+
+    `asked` is what was asked for beyond the file (settings, `seeds`, `cases`): with scenario.toml, all that it takes to
+    make the same plan again.
+    """
     runs = []
     for run in plan:
         entry: dict[str, Any] = {"id": run.id, "seed": run.seed, "point": dict(run.point)}
@@ -44,6 +51,11 @@ def plan_json(plan: Plan, engine: Engine) -> dict[str, Any]:
         "name": plan.scenario.name,
         "engine": engine.name,
         "identity": dict(engine.identity),
+        "asked": {
+            "settings": list(plan.scenario.source.settings),
+            "seeds": list(seeds) if seeds is not None else None,
+            "cases": list(cases) if cases is not None else None,
+        },
         "axes": list(plan.axes),
         "runs": runs,
     }

@@ -91,9 +91,7 @@ def _check_expectation(
             yield "where", why
 
 
-def _check_where(
-    scope: str, key: str, value: object, scenario: Scenario, overridden: Collection[str]
-) -> str | None:
+def _check_where(scope: str, key: str, value: object, scenario: Scenario, overridden: Collection[str]) -> str | None:
     """Why a condition of a where-clause can never hold; None when it can."""
     known: Sequence[object]
     if key == "name":

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from netwarp.words import did_you_mean
+
+__all__ = ["Problem", "ScenarioError", "did_you_mean"]
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,3 @@ class ScenarioError(Exception):
         self.label = label
         self.problems: tuple[Problem, ...] = (Problem(problems),) if isinstance(problems, str) else tuple(problems)
         super().__init__("\n".join(problem.render(label) for problem in self.problems))
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` (did you mean "x"?)` for the known word nearest to `word`; else the known words, if they are few."""
-    words = list(dict.fromkeys(known))
-    near = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
-    if near:
-        return f' (did you mean "{near[0]}"?)'
-    if words and len(words) <= 20:
-        return " (known: " + ", ".join(words) + ")"
-    return ""

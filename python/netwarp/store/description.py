@@ -2,18 +2,27 @@
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from netwarp.store.errors import StoreError
 
+_WIRE_WORDS = {
+    "rate_bps": ("rate", "Mbit/s", 1e6),
+    "delay_ns": ("delay", "ms", 1e6),
+    "jitter_ns": ("jitter", "ms", 1e6),
+}
+_REVERSE = frozenset(("-R", "--reverse"))
 _UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow of the lab; data goes from source to destination. `group` is its name in the scenario."""
+    """One flow of the lab; `group` is its name in the scenario.
+
+    Data goes from source to destination, if `reverse` (responses to requests, iperf3 -R) from destination to source.
+    """
 
     id: int
     name: str
@@ -25,13 +34,15 @@ class Flow:
     destination_port: int
     start_ns: int
     duration_ns: int
+    reverse: bool = False
 
 
 @dataclass(frozen=True)
 class End:
     """One sending end of a link: `name` is `link:node`; `rates` are its (from ns, bit/s) steps.
 
-    `rates` is None if they cannot be known, as with tc commands of the user's own.
+    `rates` is None if they cannot be known, as with tc commands of the user's own. `copies` tells that its wire may
+    deliver more packets than it took: it duplicates, or splits what it corrupts.
     """
 
     name: str
@@ -39,6 +50,15 @@ class End:
     node: str
     interface_index: int
     rates: tuple[tuple[int, int], ...] | None
+    copies: bool = False
+
+
+@dataclass(frozen=True)
+class Change:
+    """What changes on the network at a moment of the run, in words: `bottleneck: rate 10 → 1 Mbit/s`."""
+
+    at_ns: int
+    what: str
 
 
 @dataclass(frozen=True)
@@ -54,6 +74,7 @@ class Description:
     sample_ns: int
     flows: tuple[Flow, ...]
     ends: tuple[End, ...]
+    changes: tuple[Change, ...] = ()
 
 
 def describe(run: Mapping[str, Any]) -> Description:
@@ -74,6 +95,7 @@ def describe(run: Mapping[str, Any]) -> Description:
             sample_ns=int(lab.get("record", {}).get("sample_ns", 0)),
             flows=tuple(_flow(entry, int(lab["duration_ns"])) for entry in lab["flows"]),
             ends=tuple(_end(link, end, lab) for link in lab["links"] for end in link["ends"]),
+            changes=changes_of(lab),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"the run's description (run.json) is incomplete: {error}") from error
@@ -82,6 +104,45 @@ def describe(run: Mapping[str, Any]) -> Description:
 def same_address(one: str, other: str) -> bool:
     """Whether two spellings mean one IP address."""
     return one == other or ipaddress.ip_address(one) == ipaddress.ip_address(other)
+
+
+def changes_of(lab: Mapping[str, Any]) -> tuple[Change, ...]:
+    """The lab's changes in words and in order; what both ends of a link make alike is said once.
+
+    What changed is told by comparing an end's wire with what it was before, and from the tc lines.
+    """
+    wires = {end["index"]: end.get("wire", {}) for link in lab["links"] for end in link["ends"]}
+    names = {end["index"]: str(link["name"]) for link in lab["links"] for end in link["ends"]}
+    found: dict[tuple[int, str], dict[str, None]] = {}
+    for entry in lab.get("changes", ()):
+        before, after = wires[entry["index"]], entry.get("wire") or wires[entry["index"]]
+        wires[entry["index"]] = after
+        words = [*_wire_words(before, after), *_queue_words(entry.get("tc") or ())]
+        found.setdefault((int(entry["at_ns"]), names[entry["index"]]), {}).update(dict.fromkeys(words))
+    return tuple(Change(at_ns, f"{link}: {', '.join(words)}") for (at_ns, link), words in found.items() if words)
+
+
+def _wire_words(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    words = []
+    for key, (name, unit, factor) in _WIRE_WORDS.items():
+        old, new = before.get(key) or 0, after.get(key) or 0
+        if old != new:
+            words.append(f"{name} {old / factor:g} → {new / factor:g} {unit}")
+    if before.get("loss") != after.get("loss"):
+        words.append(f"loss {_loss_words(before.get('loss'))} → {_loss_words(after.get('loss'))}")
+    return words
+
+
+def _loss_words(loss: Mapping[str, Any] | None) -> str:
+    if not loss:
+        return "0 %"
+    return f"{loss['p'] * 100:g} %" if loss.get("model") == "random" else str(loss.get("model"))
+
+
+def _queue_words(lines: Iterable[str]) -> list[str]:
+    """The queues that tc lines set up: each qdisc with its options, without where it goes."""
+    matches = (re.match(r"qdisc .*\bhandle [0-9a-f]+: (.+)$", line) for line in lines)
+    return [f"queue {match[1]}" for match in matches if match]
 
 
 def _warmup_ns(run: Mapping[str, Any]) -> int:
@@ -115,6 +176,7 @@ def _flow(entry: Mapping[str, Any], lab_duration_ns: int) -> Flow:
         destination_port=int(entry.get("destination_port") or 0),
         start_ns=int(entry["start_ns"]),
         duration_ns=int(entry.get("duration_ns") or lab_duration_ns - int(entry["start_ns"])),
+        reverse=entry["tool"] == "request" or bool(_REVERSE.intersection(entry.get("args") or ())),
     )
 
 
@@ -125,7 +187,15 @@ def _end(link: Mapping[str, Any], end: Mapping[str, Any], lab: Mapping[str, Any]
         node=str(end["node"]),
         interface_index=int(end["index"]),
         rates=_rates(end, lab.get("changes", [])),
+        copies=_copies(link, end, lab.get("changes", [])),
     )
+
+
+def _copies(link: Mapping[str, Any], end: Mapping[str, Any], changes: Any) -> bool:
+    """Whether netem ever duplicates here, or splits packets of many segments before it corrupts one."""
+    wires = [end.get("wire"), *(change["wire"] for change in changes if change["index"] == end["index"])]
+    splits = bool(link.get("offload"))
+    return any(wire and (wire.get("duplicate") or (splits and wire.get("corrupt"))) for wire in wires)
 
 
 def _rates(end: Mapping[str, Any], changes: Any) -> tuple[tuple[int, int], ...] | None:

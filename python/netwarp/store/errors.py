@@ -26,6 +26,10 @@ class PlanMismatchError(StoreError):
     """The result directory belongs to another plan (a usage error: exit code 2)."""
 
 
+class SelectionError(StoreError):
+    """What was asked for is not in the result (a usage error); the message is a sentence that says what is."""
+
+
 @contextmanager
 def speaking(path: Path, doing: str) -> Iterator[None]:
     """Turn an OSError inside the block into a StoreError: "cannot <doing> <path>: <reason>"."""

@@ -29,8 +29,8 @@ def locked(directory: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            message = f"{directory} is in use by another netwarp{_holder(file)}; wait for it or choose another directory"
-            raise InUseError(message) from None
+            who = f"another netwarp{_holder(file)}"
+            raise InUseError(f"{directory} is in use by {who}; wait for it or choose another directory") from None
         file.truncate(0)
         file.write(f"{os.getpid()} {socket.gethostname()}\n")
         file.flush()

@@ -20,7 +20,7 @@ def refuse_other_plan(path: Path, here: Mapping[str, Any], wanted: Mapping[str, 
 
 def same_plan(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether both ask for the same runs under the same names, in whatever order."""
-    return _sense(one) == _sense(other)
+    return bool(_sense(one) == _sense(other))
 
 
 def difference(here: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
@@ -32,18 +32,18 @@ def difference(here: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     made, planned = here.get("identity", {}), wanted.get("identity", {})
     if others := [key for key in sorted({*made, *planned}) if made.get(key) != planned.get(key)]:
         return f"made with another {' and another '.join(others)}"
-    known = {_point(run) for run in here.get("runs", [])}
-    asked = {_point(run) for run in wanted.get("runs", [])}
+    known = {place_of(run) for run in here.get("runs", [])}
+    asked = {place_of(run) for run in wanted.get("runs", [])}
     if known == asked:
         return "the scenario has changed since"
     return f"{len(known - asked)} of its {len(known)} runs are not asked for, {len(asked - known)} others are"
 
 
 def _sense(plan: Mapping[str, Any]) -> Any:
-    runs = {run["id"]: _point(run) for run in plan.get("runs", [])}
+    runs = {run["id"]: place_of(run) for run in plan.get("runs", [])}
     return plan.get("name"), plan.get("axes"), runs
 
 
-def _point(run: Mapping[str, Any]) -> str:
+def place_of(run: Mapping[str, Any]) -> str:
     """Where a run stands, as text: JSON, so that a plan as read from a file equals the one that was written."""
     return json.dumps([run.get("seed"), run.get("case"), run.get("point")], sort_keys=True)

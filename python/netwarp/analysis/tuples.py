@@ -1,0 +1,63 @@
+"""Which five-tuples carry a flow's data."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import lru_cache
+from ipaddress import ip_address
+
+import polars as pl
+
+from netwarp.store.description import Flow
+
+TCP, UDP = 6, 17
+_ICMP = (1, 58)
+_Key = tuple[str, int, str, int]
+
+
+def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...]) -> dict[int, int]:
+    """Which flow each tuple_id carries the data of: tuple_id → flow id. What only acknowledges is not among them.
+
+    Data goes from a flow's source to its destination, or the other way where it is the peer that answers (`request`,
+    iperf3 with -R). The generators' ports are unique; iperf3 chooses its source ports itself, so its data are all
+    connections with its server's port except the first, by which client and server agree on the test.
+    """
+    by_key: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
+    by_server: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
+    for row in tuples.sort("tuple_id").iter_rows(named=True):
+        number, protocol = int(row["tuple_id"]), int(row["protocol"])
+        source, destination = _same(row["source"]), _same(row["destination"])
+        ports = (int(row["source_port"]), int(row["destination_port"]))
+        by_key[source, ports[0], destination, ports[1]].append((number, protocol))
+        by_server[source, 0, destination, ports[1]].append((number, protocol))
+        by_server[source, ports[0], destination, 0].append((number, protocol))
+    found = {}
+    for flow in flows:
+        if flow.tool == "iperf3":
+            numbers = _but_control(by_server.get(_key(flow, own_port=0), []))
+        elif flow.tool == "ping":
+            numbers = [n for n, protocol in by_key.get(_key(flow, peer_port=0), []) if protocol in _ICMP]
+        else:
+            numbers = [n for n, protocol in by_key.get(_key(flow), []) if protocol in (TCP, UDP)]
+        found.update(dict.fromkeys(numbers, flow.id))
+    return found
+
+
+def _key(flow: Flow, own_port: int | None = None, peer_port: int | None = None) -> _Key:
+    """The flow's five-tuple without the protocol, in the data's direction; 0 for a port that may be any."""
+    own = flow.source_port if own_port is None else own_port
+    peer = flow.destination_port if peer_port is None else peer_port
+    source, destination = _same(flow.source), _same(flow.destination)
+    return (destination, peer, source, own) if flow.reverse else (source, own, destination, peer)
+
+
+def _but_control(numbers: Iterable[tuple[int, int]]) -> list[int]:
+    """All but the first TCP connection, numbers being given in the order in which connections were first seen."""
+    listed = list(numbers)
+    control = next((number for number, protocol in listed if protocol == TCP), None)
+    return [number for number, _ in listed if number != control]
+
+
+@lru_cache(maxsize=65536)
+def _same(address: str) -> str:
+    """One spelling for each address."""
+    return str(ip_address(address)) if address else ""

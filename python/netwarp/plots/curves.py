@@ -1,6 +1,6 @@
-"""The curves of one run: each quantity over time, reduced to what a figure can show."""
+"""One run over time: each quantity as curves, reduced to what a figure can show, and BBR's phases."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -8,7 +8,9 @@ import polars as pl
 
 from netwarp.analysis import series
 from netwarp.analysis.flows import FlowData, load_flows
-from netwarp.plots.series import Values, reduce_series
+from netwarp.analysis.phases import flow_phases
+from netwarp.plots.scene import Bar, Curve, Quantity
+from netwarp.plots.series import reduce_series
 from netwarp.store.description import Description, End
 from netwarp.store.rundir import RunDir
 
@@ -16,35 +18,26 @@ _COLUMNS = 700
 
 
 @dataclass(frozen=True)
-class Quantity:
-    """What a figure shows: `stem` of its file name, title, how it was taken, label of the y axis with unit.
+class RunCurves:
+    """One run's curves by quantity (one a flow; of queues the one asked for), and the phases of its first BBR flow."""
 
-    `steps`: a state that holds until the next sample, drawn as steps.
-    """
-
-    stem: str
-    title: str
-    how: str
-    axis: str
-    steps: bool
+    curves: Mapping[Quantity, Sequence[Curve]]
+    phases: Mapping[str, Sequence[Bar]]
 
 
-@dataclass(frozen=True)
-class Curve:
-    """One line: times in s and values, of equal length."""
-
-    times: Values
-    values: Values
-
-
-def run_curves(run: RunDir, queue: str | None) -> dict[Quantity, list[Curve]]:
-    """The quantities that the run's records know, each with a curve a flow; of queues the one named `link:node`."""
+def run_curves(run: RunDir, queue: str | None) -> RunCurves:
+    """What the run's records know, reduced; `queue` names the queue to show as `link:node`."""
     flows = load_flows(run)
     found: dict[Quantity, list[Curve]] = {}
     for quantity, frame in _frames(run, flows, queue):
         if frame.height > 1:
             found.setdefault(quantity, []).append(_curve(frame))
-    return found
+    phases = flow_phases(run, flows)
+    groups: dict[str, list[Bar]] = {}
+    for data in flows:
+        if data.flow.group not in groups and (spans := phases.get(data.flow.name)):
+            groups[data.flow.group] = [Bar(span.phase.value, span.start_s, span.end_s) for span in spans]
+    return RunCurves(found, groups)
 
 
 def duration_s(run: RunDir) -> float:
@@ -67,18 +60,18 @@ def _frames(run: RunDir, flows: Sequence[FlowData], queue: str | None) -> Iterat
 
 
 def _cwnd(group: str) -> Quantity:
-    return Quantity(f"cwnd-{group}", f"Congestion window of {group}", "", "congestion window (packets)", True)
+    return Quantity(f"cwnd-{group}", f"Congestion window of {group}", "", "congestion window (packets)", True, group)
 
 
 def _rtt(group: str, data: FlowData) -> Quantity:
     how = "each echo request" if data.pings is not None else "each ACK's own sample, not smoothed"
-    return Quantity(f"rtt-{group}", f"Round-trip time of {group}", how, "RTT (ms)", False)
+    return Quantity(f"rtt-{group}", f"Round-trip time of {group}", how, "RTT (ms)", False, group)
 
 
 def _goodput(group: str, interval_ns: int) -> Quantity:
     spoken = "second" if interval_ns == 10**9 else f"{interval_ns / 1e6:g} ms"
     how = f"bytes acknowledged in each {spoken}"
-    return Quantity(f"throughput-{group}", f"Goodput of {group}", how, "goodput (Mbit/s)", False)
+    return Quantity(f"throughput-{group}", f"Goodput of {group}", how, "goodput (Mbit/s)", False, group)
 
 
 def _queue(description: Description, end: End) -> Quantity:

@@ -3,11 +3,28 @@
 import re
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from netwarp.store.summary import axis_text
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_PIECES = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]bit|us|ms|s\b|%)?|[^\d]+")
+_STEMS = {
+    "rtt": "RTT",
+    "srtt": "smoothed RTT",
+    "cwnd": "congestion window",
+    "length": "queue length",
+    "sojourn": "time in the queue",
+}
+_UNITS = {"mbps": "Mbit/s", "ms": "ms", "pkts": "packets", "pct": "%"}
+_WHOLE = {
+    "retransmits": "retransmitted packets",
+    "drops": "dropped packets",
+    "marks": "marked packets",
+    "utilisation": "utilisation (share of the rate)",
+    "jain_index": "Jain's fairness index",
+}
 _SCALES = {"k": 1e3, "m": 1e6, "g": 1e9, "ms": 1e-3, "us": 1e-6}
 
 
@@ -25,6 +42,60 @@ def is_ordered(values: Sequence[Any]) -> bool:
         return True
     shapes = {re.sub(r"#(?:[kmg]bit|us|ms|s)\b", "#", _NUMBER.sub("#", axis_text(v))) for v in values}
     return len(shapes) == 1 and len(values) > 1 and "#" in next(iter(shapes))
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """An axis whose values differ in one number only: the numbers, how each was written, and the words around them.
+
+    `words` is "" for bare numbers, else such as ` (pfifo limit …)`.
+    """
+
+    values: list[float]
+    labels: list[str]
+    words: str
+
+
+def numbers_of(values: Sequence[Any]) -> Numbers | None:
+    """The numbers that the values differ in, rates and times in base units; None if that is not one number alone."""
+    if len(values) < 2 or not is_ordered(values):
+        return None
+    if all(isinstance(value, int | float) for value in values):
+        return Numbers([float(value) for value in values], [f"{value:g}" for value in values], "")
+    parts = [list(_PIECES.finditer(axis_text(value))) for value in values]
+    differing = [
+        place
+        for place in range(len(parts[0]))
+        if len({pieces[place][0] for pieces in parts if len(pieces) > place}) > 1
+    ]
+    if len(differing) != 1 or len({len(pieces) for pieces in parts}) != 1:
+        return None
+    found = [pieces[differing[0]] for pieces in parts]
+    around = "".join("…" if place == differing[0] else piece[0] for place, piece in enumerate(parts[0])).strip()
+    return Numbers(
+        [float(match["number"]) * _scale((match["unit"] or "").lower()) for match in found],
+        [match[0] for match in found],
+        f" ({around})" if around != "…" else "",
+    )
+
+
+def metric_label(scope: str, metric: str) -> str:
+    """A metric with its unit, for an axis: `rtt_ms_p95` → "RTT, 95th percentile (ms)"."""
+    if (known := _WHOLE.get(metric)) is not None:
+        return known
+    match = re.fullmatch(r"([a-z]+)_(mbps|ms|pkts|pct)(?:_(\w+))?", metric)
+    if match is None:
+        return f"{scope} {metric.replace('_', ' ')}"
+    stem, unit, kind = match.groups()
+    words = _STEMS.get(stem, stem) + (f", {_statistic(kind)}" if kind else "")
+    return f"{words} ({_UNITS[unit]})"
+
+
+def _statistic(kind: str) -> str:
+    percent = re.fullmatch(r"p(\d+)", kind)
+    if percent is None:
+        return {"max": "maximum"}.get(kind, kind)
+    return "median" if kind == "p50" else f"{percent[1]}th percentile"
 
 
 def wrapped(text: str, width: int) -> str:

@@ -1,5 +1,6 @@
 """All figures of a result directory."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -8,15 +9,18 @@ from typing import Any
 
 from netwarp.analysis.table import busiest_queue
 from netwarp.plots import style
-from netwarp.plots.curves import Curve, Quantity, duration_s, run_curves
+from netwarp.plots.curves import duration_s, run_curves
+from netwarp.plots.formats import FORMATS
 from netwarp.plots.labels import is_ordered, natural_key, slug
-from netwarp.plots.timeseries import Scene, Variant, multiples, overlay
+from netwarp.plots.scene import Bar, Curve, Quantity, Scene, Variant
+from netwarp.plots.worker import Helpers, Task
 from netwarp.store.errors import speaking
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
 
 _SEED = "seed"
+_MOST_PROCESSES = 8
 
 
 @dataclass(frozen=True)
@@ -29,24 +33,36 @@ class Shown:
     seed: int
     duration_s: float
     curves: Mapping[Quantity, Sequence[Curve]]
+    phases: Mapping[str, Sequence[Bar]]
+    changes: tuple[tuple[float, str], ...]
+
+    def phases_with(self, quantity: Quantity) -> Sequence[Bar]:
+        """The phases to draw beneath a quantity: of its own flows, or where it has none, of the first there are."""
+        return self.phases.get(quantity.group, ()) if quantity.group else next(iter(self.phases.values()), ())
 
 
-def draw_result(result_dir: Path) -> list[Path]:
+def draw_result(result_dir: Path, formats: tuple[str, ...] = FORMATS, out: Path | None = None) -> list[Path]:
     """Figures of cwnd, RTT, queue length and goodput over time; see `netwarp.plots.plot_result`.
 
     A figure compares the values of the sweep's first axis (without axes: cases, or seeds), one figure for each
     combination of the others; of several seeds it shows the first.
     """
     result = open_result(result_dir)
-    with speaking(result.plots, "create"):
-        result.plots.mkdir(exist_ok=True)
-    files: list[Path] = []
-    with style.drawing():
+    place = out or result.plots
+    with speaking(place, "create"):
+        place.mkdir(exist_ok=True, parents=True)
+    with Helpers(_helpers(result)) as helpers:
+        tasks = []
         for stem, scene in _scenes(result):
-            files += style.save(overlay(scene), result.plots / stem)
+            tasks.append(Task(scene, place / stem, False, formats))
             if len(scene.variants) > 1:
-                files += style.save(multiples(scene), result.plots / f"{stem}-each")
-    return sorted(files)
+                tasks.append(Task(scene, place / f"{stem}-each", True, formats))
+        return sorted(helpers.draw(tasks))
+
+
+def _helpers(result: ResultDir) -> int:
+    """How many processes help: one less than there are CPUs, none where there is little to draw."""
+    return min(len(os.sched_getaffinity(0)), _MOST_PROCESSES, len(result.planned)) - 1
 
 
 def _scenes(result: ResultDir) -> Iterator[tuple[str, Scene]]:
@@ -71,7 +87,13 @@ def _scene(result: ResultDir, axis: str, quantity: Quantity, runs: Sequence[Show
     ordered = is_ordered(values)
     looks = zip(runs, style.colours(len(runs), ordered), style.dashes(len(runs), ordered), strict=True)
     variants = [
-        Variant(axis_text(run.value) + (" (suspect)" if run.suspect else ""), colour, dash, run.curves[quantity])
+        Variant(
+            axis_text(run.value) + (" (suspect)" if run.suspect else ""),
+            colour,
+            dash,
+            run.curves[quantity],
+            run.phases_with(quantity),
+        )
         for run, colour, dash in looks
     ]
     each = "a line for each flow" if any(len(variant.curves) > 1 for variant in variants) else ""
@@ -81,6 +103,7 @@ def _scene(result: ResultDir, axis: str, quantity: Quantity, runs: Sequence[Show
         legend_title=axis_title(axis),
         duration_s=max(run.duration_s for run in runs),
         variants=variants,
+        changes=runs[0].changes if len({run.changes for run in runs}) == 1 else (),
     )
 
 
@@ -101,13 +124,18 @@ def _load(result: ResultDir, axis: str) -> list[Shown]:
 
 
 def _shown(directory: RunDir, run: PlannedRun, axis: str, queue: str | None) -> Shown:
+    found = run_curves(directory, queue)
     return Shown(
         value=run.seed if axis == _SEED else run.point.get(axis),
         rest={path: value for path, value in run.point.items() if path != axis},
         suspect=directory.status().get("status") == "suspect",
         seed=run.seed,
         duration_s=duration_s(directory),
-        curves=run_curves(directory, queue),
+        curves=found.curves,
+        phases=found.phases,
+        changes=tuple(
+            (change.at_ns / 1e9, f"{change.at_ns / 1e9:g} s {change.what}") for change in directory.description.changes
+        ),
     )
 
 

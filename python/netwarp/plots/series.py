@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
+from netwarp.plots.scene import Values
+
 Indices = NDArray[np.int64]
 
 

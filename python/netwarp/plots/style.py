@@ -6,20 +6,29 @@ from typing import Any
 
 import matplotlib
 from matplotlib import colormaps, rc_context
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from netwarp.plots.formats import FORMATS
 from netwarp.store.files import write_atomic
 
 # M. Okabe, K. Ito: Color Universal Design (2008), without yellow, which is lost on white.
 CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", ":", "-.")
 DPI = 150
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
 _FAST = {"compress_level": 3}
 INK = "#222222"
 MUTED = "#666666"
 WIDTH_IN = 9.0
+TICK_ROOM = 0.04
+"""How far apart ticks with names of their own must be, in parts of an axis."""
 
 RC: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -80,19 +89,27 @@ def head(figure: Figure, title: str, subtitle: str, left: float) -> None:
     figure.text(left, 1 - 0.42 / height, subtitle, fontsize=9.5, color=MUTED, va="top")
 
 
-def legend_outside(figure: Figure, axes: Axes, title: str, x: float, y: float) -> None:
-    """A legend to the right of the axes, its top left at (x, y) of the figure."""
-    handles, labels = axes.get_legend_handles_labels()
-    legend = figure.legend(handles, labels, title=title, loc="upper left", bbox_to_anchor=(x, y), borderaxespad=0)
+def legend_outside(
+    figure: Figure, axes: Axes, title: str, at: tuple[float, float], handles: Sequence[Artist] | None = None
+) -> None:
+    """A legend to the right of the axes, its top left at `at` of the figure; of what they hold, or of `handles`."""
+    handles = axes.get_legend_handles_labels()[0] if handles is None else handles
+    labels = [str(handle.get_label()) for handle in handles]
+    legend = figure.legend(handles, labels, title=title, loc="upper left", bbox_to_anchor=at, borderaxespad=0)
     legend.set_alignment("left")
     for line in legend.get_lines():
         line.set_linewidth(2.2)
         line.set_alpha(1)
 
 
-def save(figure: Figure, stem: Path) -> Sequence[Path]:
-    """Write `stem`.png and `stem`.svg, without date or version in them. Raises StoreError."""
-    png, svg = stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".svg")
-    write_atomic(png, lambda path: figure.savefig(path, format="png", metadata={"Software": None}, pil_kwargs=_FAST))
-    write_atomic(svg, lambda path: figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None}))
-    return (png, svg)
+def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Write `stem`.<format> for each format, without date or version in them; returns the files. Raises StoreError."""
+    return [_save(figure, stem.with_name(f"{stem.name}.{kind}"), kind) for kind in formats]
+
+
+def _save(figure: Figure, file: Path, kind: str) -> Path:
+    options: dict[str, Any] = {"metadata": _METADATA[kind]}
+    if kind == "png":
+        options["pil_kwargs"] = _FAST
+    write_atomic(file, lambda path: figure.savefig(path, format=kind, **options))
+    return file

@@ -1,0 +1,56 @@
+"""Cumulative distributions: which share of the time, or of the packets, had at most that value."""
+
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, PercentFormatter
+
+from netwarp.analysis.distribution import cumulative
+from netwarp.analysis.weighting import weighted_percentiles
+from netwarp.plots import style
+from netwarp.plots.chart import LEGEND_CHARS, LOG_FROM, Chart, panel, series_text
+from netwarp.plots.labels import is_ordered, wrapped
+
+_HEIGHT_IN = 4.6
+
+
+def _looks(chart: Chart, keys: list[tuple[Any, tuple[Any, ...]]], ordered: bool) -> tuple[list[str], list[str]]:
+    """Colours and dashes of the curves; over two axes, a colour for each series and dashes for the first axis."""
+    xs, count = list(chart.xs), len(keys)
+    if len(chart.series) < 2 or not 1 < len(xs) <= len(style.DASHES):
+        return style.colours(count, ordered), style.dashes(count, ordered)
+    colour_of = {series: colour for series, _, colour, _ in chart.looks}
+    return [colour_of[series] for _, series in keys], [style.DASHES[xs.index(x)] for x, _ in keys]
+
+
+def draw(chart: Chart) -> Figure:
+    """A curve for each combination of values."""
+    keys = [(x, series) for x in chart.xs for series in chart.series if (x, series) in chart.spread]
+    texts = [series_text((x, *series)) for x, series in keys]
+    ordered = is_ordered(texts)
+    title = ", ".join(label for label in (chart.axis_label, chart.series_label) if label)
+    lines = [line for text in [*texts, title] for line in wrapped(text, LEGEND_CHARS).split("\n")]
+    figure, axes = panel(chart, _HEIGHT_IN, 0.8, 0.75 + 0.085 * max(map(len, lines)) if len(keys) > 1 else 0.3)
+    shades, dashes = _looks(chart, keys, ordered)
+    low, high = float("inf"), float("-inf")
+    for key, text, colour, dash in zip(keys, texts, shades, dashes, strict=True):
+        values, shares = cumulative(chart.spread[key])
+        label = wrapped(text, LEGEND_CHARS)
+        axes.plot(values, shares, color=colour, linestyle=dash, drawstyle="steps-post", linewidth=1.6, label=label)
+        ends = weighted_percentiles(chart.spread[key], (1, 99.9)) or [low, high]
+        low, high = min(low, ends[0]), max(high, ends[1])
+    axes.set_ylim(0, 1.01)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    if low > 0 and high / low > LOG_FROM:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.set_xlim(low * 0.9, high * 1.1)
+    else:
+        axes.set_xlim(0, high * 1.04 or 1)
+    axes.set_xlabel(chart.value_label)
+    axes.set_ylabel("share at or below")
+    if len(keys) > 1:
+        box = axes.get_position()
+        style.legend_outside(figure, axes, wrapped(title, LEGEND_CHARS), (box.x1 + 0.015, box.y1))
+    return figure

@@ -1,0 +1,19 @@
+"""File formats of figures."""
+
+from netwarp.store.errors import SelectionError
+from netwarp.words import did_you_mean
+
+KNOWN_FORMATS = ("png", "svg", "pdf")
+FORMATS = ("png", "svg")
+"""What is drawn unless something else is asked for."""
+
+
+def formats_of(text: str) -> tuple[str, ...]:
+    """`png,svg` → the formats. Raises SelectionError for one that is not known."""
+    formats = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
+    for one in formats:
+        if one not in KNOWN_FORMATS:
+            raise SelectionError(f'"{one}" is not a format of figures{did_you_mean(one, KNOWN_FORMATS)}')
+    if not formats:
+        raise SelectionError(f"name at least one format of {', '.join(KNOWN_FORMATS)}")
+    return formats

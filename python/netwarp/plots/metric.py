@@ -1,0 +1,183 @@
+"""The figure that a user names: a metric, by some axes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from netwarp.analysis.distribution import DISTRIBUTED, distributed_stem, distribution, pooled
+from netwarp.analysis.selection import (
+    NAME,
+    SEED,
+    Cell,
+    Selected,
+    metric_names,
+    names_of,
+    select,
+)
+from netwarp.analysis.table import busiest_queue
+from netwarp.analysis.weighting import Held
+from netwarp.plots import bars, boxes, cdf, heatmap, lines, style
+from netwarp.plots.chart import MOST_DOTS, Chart
+from netwarp.plots.labels import metric_label, natural_key, numbers_of, slug
+from netwarp.store.errors import SelectionError, speaking
+from netwarp.store.result import ResultDir, open_result
+from netwarp.store.summary import axis_title
+from netwarp.words import did_you_mean
+
+KINDS: dict[str, Callable[[Chart], Figure]] = {
+    "bar": bars.draw,
+    "line": lines.draw,
+    "box": boxes.draw,
+    "heatmap": heatmap.draw,
+    "cdf": cdf.draw,
+}
+AUTO = "auto"
+_MAP_FROM = 3
+
+
+def draw_metric(
+    result_dir: Path, metric: str, by: Sequence[str], *, kind: str, formats: Sequence[str], out: Path | None
+) -> list[Path]:
+    """Draw a metric by axes, a figure for each flow that has it (of queues and links, for the busiest).
+
+    `metric` is `scope.name`; `scope.stem` without a statistic (`flow.rtt_ms`) is the distribution within the runs. `by`
+    is at most two axes, the result's first two if empty. Raises SelectionError, StoreError.
+    """
+    result = open_result(result_dir)
+    summary = result.summary()
+    if kind not in (AUTO, *KINDS):
+        raise SelectionError(f'"{kind}" is not a kind of figure{did_you_mean(kind, (AUTO, *KINDS))}')
+    measured, bare = _measured(metric, metric_names(summary))
+    axes = list(by) or _default_axes(result, summary["seed"].n_unique())
+    scope, _, name = measured.partition(".")
+    place = out or result.plots
+    with speaking(place, "create"):
+        place.mkdir(exist_ok=True, parents=True)
+    files: list[Path] = []
+    with style.drawing():
+        for names in _names(result, scope, name, axes):
+            chosen = select(summary, result.axes, measured, axes, names)
+            drawn = _kind(chosen, kind, bare)
+            chart = _chart(result, chosen, metric, drawn, bare)
+            words = [slug(word) for word in (chosen.name, *(f"by {axis_title(axis)}" for axis in axes), drawn) if word]
+            stem = "-".join([metric, *words])
+            files += style.save(KINDS[drawn](chart), place / stem, tuple(formats))
+    return files
+
+
+def _measured(metric: str, known: Sequence[str]) -> tuple[str, bool]:
+    """The metric to look up, and whether the user named a distribution as a whole."""
+    scope, _, name = metric.partition(".")
+    if name in DISTRIBUTED and DISTRIBUTED[name][0] == scope:
+        found = next((one for one in known if one.startswith(f"{metric}_")), None)
+        if found is not None:
+            return found, True
+    return metric, False
+
+
+def _default_axes(result: ResultDir, seeds: int) -> list[str]:
+    return result.axes[:2] or [SEED if seeds > 1 else NAME]
+
+
+def _names(result: ResultDir, scope: str, metric: str, by: Sequence[str]) -> Iterator[list[str]]:
+    """The names that go into each figure: all in one if names are compared, else each alone."""
+    summary = result.summary()
+    names = names_of(summary, scope, metric)
+    if NAME in by:
+        yield names
+    elif scope in ("queue", "link") and (busiest := busiest_queue(summary)) in names:
+        yield [busiest]
+    else:
+        yield from ([name] for name in names or [""])
+
+
+def _kind(chosen: Selected, kind: str, bare: bool) -> str:
+    """The kind of figure, chosen where it is left open; raises SelectionError where it cannot be drawn."""
+    if kind == AUTO:
+        return "cdf" if bare else _fitting(chosen)
+    if kind == "line" and numbers_of(chosen.values_of(0)) is None:
+        raise SelectionError(f"lines need an axis of numbers, which {chosen.by[0]} is not; use --kind bar")
+    if kind == "heatmap" and len(chosen.by) != 2:
+        raise SelectionError("a heat map needs two axes: --by ONE,OTHER")
+    if kind == "cdf" and distributed_stem(chosen.metric) is None:
+        raise SelectionError(
+            f"{chosen.metric} has no distribution within a run; those of "
+            f"{', '.join(f'{scope}.{stem}' for stem, (scope, _) in DISTRIBUTED.items())} can be drawn as cdf"
+        )
+    return kind
+
+
+def _fitting(chosen: Selected) -> str:
+    """Lines over numbers, a map over two axes with enough values, else bars."""
+    counts = [len(chosen.values_of(place)) for place in range(len(chosen.by))]
+    if len(chosen.by) == 2 and min(counts) >= _MAP_FROM and numbers_of(chosen.values_of(1)) is not None:
+        return "heatmap"
+    return "line" if counts[0] >= _MAP_FROM and numbers_of(chosen.values_of(0)) is not None else "bar"
+
+
+def _chart(result: ResultDir, chosen: Selected, metric: str, kind: str, bare: bool) -> Chart:
+    others = [sorted(chosen.values_of(place), key=_order) for place in range(1, len(chosen.by))]
+    used = {cell.key[1:] for cell in chosen.cells}
+    label = metric_label(chosen.scope, metric.partition(".")[2])
+    stem = distributed_stem(chosen.metric) if kind == "cdf" or (bare and kind == "box") else None
+    if stem is not None:
+        label = metric_label(chosen.scope, stem)
+    spread = {(cell.key[0], cell.key[1:]): _held(result, chosen, cell, stem) for cell in chosen.cells} if stem else {}
+    return Chart(
+        title=_title(label, chosen),
+        subtitle=_subtitle(result, chosen, kind, stem),
+        value_label=label[0].lower() + label[1:] if not label.startswith(("RTT", "Jain")) else label,
+        axis_label=axis_title(chosen.by[0]),
+        series_label=", ".join(axis_title(axis) for axis in chosen.by[1:]),
+        xs=sorted(chosen.values_of(0), key=_order),
+        series=[key for key in product(*others) if key in used],
+        cells={(cell.key[0], cell.key[1:]): cell.values for cell in chosen.cells},
+        spread=spread,
+    )
+
+
+def _order(value: Any) -> Any:
+    return [(-1, 0.0, "")] if value is None else natural_key(value)
+
+
+def _held(result: ResultDir, chosen: Selected, cell: Cell, stem: str) -> Held:
+    name = str(cell.key[chosen.by.index(NAME)]) if NAME in chosen.by else chosen.name
+    held = pooled([distribution(result.run(run_id), chosen.scope, stem, name) for run_id in cell.run_ids])
+    if len(held) == 0:
+        raise SelectionError(f"the records of {name} have no {chosen.scope}.{stem}; with `exact = true` they would")
+    return held
+
+
+def _title(label: str, chosen: Selected) -> str:
+    words = label.partition(" (")[0]
+    of = f" of {chosen.name}" if chosen.name else ""
+    return f"{words[0].upper()}{words[1:]}{of}, by {' and '.join(axis_title(axis) for axis in chosen.by)}"
+
+
+def _subtitle(result: ResultDir, chosen: Selected, kind: str, stem: str | None) -> str:
+    """The scenario, what a value stands for, of how many runs, and what was left out."""
+    counts = {len(cell.values) for cell in chosen.cells}
+    many = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(max(counts))
+    parts = [str(result.plan.get("name", ""))]
+    if stem is not None:
+        parts.append(f"share of {DISTRIBUTED[stem][1]}" + (f", {many} runs together" if max(counts) > 1 else ""))
+    elif max(counts) == 1:
+        parts.append("one run each")
+    else:
+        what = {"box": "box of", "heatmap": "median of"}.get(kind, "median of")
+        dots = {"box": "", "heatmap": ""}.get(
+            kind, ", dots: each" if max(counts) <= MOST_DOTS else ", span: middle half"
+        )
+        parts.append(f"{what} {many} runs{dots}")
+    if kind == "box" and stem is not None:
+        parts.append("box: middle half, whiskers: 5 to 95 %")
+    if chosen.seeds > 1:
+        parts.append(f"{chosen.seeds} seeds")
+    parts += [f"over all {axis_title(axis)}" for axis in chosen.pooled]
+    if chosen.suspect or chosen.failed:
+        left = [f"{count} {word}" for count, word in ((chosen.suspect, "suspect"), (chosen.failed, "failed")) if count]
+        parts.append(f"left out: {' and '.join(left)} runs")
+    return " · ".join(part for part in parts if part)

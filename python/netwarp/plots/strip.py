@@ -1,0 +1,107 @@
+"""What lies beneath a figure over time: when the scenario changed something, and the phases of BBR."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from netwarp.plots import style
+from netwarp.plots.scene import Bar, Scene
+
+# Tints of the house colours; ProbeBW, where a flow spends its life, is the quietest.
+PHASE_COLOURS = {"Startup": "#E69F00", "Drain": "#CC79A7", "ProbeBW": "#d3e3ee", "ProbeRTT": "#0072B2"}
+ROW_IN = 0.2
+_GAP_IN = 0.08
+_CHAR_IN = 0.066
+_MOST_ROWS = 6
+_SHARE = 0.72
+
+
+def phase_rows(scene: Scene) -> list[tuple[str, str, Sequence[Bar]]]:
+    """The rows of phases: (label, its colour, bars), one for each variant that has any; none if they are too many."""
+    rows = [(variant.label, variant.colour, variant.phases) for variant in scene.variants if variant.phases]
+    return rows if len(rows) <= _MOST_ROWS else []
+
+
+def height_in(scene: Scene, width_in: float) -> float:
+    """How much room the strip needs beneath a panel of this width, in inches; 0 without anything to show."""
+    rows = len(phase_rows(scene)) + len(change_rows(scene, width_in))
+    return rows * ROW_IN + _GAP_IN if rows else 0.0
+
+
+def change_rows(scene: Scene, width_in: float) -> list[list[tuple[float, str]]]:
+    """The changes in as many rows as keep their words apart, first come first served; none if they are too many."""
+    rows: list[list[tuple[float, str]]] = []
+    ends: list[float] = []
+    for at_s, words in scene.changes:
+        wide = len(words) * _CHAR_IN / width_in * scene.duration_s
+        start = min(at_s, max(scene.duration_s - wide, 0))
+        free = next((number for number, end in enumerate(ends) if end <= start), len(rows))
+        if free == len(rows):
+            rows.append([])
+            ends.append(0.0)
+        rows[free].append((start, words))
+        ends[free] = start + wide + 0.01 * scene.duration_s
+    return rows if len(rows) <= _MOST_ROWS else []
+
+
+def mark_changes(axes: Axes, scene: Scene) -> None:
+    """A line through the panel wherever something changed."""
+    for at_s in dict.fromkeys(at_s for at_s, _ in scene.changes):
+        axes.axvline(at_s, color=style.MUTED, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1.5)
+
+
+def draw_strip(figure: Figure, panel: Axes, scene: Scene, bottom: float, height: float) -> None:
+    """Draw the rows in the figure's [bottom, bottom + height], beneath the panel and as wide; they bear its x axis."""
+    box = panel.get_position()
+    gap = _GAP_IN / float(figure.get_size_inches()[1])
+    axes = figure.add_axes((box.x0, bottom, box.width, height - gap))
+    changes = change_rows(scene, box.width * style.WIDTH_IN)
+    phases = phase_rows(scene)
+    axes.set_ylim(len(changes) + len(phases), 0)
+    axes.set_xlim(panel.get_xlim())
+    axes.grid(False)
+    axes.spines[["left"]].set_visible(False)
+    for row, entries in enumerate(changes):
+        for at_s, words in entries:
+            axes.text(at_s, row + 0.5, words, fontsize=8, color=style.INK, va="center", ha="left")
+    labels = [*[""] * len(changes), *(label for label, _, _ in phases)]
+    for row, (_, _, bars) in enumerate(phases, start=len(changes)):
+        draw_bars(axes, bars, row + 0.5)
+    axes.set_yticks([row + 0.5 for row in range(len(labels))], [shortened(label) for label in labels], fontsize=8)
+    axes.tick_params(axis="y", length=0, pad=2)
+    panel.tick_params(labelbottom=False)
+    axes.set_xticks(panel.get_xticks())
+    axes.set_xlim(panel.get_xlim())
+
+
+def draw_bars(axes: Axes, bars: Sequence[Bar], middle: float) -> None:
+    """One row of phases, `middle` on the y axis."""
+    for kind, colour in PHASE_COLOURS.items():
+        spans = [(bar.start_s, bar.end_s - bar.start_s) for bar in bars if bar.kind == kind]
+        if spans:
+            axes.broken_barh(spans, (middle - _SHARE / 2, _SHARE), facecolors=colour, linewidth=0)
+
+
+def phase_legend(figure: Figure, x: float, y: float, *, beside: bool) -> None:
+    """What the colours of the phases mean, its lower left at (x, y) of the figure; in one line unless `beside`."""
+    handles = [Patch(facecolor=colour, label=kind) for kind, colour in PHASE_COLOURS.items()]
+    legend = figure.legend(
+        handles=handles,
+        title="BBR's phase" if beside else None,
+        loc="lower left",
+        bbox_to_anchor=(x, y),
+        borderaxespad=0,
+        fontsize=8,
+        title_fontsize=9,
+        ncols=1 if beside else len(handles),
+        handlelength=1.2,
+        columnspacing=1.2,
+    )
+    legend.set_alignment("left")
+
+
+def shortened(label: str, most: int = 11) -> str:
+    """A label that fits beside a strip."""
+    return label if len(label) <= most else label[: most - 1] + "…"

@@ -1,7 +1,8 @@
-"""From a scenario to a result: what `netwarp run` does."""
+"""From a scenario to a result, and from an old result to new tables and figures: what `run` and `report` do."""
 
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,23 +10,34 @@ from pathlib import Path
 import polars as pl
 from rich.console import Console
 
+from netwarp.analysis.expectations import Checked, check_expectations
+from netwarp.analysis.run import analyse_run
 from netwarp.engines import Engine
 from netwarp.execute import Execution, execute
+from netwarp.execute.local import processors
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.plan import make_plan
-from netwarp.scenario import Scenario
-from netwarp.store.result import ResultDir, create_result
+from netwarp.scenario import Scenario, parse_scenario
+from netwarp.store.errors import speaking
+from netwarp.store.lock import locked
+from netwarp.store.result import ResultDir, create_result, open_result
 
 
 @dataclass(frozen=True)
 class Study:
-    """A finished or interrupted plan: its result directory, what was executed, and the summary's rows."""
+    """A result: its directory, what was executed now, the summary's rows, and what came of the expectations."""
 
     result: ResultDir
     execution: Execution
     summary: pl.DataFrame
+    expectations: tuple[Checked, ...]
     figures: tuple[Path, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether any of its runs failed."""
+        return bool((self.summary["status"] == "failed").any())
 
 
 def default_directory(scenario: Scenario) -> Path:
@@ -46,13 +58,13 @@ def make_study(
     plots: bool = True,
     console: Console | None = None,
 ) -> Study:
-    """Plan, execute, summarise, draw. Raises ScenarioError, StoreError (PlanMismatchError)."""
+    """Plan, execute, summarise, check, draw. Raises ScenarioError, StoreError (PlanMismatchError)."""
     console = console or Console(stderr=True)
     plan = make_plan(scenario, seeds, cases, engine.identity)
     with create_result(
         directory,
         scenario_toml=scenario.source.text,
-        plan=plan_json(plan, engine),
+        plan=plan_json(plan, engine, seeds, cases),
         manifest=manifest(engine, sys.argv),
     ) as result:
         with RunProgress(plan, console) as progress:
@@ -60,8 +72,39 @@ def make_study(
                 plan, engine, result, jobs=jobs, fail_fast=fail_fast, retry_failed=retry_failed, progress=progress
             )
         summary = result.write_summary()
+        checked = () if execution.interrupted else check_expectations(summary, scenario.expect)
         figures = _draw(result, summary, console) if plots and not execution.interrupted else ()
-    return Study(result, execution, summary, figures)
+    return Study(result, execution, summary, tuple(checked), figures)
+
+
+def analyse_again(directory: Path, *, plots: bool = True, console: Console | None = None) -> Study:
+    """Metrics, summary, expectations and figures of an old result anew, from its records; nothing is run.
+
+    Raises StoreError, and ScenarioError if this netwarp no longer understands the result's scenario.
+    """
+    console = console or Console(stderr=True)
+    result = open_result(directory)
+    scenario = scenario_of(result)
+    with locked(directory):
+        with ThreadPoolExecutor(len(processors())) as pool, console.status("reckoning"):
+            list(pool.map(lambda run: _reckon(result, run.id), result.planned))
+        summary = result.write_summary()
+        figures = _draw(result, summary, console) if plots else ()
+    return Study(result, Execution(), summary, tuple(check_expectations(summary, scenario.expect)), figures)
+
+
+def scenario_of(result: ResultDir) -> Scenario:
+    """The scenario that a result was made from, settings included. Raises StoreError, ScenarioError."""
+    path = result.path / "scenario.toml"
+    with speaking(path, "read"):
+        text = path.read_text(encoding="utf-8")
+    return parse_scenario(text, str(path), result.plan.get("asked", {}).get("settings", ()))
+
+
+def _reckon(result: ResultDir, run_id: str) -> None:
+    run = result.run(run_id)
+    if result.is_complete(run_id) and run.status().get("status") != "failed":
+        run.write_metrics(analyse_run(run.path))
 
 
 def _draw(result: ResultDir, summary: pl.DataFrame, console: Console) -> tuple[Path, ...]:

@@ -4,30 +4,28 @@ Exit codes: 0 fine; 1 an expectation failed; 2 usage or invalid scenario; 3 a ru
 130 interrupted.
 """
 
-import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-OK, FAILED_EXPECTATION, USAGE, FAILED_RUN, ENVIRONMENT, INTERRUPTED = 0, 1, 2, 3, 4, 130
+from netwarp.cli import results
+from netwarp.cli.common import ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
+from netwarp.cli.kernel import kernel_app
 
 app = App(
     name="netwarp",
     help="A laboratory for network congestion: the real Linux network stack in virtual time.",
     version=lambda: version("netwarp"),
 )
-kernel_app = App(name="kernel", help="Build, list and remove the kernels that labs run on.")
 app.command(kernel_app)
+for command in (results.plot, results.report, results.rerun):
+    app.command(command)
 
 
 def main() -> NoReturn:
@@ -38,7 +36,7 @@ def main() -> NoReturn:
     except CycloptsError:
         code = USAGE
     except KeyboardInterrupt:
-        _say("interrupted")
+        say("interrupted")
         code = INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has gone (`netwarp … | head`): nothing is left to say, not even at exit.
@@ -94,13 +92,13 @@ def run(
     json
         Print the summary as JSON instead of a table.
     """
-    with _errors():
+    with errors():
         from netwarp.engines import VirtualEngine
         from netwarp.scenario import load_scenario
         from netwarp.study import default_directory, make_study
 
-        _positive("--seeds", seeds)
-        _positive("--jobs", jobs)
+        positive("--seeds", seeds)
+        positive("--jobs", jobs)
         loaded = load_scenario(scenario, set_ or ())
         study = make_study(
             loaded,
@@ -112,33 +110,16 @@ def run(
             fail_fast=fail_fast,
             retry_failed=retry_failed,
             plots=plots,
-            console=_stderr(),
+            console=stderr(),
         )
-        _print_study(study, json)
-        if study.execution.interrupted:
-            return INTERRUPTED
-        return FAILED_RUN if (study.summary["status"] == "failed").any() else OK
+        return results.tell(study, as_json=json)
     raise AssertionError("unreachable")
-
-
-def _print_study(study: Any, as_json: bool) -> None:
-    if as_json:
-        sys.stdout.write(study.summary.write_json() + "\n")
-    else:
-        from netwarp.analysis.table import metrics_table
-
-        _stdout().print(metrics_table(study.summary, study.result.axes))
-    kept = f" ({len(study.execution.kept)} runs were there already)" if study.execution.kept else ""
-    _say(f"result: {study.result.path}{kept}")
-    if study.figures:
-        count = sum(figure.suffix == ".png" for figure in study.figures)
-        _say(f"figures: {count} in {study.result.plots}, each as PNG and SVG")
 
 
 @app.command(name="list")
 def list_() -> int:
     """List the shipped scenarios."""
-    with _errors():
+    with errors():
         from rich.table import Table
 
         from netwarp.scenario import load_scenario, shipped_scenarios
@@ -146,7 +127,7 @@ def list_() -> int:
         table = Table("scenario", "what it shows", box=None)
         for name in shipped_scenarios():
             table.add_row(name, load_scenario(name).summary)
-        _stdout().print(table)
+        stdout().print(table)
     return OK
 
 
@@ -161,7 +142,7 @@ def show(scenario: str, /, *, set_: Annotated[list[str] | None, Parameter(name="
     set_
         PATH=VALUE replaces a value, as in `netwarp run`.
     """
-    with _errors():
+    with errors():
         from netwarp.lab import build_lab, commands, draw
         from netwarp.plan import make_plan
         from netwarp.scenario import load_scenario
@@ -169,7 +150,7 @@ def show(scenario: str, /, *, set_: Annotated[list[str] | None, Parameter(name="
         plan = make_plan(load_scenario(scenario, set_ or ()))
         first = plan.runs[0]
         lab = build_lab(first)
-        out = _stdout()
+        out = stdout()
         lines = [f"{plan.scenario.name}: {plan.scenario.summary}", ""]
         lines += [f"{len(plan)} runs" + (f" over {', '.join(plan.axes)}" if plan.axes else "")]
         lines += [f"  {run_.label}" for run_ in plan.runs[:20]]
@@ -177,23 +158,6 @@ def show(scenario: str, /, *, set_: Annotated[list[str] | None, Parameter(name="
         lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), "", "As commands:", ""]
         lines += [f"  {line}" for line in commands(lab)]
         out.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
-    return OK
-
-
-@app.command
-def plot(directory: Path, /) -> int:
-    """Draw the figures of a result again.
-
-    Parameters
-    ----------
-    directory
-        A result directory.
-    """
-    with _errors():
-        from netwarp.plots import plot_result
-
-        for figure in plot_result(directory):
-            sys.stdout.write(f"{figure}\n")
     return OK
 
 
@@ -206,13 +170,13 @@ def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
     clean
         Remove what killed builds have left in the cache.
     """
-    with _errors():
+    with errors():
         from netwarp import doctor as doctor_
 
         if clean:
-            doctor_.clean(console=_stderr())
+            doctor_.clean(console=stderr())
         findings = doctor_.diagnose()
-        out = _stdout()
+        out = stdout()
         for finding in findings:
             mark = "[green]✓[/green]" if finding.ok else "[red]✗[/red]"
             out.print(f"{mark} {finding.name}:", end=" ")
@@ -221,104 +185,3 @@ def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
                 out.print(f"    mend: {finding.mend}", markup=False, highlight=False)
         return OK if all(finding.ok for finding in findings) else ENVIRONMENT
     raise AssertionError("unreachable")
-
-
-@kernel_app.command
-def build(
-    *,
-    source: Path | None = None,
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
-    share: Annotated[bool, Parameter(negative=())] = False,
-) -> int:
-    """Build the kernel that labs run on, or find it in the cache.
-
-    Parameters
-    ----------
-    source
-        The kernel's source archive; default: the packaged one.
-    jobs
-        Compilers at once; default: one for each CPU.
-    share
-        Let other users of this machine read the cache.
-    """
-    with _errors():
-        from netwarp import kernels
-
-        _positive("--jobs", jobs)
-        found = kernels.build(source, jobs=jobs, share=share, console=_stderr())
-        sys.stdout.write(f"{found.key[:12]}  {found.version}  {found.path}\n")
-    return OK
-
-
-@kernel_app.command(name="list")
-def kernel_list() -> int:
-    """List the kernels in the cache."""
-    with _errors():
-        from netwarp import kernels
-
-        for found in kernels.list_kernels():
-            sys.stdout.write(f"{found.key[:12]}  {found.version}  {found.path}\n")
-    return OK
-
-
-@kernel_app.command
-def remove(name: str, /) -> int:
-    """Remove a kernel from the cache.
-
-    Parameters
-    ----------
-    name
-        Its key, or the beginning of it.
-    """
-    with _errors():
-        from netwarp import kernels
-
-        sys.stdout.write(f"removed {kernels.remove(name).path.parent}\n")
-    return OK
-
-
-@contextlib.contextmanager
-def _errors() -> Iterator[None]:
-    """Every error that a user can act on, as its sentence and its exit code."""
-    from netwarp.engines.job import EngineError
-    from netwarp.kernels.errors import KernelError
-    from netwarp.scenario.errors import ScenarioError
-    from netwarp.store.errors import PlanMismatchError, StoreError
-
-    try:
-        yield
-    except (ScenarioError, PlanMismatchError) as error:
-        _fail(error, USAGE)
-    except (EngineError, KernelError, StoreError) as error:
-        _fail(error, ENVIRONMENT)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        _fail(error, ENVIRONMENT)
-
-
-def _fail(error: Exception, code: int) -> NoReturn:
-    _say(f"error: {error}", style="red")
-    sys.exit(code)
-
-
-def _positive(name: str, value: int | None) -> None:
-    if value is not None and value < 1:
-        _say(f"error: {name} must be at least 1, not {value}", style="red")
-        sys.exit(USAGE)
-
-
-def _stderr() -> "Console":
-    from rich.console import Console
-
-    return Console(stderr=True)
-
-
-def _stdout() -> "Console":
-    from rich.console import Console
-
-    return Console()
-
-
-def _say(text: str, style: str | None = None) -> None:
-    _stderr().print(text, style=style, markup=False, highlight=False, soft_wrap=True)

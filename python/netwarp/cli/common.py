@@ -1,0 +1,65 @@
+"""What all commands share: exit codes, errors as sentences, consoles."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+OK, FAILED_EXPECTATION, USAGE, FAILED_RUN, ENVIRONMENT, INTERRUPTED = 0, 1, 2, 3, 4, 130
+_WIDE = 160
+
+
+@contextlib.contextmanager
+def errors() -> Iterator[None]:
+    """Every error that a user can act on, as its sentence and its exit code."""
+    from netwarp.engines.job import EngineError
+    from netwarp.kernels.errors import KernelError
+    from netwarp.scenario.errors import ScenarioError
+    from netwarp.store.errors import PlanMismatchError, SelectionError, StoreError
+
+    try:
+        yield
+    except (ScenarioError, PlanMismatchError, SelectionError) as error:
+        fail(error, USAGE)
+    except (EngineError, KernelError, StoreError) as error:
+        fail(error, ENVIRONMENT)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        fail(error, ENVIRONMENT)
+
+
+def fail(error: Exception, code: int) -> NoReturn:
+    """End with the error's sentence and this exit code."""
+    say(f"error: {error}", style="red")
+    sys.exit(code)
+
+
+def positive(name: str, value: int | None) -> None:
+    """Refuse an option's value below 1."""
+    if value is not None and value < 1:
+        say(f"error: {name} must be at least 1, not {value}", style="red")
+        sys.exit(USAGE)
+
+
+def stderr() -> "Console":
+    """Where everything goes that is not the result."""
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def stdout() -> "Console":
+    """Where results go; not cut to a terminal's width when there is none."""
+    from rich.console import Console
+
+    console = Console()
+    return console if console.is_terminal else Console(width=_WIDE)
+
+
+def say(text: str, style: str | None = None) -> None:
+    """A line to standard error, as it is."""
+    stderr().print(text, style=style, markup=False, highlight=False, soft_wrap=True)

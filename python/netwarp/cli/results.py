@@ -1,0 +1,162 @@
+"""Commands on results, and what is told of one: its table, its expectations, its figures."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from netwarp.cli.common import (
+    FAILED_EXPECTATION,
+    FAILED_RUN,
+    INTERRUPTED,
+    OK,
+    errors,
+    positive,
+    say,
+    stderr,
+    stdout,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from netwarp.analysis.expectations import Checked
+    from netwarp.study import Study
+
+
+def tell(study: "Study", *, as_json: bool) -> int:
+    """Print a study and return the exit code that it deserves: a failed run outweighs a failed expectation."""
+    if as_json:
+        sys.stdout.write(study.summary.write_json() + "\n")
+    else:
+        from netwarp.analysis.table import metrics_table
+
+        stdout().print(metrics_table(study.summary, study.result.axes))
+    # Standard output holds nothing but the JSON that was asked for.
+    _print_expectations(study.expectations, stderr() if as_json else stdout())
+    kept = f" ({len(study.execution.kept)} runs were there already)" if study.execution.kept else ""
+    say(f"result: {study.result.path}{kept}")
+    if study.figures:
+        count = sum(figure.suffix == ".png" for figure in study.figures)
+        say(f"figures: {count} in {study.result.plots}, each as PNG and SVG")
+    if study.execution.interrupted:
+        return INTERRUPTED
+    if study.failed:
+        return FAILED_RUN
+    return OK if all(checked.ok for checked in study.expectations) else FAILED_EXPECTATION
+
+
+def _print_expectations(expectations: "tuple[Checked, ...]", console: "Console") -> None:
+    marks = {"met": ("green", "✓"), "failed": ("red", "✗"), "not checked": ("yellow", "–")}
+    for checked in expectations:
+        style, mark = marks[checked.judgement.value]
+        console.print(f"[{style}]{mark}[/{style}]", end=" ")
+        text = f"{checked.subject}: expected {checked.bound}, {checked.judgement}: {checked.found}"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def plot(
+    directory: Path,
+    /,
+    *,
+    metric: str | None = None,
+    by: Annotated[str | None, Parameter(name="--by")] = None,
+    kind: str = "auto",
+    format_: Annotated[str, Parameter(name="--format")] = "png,svg",
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+) -> int:
+    """Draw the figures of a result again, or the one that is named by a metric and axes.
+
+    Parameters
+    ----------
+    directory
+        A result directory.
+    metric
+        Draw this metric only, such as flow.rtt_ms_p95; flow.rtt_ms (no statistic) is its distribution.
+    by
+        Axes to draw it by, separated by commas: swept paths, case, seed or name; default: the first two.
+    kind
+        auto, bar, line, box, heatmap or cdf.
+    format_
+        png, svg, pdf; several separated by commas.
+    output
+        Where the figures go; default: the result's plots/.
+    """
+    with errors():
+        from netwarp.plots.formats import formats_of
+
+        formats = formats_of(format_)
+        if metric is None:
+            from netwarp.plots import plot_result
+
+            figures = plot_result(directory, formats, output)
+        else:
+            from netwarp.plots.metric import draw_metric
+
+            axes = [axis.strip() for axis in (by or "").split(",") if axis.strip()]
+            figures = draw_metric(directory, metric, axes, kind=kind, formats=formats, out=output)
+        for figure in figures:
+            sys.stdout.write(f"{figure}\n")
+        if not figures:
+            say("there is nothing to draw: no run of this result is fit for a figure")
+    return OK
+
+
+def report(directory: Path, /, *, plots: bool = True, json: Annotated[bool, Parameter(negative=())] = False) -> int:
+    """Reckon the metrics, table, expectations and figures of an old result anew; nothing is run.
+
+    Parameters
+    ----------
+    directory
+        A result directory.
+    plots
+        Draw the figures.
+    json
+        Print the summary as JSON instead of a table.
+    """
+    with errors():
+        from netwarp.study import analyse_again
+
+        return tell(analyse_again(directory, plots=plots, console=stderr()), as_json=json)
+    raise AssertionError("unreachable")
+
+
+def rerun(
+    directory: Path,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
+    kernel: str | None = None,
+) -> int:
+    """Make every run of a result again and compare digests: the same scenario and seed give the same bytes.
+
+    Parameters
+    ----------
+    directory
+        A result directory.
+    output
+        Keep the new runs here; default: they are thrown away once compared.
+    jobs
+        Runs at once; default: one for each CPU.
+    kernel
+        A kernel of `netwarp kernel list`; default: the newest that fits.
+    """
+    with errors():
+        from netwarp.engines import VirtualEngine
+        from netwarp.rerun import rerun as rerun_
+
+        positive("--jobs", jobs)
+        found = rerun_(directory, VirtualEngine.find(kernel), jobs=jobs, keep=output, console=stderr())
+        if found.changed:
+            say(f"not the same {', '.join(found.changed)} as then: differences are to be expected", style="yellow")
+        for run in found.runs:
+            differing = ", ".join(map(str, run.differences)) or "identical"
+            sys.stdout.write(f"{run.id}  {run.label}: {differing}\n")
+        same = sum(not run.differences for run in found.runs)
+        sys.stdout.write(f"{same} of {len(found.runs)} runs are identical\n")
+        if found.interrupted:
+            return INTERRUPTED
+        return OK if found.identical else FAILED_EXPECTATION
+    raise AssertionError("unreachable")

@@ -1,0 +1,139 @@
+"""Make the runs of an old result again and compare them byte by byte."""
+
+import contextlib
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from netwarp.engines import Engine, Outcome
+from netwarp.execute import execute
+from netwarp.execute.manifest import manifest, plan_json
+from netwarp.execute.progress import RunProgress
+from netwarp.plan import Plan, Run, make_plan
+from netwarp.store.digests import Difference, compare_digests, digest_run
+from netwarp.store.errors import StoreError
+from netwarp.store.planfile import place_of
+from netwarp.store.result import ResultDir, create_result, open_result
+from netwarp.study import scenario_of
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A run that was made again: its label, and the files that differ from the old ones (none: identical)."""
+
+    id: str
+    label: str
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """What came of a rerun: runs in the plan's order, and what of kernel, agent or tools is another now."""
+
+    runs: tuple[Repeated, ...]
+    changed: tuple[str, ...]
+    interrupted: bool
+
+    @property
+    def identical(self) -> bool:
+        """Whether every run is the same to the byte."""
+        return not self.interrupted and not any(run.differences for run in self.runs)
+
+
+def rerun(
+    directory: Path,
+    engine: Engine,
+    *,
+    jobs: int | None = None,
+    keep: Path | None = None,
+    console: Console | None = None,
+) -> Rerun:
+    """Make every run that the result at `directory` has once more and compare digests of all their files.
+
+    The new runs are thrown away as soon as they are compared, unless `keep` names a directory for them. Runs are
+    matched by their point and seed, so that a result of another kernel can be compared, too. Raises StoreError (also if
+    there is nothing to repeat), ScenarioError.
+    """
+    console = console or Console(stderr=True)
+    old = open_result(directory)
+    made = {place_of(entry): str(entry["id"]) for entry in old.plan["runs"] if old.is_complete(str(entry["id"]))}
+    plan = _plan(old, engine, made)
+    repeated: dict[str, Repeated] = {}
+    with _directory(keep) as place, _result(place, plan, engine) as new:
+        compare = _Comparison(old, new, made, keep is None, repeated)
+        with RunProgress(plan, console) as progress:
+
+            def hear(event: str, run: Run, outcome: Outcome | None) -> None:
+                progress(event, run, outcome)
+                if event in ("end", "kept"):
+                    compare(run)
+
+            execution = execute(plan, engine, new, jobs=jobs, progress=hear)
+        if keep is not None:
+            new.write_summary()
+    return Rerun(
+        runs=tuple(repeated[run.id] for run in plan if run.id in repeated),
+        changed=_changed(old.plan.get("identity", {}), engine.identity),
+        interrupted=execution.interrupted,
+    )
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    old: ResultDir
+    new: ResultDir
+    made: Mapping[str, str]
+    discard: bool
+    repeated: dict[str, Repeated]
+
+    def __call__(self, run: Run) -> None:
+        before, after = self.old.run(self.made[_place(run)]).path, self.new.run(run.id).path
+        differences = tuple(compare_digests(digest_run(before), digest_run(after)))
+        self.repeated[run.id] = Repeated(before.name, run.label, differences)
+        if self.discard:
+            # Elsewhere than in the thread that waits for the next run.
+            threading.Thread(target=shutil.rmtree, args=(after,), kwargs={"ignore_errors": True}).start()
+
+
+def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
+    """The old plan as this netwarp makes it, of the runs that there are."""
+    asked = old.plan.get("asked")
+    if asked is None:
+        raise StoreError(f"{old.path} does not say what it was asked for (plan.json); an older netwarp made it")
+    plan = make_plan(scenario_of(old), asked["seeds"], asked["cases"], engine.identity)
+    runs = tuple(run for run in plan if _place(run) in made)
+    if not runs:
+        raise StoreError(f"{old.path} has no finished run that could be repeated")
+    return replace(plan, runs=runs)
+
+
+def _place(run: Run) -> str:
+    return place_of({"seed": run.seed, "case": run.case, "point": dict(run.point)})
+
+
+def _changed(before: Mapping[str, Any], now: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(key for key in sorted({*before, *now}) if before.get(key) != now.get(key))
+
+
+@contextlib.contextmanager
+def _directory(keep: Path | None) -> Iterator[Path]:
+    if keep is not None:
+        yield keep
+        return
+    with tempfile.TemporaryDirectory(prefix="netwarp-rerun-", ignore_cleanup_errors=True) as place:
+        yield Path(place)
+
+
+@contextlib.contextmanager
+def _result(place: Path, plan: Plan, engine: Engine) -> Iterator[ResultDir]:
+    text = plan.scenario.source.text
+    content = plan_json(plan, engine)
+    with create_result(place, scenario_toml=text, plan=content, manifest=manifest(engine, sys.argv)) as result:
+        yield result

@@ -15,7 +15,7 @@ def test_the_page_of_records_is_up_to_date() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["packets", "acks", "tuples", "links", "flows", "pings", "queues"])
+@pytest.mark.parametrize("name", sorted(TABLES.keys() - {"sockets"}))
 def test_tables_have_the_columns_of_the_contract(name: str) -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     row = next(line for line in text.splitlines() if line.startswith(f"| `{name}.arrows`"))

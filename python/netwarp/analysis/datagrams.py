@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from netwarp.analysis.weighting import Times, Values, Window, percentile
 from netwarp.store.rundir import RunDir
+from netwarp.store.streams import StreamState
+
+DATAGRAM_TOOLS = ("cbr", "poisson", "on_off")
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,15 @@ class Received:
 
 
 def load_datagrams(run: RunDir) -> dict[int, Datagrams]:
-    """Datagrams by flow id; a flow of which none arrived is there if its account says that it sent some."""
+    """Datagrams by flow id; a flow of which none arrived is there if its account says that it sent some.
+
+    Without the table there are none: then only the accounts know.
+    """
+    if run.state("datagrams") is StreamState.MISSING:
+        return {}
     rows = run.scan("datagrams").filter(pl.col("received_ns") <= run.description.duration_ns)
     parts = rows.collect().partition_by("flow_id", as_dict=True, include_key=False)
-    udp = {f.id for f in run.description.flows if f.tool in ("cbr", "poisson", "on_off")}
+    udp = {flow.id for flow in run.description.flows if flow.tool in DATAGRAM_TOOLS}
     sent = run.scan("flows").select("flow_id", "sent_pkts").drop_nulls().collect()
     found = {}
     for flow_id, sent_pkts in sent.iter_rows():

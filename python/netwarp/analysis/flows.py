@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -30,7 +31,7 @@ class FlowData:
     sender: Sender | None
     pings: latency.Pings | None
     account: dict[str, int | float | str | None]
-    datagrams: Datagrams | None = None
+    arrivals: Datagrams | None = None
     transfers: Transfers | None = None
     passages: pl.DataFrame | None = None
     run_end_ns: int = 0
@@ -52,8 +53,8 @@ class FlowData:
         """Acknowledged or received payload per time in the window; else as the flow's account has it of its life."""
         if self.sender is not None:
             return throughput.goodput_mbps(self.sender.times_ns, self.sender.bytes_acked, self.window)
-        if self.datagrams is not None:
-            return datagrams.goodput_mbps(self.datagrams, self.window)
+        if self.arrivals is not None:
+            return datagrams.goodput_mbps(self.arrivals, self.window)
         received = self.account.get("received_bytes")
         if not self.whole or self.flow.tool == "ping" or not isinstance(received, int) or not self.window.length_ns:
             return None
@@ -68,15 +69,16 @@ class FlowData:
         if self.pings is not None:
             known = latency.pings_in(self.pings, self.window)
             return int((~known.answered).sum()), len(known.sent_ns)
-        if (known_of := self.received()) is not None:
+        if (known_of := self.received) is not None:
             return known_of.lost, known_of.sent
         sent, arrived = self.account.get("sent_pkts"), self.account.get("received_pkts")
         known_all = self.whole and isinstance(sent, int) and isinstance(arrived, int)
         return (max(sent - arrived, 0), sent) if known_all else None  # type: ignore[operator, return-value]
 
+    @cached_property
     def received(self) -> datagrams.Received | None:
         """What became of the datagrams sent in the window; None for other flows."""
-        return datagrams.received(self.datagrams, self.window, self.run_end_ns) if self.datagrams else None
+        return datagrams.received(self.arrivals, self.window, self.run_end_ns) if self.arrivals else None
 
     def jitter_ms(self) -> float | None:
         """Of echo replies, or as another program's receiver reckoned it (RFC 3550, of a whole life)."""
@@ -106,7 +108,7 @@ def load_flows(run: RunDir) -> list[FlowData]:
                 sender=senders.get(flow.id),
                 pings=pings.get(flow.id),
                 account=account,
-                datagrams=arrivals.get(flow.id),
+                arrivals=arrivals.get(flow.id),
                 transfers=transfers.get(flow.id),
                 passages=passages.get(flow.id),
                 run_end_ns=description.duration_ns,
@@ -138,7 +140,7 @@ def run_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
 
 def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
     """Counts and rates add up, states are pooled over time, packets and transfers each count once."""
-    known = [received for data in flows if (received := data.received()) is not None]
+    known = [received for data in flows if (received := data.received) is not None]
     return {
         "goodput_mbps": _sum([data.goodput_mbps() for data in flows]),
         **latency.rtt_metrics(pool([data.rtts_ms() for data in flows])),

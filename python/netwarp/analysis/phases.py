@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from netwarp.analysis.flows import FlowData
-from netwarp.analysis.senders import flow_of_tuples
+from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.store.rundir import RunDir
 
 _UNIT = 256

@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from netwarp.analysis.tuples import TCP
-from netwarp.analysis.tuples import flow_of_tuples as flow_of_tuples
+from netwarp.analysis.tuples import TCP, flow_of_tuples
 from netwarp.analysis.weighting import Times, Values
 from netwarp.store.description import Flow
 from netwarp.store.rundir import RunDir

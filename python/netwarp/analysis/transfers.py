@@ -7,6 +7,7 @@ import numpy as np
 
 from netwarp.analysis.weighting import Times, Window, percentile
 from netwarp.store.rundir import RunDir
+from netwarp.store.streams import StreamState
 
 
 @dataclass(frozen=True)
@@ -18,12 +19,15 @@ class Transfers:
 
 
 def load_transfers(run: RunDir) -> dict[int, Transfers]:
-    """Completed exchanges by flow id; of flows that have any."""
+    """Completed exchanges by flow id: of flows that have any, and of all that make requests."""
+    if run.state("transfers") is StreamState.MISSING:
+        return {}
     frame = run.scan("transfers").select("flow_id", "start_ns", "end_ns").collect().sort("end_ns", maintain_order=True)
-    return {
-        int(flow_id): Transfers(part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
-        for (flow_id,), part in frame.partition_by("flow_id", as_dict=True).items()
-    }
+    none = np.empty(0, np.int64)
+    found = {flow.id: Transfers(none, none) for flow in run.description.flows if flow.tool == "request"}
+    for (flow_id,), part in frame.partition_by("flow_id", as_dict=True).items():
+        found[int(flow_id)] = Transfers(part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
+    return found
 
 
 def transfer_metrics(parts: Sequence[Transfers], window: Window, *, requests: bool) -> dict[str, float | int | None]:

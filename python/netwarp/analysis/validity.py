@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netwarp.analysis.conservation import conservation_doubts
 from netwarp.store.description import Flow
 from netwarp.store.rundir import RunDir, open_run
 from netwarp.store.schemas import TABLES
@@ -29,7 +30,10 @@ class Verdict:
 
 
 def check_run(run_dir: Path) -> Verdict:
-    """Judge a run from its records: failed if a flow did not run, suspect if the sender's host was what limited it.
+    """Judge a run from its records.
+
+    It has failed if a flow did not run; it is suspect if the sender's host was what limited a flow, or if packets are
+    unaccounted for.
 
     Raises StoreError if the directory is no run or a table cannot be read.
     """
@@ -37,7 +41,7 @@ def check_run(run_dir: Path) -> Verdict:
     failures = (*_broken_tables(run), *_failed_flows(run))
     if failures:
         return Verdict("failed", failures)
-    doubts = tuple(_limited_flows(run))
+    doubts = (*_limited_flows(run), *conservation_doubts(run))
     return Verdict("suspect", doubts) if doubts else Verdict("ok", ())
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from netwarp.store.drop_reasons import DROP_REASONS
 from netwarp.store.socket_columns import SOCKET_COLUMNS
 from netwarp.store.table import Column, column
 
@@ -155,16 +156,20 @@ FLOWS = Table(
         column("start_ns", "i64", "ns", "when it started, from t0"),
         column("connect_ns", "i64?", "ns", "when it was connected; absent if it never was, or cannot be"),
         column("end_ns", "i64", "ns", "when it ended, from t0"),
-        column("sent_bytes", "u64", "bytes", "payload handed to the kernel"),
-        column("received_bytes", "u64", "bytes", "payload that arrived at the other end"),
+        column("sent_bytes", "u64?", "bytes", "payload handed to the kernel; absent if nobody counted (command)"),
+        column("received_bytes", "u64?", "bytes", "payload that arrived at the other end; likewise"),
         column("retransmits", "u32?", "packets", "retransmitted in all"),
         column("rwnd_limited_us", "u64?", "µs", "time limited by the receiver's window"),
         column("sndbuf_limited_us", "u64?", "µs", "time limited by the send buffer"),
         column("busy_us", "u64?", "µs", "time with data to send or unacknowledged"),
         column("error", "utf8?", "", "what went wrong; absent if nothing did"),
-        column("sent_pkts", "u64?", "packets", "datagrams sent (UDP generators)"),
-        column("received_pkts", "u64?", "packets", "datagrams that arrived (UDP generators)"),
-        column("jitter_us", "f64?", "µs", "interarrival jitter at the receiver (RFC 3550, UDP generators)"),
+        column("sent_pkts", "u64?", "packets", "datagrams or echo requests sent"),
+        column("received_pkts", "u64?", "packets", "datagrams that arrived, each counted once (UDP generators)"),
+        column("duplicate_pkts", "u64?", "packets", "datagrams that arrived again (UDP generators)"),
+        column(
+            "reordered_pkts", "u64?", "packets", "datagrams that arrived after a later one (RFC 4737, UDP generators)"
+        ),
+        column("jitter_us", "f64?", "µs", "interarrival jitter at the receiver's end (RFC 3550, UDP generators)"),
     ),
 )
 
@@ -180,7 +185,63 @@ PINGS = Table(
     ),
 )
 
-TABLES: dict[str, Table] = {t.name: t for t in (PACKETS, ACKS, TUPLES, SOCKETS, QUEUES, LINKS, FLOWS, PINGS)}
+DATAGRAMS = Table(
+    "datagrams",
+    "one datagram of a UDP generator that arrived, in order of arrival; what has no row did not arrive",
+    "agent, exact",
+    (
+        column("flow_id", "u32", "", "the flow's number in lab.json"),
+        column("sequence", "u64", "", "its number among those sent, from 0; twice for one that was duplicated"),
+        column("sent_ns", "i64", "ns", "when the sender handed it to the kernel, from t0"),
+        column("received_ns", "i64", "ns", "when the receiver's kernel took it, from t0"),
+        column("payload_bytes", "u32", "bytes", "its payload"),
+    ),
+)
+
+TRANSFERS = Table(
+    "transfers",
+    "one exchange that was completed: a request and its response, or a bulk flow of a given size",
+    "agent, exact",
+    (
+        column("flow_id", "u32", "", "the flow's number in lab.json"),
+        column("sequence", "u32", "", "its number in the flow, from 0"),
+        column("start_ns", "i64", "ns", "when the request was made, or the flow started, from t0"),
+        column("end_ns", "i64", "ns", "when the last byte had arrived, from t0"),
+        column("request_bytes", "u64", "bytes", "payload of the request; 0 for bulk"),
+        column("bytes", "u64", "bytes", "payload of the response, or of the flow"),
+    ),
+)
+
+WIRES = Table(
+    "wires",
+    "one direction of a link and its packets from the lab's building to the end of the run",
+    "agent, at the end of the run",
+    (
+        column("interface_index", "u32", "", "the interface that sends into it"),
+        column("sent_pkts", "u64", "packets", "taken from the sending interface"),
+        column("sent_bytes", "u64", "bytes", "the same, frames with their Ethernet header"),
+        column("delivered_pkts", "u64", "packets", "handed to the other end's interface"),
+        column("delivered_bytes", "u64", "bytes", "the same, frames with their Ethernet header"),
+        column("lost_pkts", "u64", "packets", "lost on the wire, as its loss says"),
+        column("queued_pkts", "u64", "packets", "still on the wire at the end"),
+    ),
+)
+
+TABLES: dict[str, Table] = {
+    t.name: t for t in (PACKETS, ACKS, TUPLES, SOCKETS, QUEUES, LINKS, FLOWS, PINGS, DATAGRAMS, TRANSFERS, WIRES)
+}
+
+OTHER_FILES = {
+    "captures/LINK-NODE.pcap": "what the scenario's `captures` ask for: nanosecond pcap, frames with their Ethernet "
+    "header, times in the run's clock (0 is t0), nothing dropped for want of a reader",
+    "iperf3-FLOW.json": "what iperf3's client printed (`-J`), verbatim",
+    "FLOW-client.out, .err": "standard output and error of a `command`'s client; of iperf3's client `iperf3-FLOW.err`",
+    "FLOW-server.out, .err": "the same of a server",
+    "run.json": "the resolved run: point, seed, lab, versions and digests",
+    "digests.json": "SHA-256 of each file that is the same when the run is repeated",
+    "metrics.parquet": "the run's metrics: see docs/metrics.md",
+    "status.json, console.log": "how it went in wall-clock terms, and what the machine printed",
+}
 
 
 def markdown() -> str:
@@ -205,6 +266,19 @@ def _page() -> Iterator[str]:
         yield "|---|---|---|---|"
         for c in table.columns:
             yield f"| `{c.name}` | {c.type} | {c.unit} | {c.meaning} |"
+    yield ""
+    yield "## Drop reasons"
+    yield "`packets.arrows` has the kernel's number; these are the names of Linux 6.12. What CoDel, fq_codel and CAKE"
+    yield "drop when it leaves the queue is `not_specified`; what a queue refuses on arrival is `qdisc_drop`."
+    yield ""
+    yield ", ".join(f"{number} `{name}`" for number, name in DROP_REASONS.items())
+    yield ""
+    yield "## Other files of a run"
+    yield ""
+    yield "| file | what it is |"
+    yield "|---|---|"
+    for file, what in OTHER_FILES.items():
+        yield f"| {', '.join(f'`{name}`' for name in file.split(', '))} | {what} |"
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ pub struct Route {
     pub interface: String,
 }
 
-/// What changes at one end of a link; `wire` is the whole wire afterwards.
+/// What changes at one end of a link: its shaper's rate, its queue by tc's words, and `wire`, the whole wire afterwards.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -123,6 +123,7 @@ pub struct Change {
     #[serde(rename = "interface")]
     pub _interface: String,
     pub index: u32,
+    pub rate_bps: Option<u64>,
     pub tc: Vec<String>,
     pub wire: Option<Wire>,
 }

@@ -3,6 +3,7 @@
 mod address;
 mod link;
 mod namespace;
+mod shaper;
 mod tc;
 mod wire;
 
@@ -15,6 +16,9 @@ pub use namespace::Namespace;
 
 /// The hidden namespace in which every link's wire lies.
 const WIRE: &str = "wire";
+
+/// The Ethernet header, which queues count with every packet.
+const FRAME_HEADER_BYTES: u32 = 14;
 
 /// A built network: the namespaces by node.
 pub struct Network {
@@ -49,7 +53,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Changes one end of a link in place: its queue and shaper by tc's words, its wire as a whole.
+    /// Changes one end of a link in place: its shaper's rate, its queue by tc's words, its wire as a whole.
     pub fn change(&self, lab: &Lab, change: &Change) -> Result<()> {
         let place = || {
             format!(
@@ -58,6 +62,17 @@ impl Network {
                 change.at_ns as f64 / 1e9
             )
         };
+        if let Some(rate_bps) = change.rate_bps {
+            let mtu = lab.links.iter().find(|l| l.name == change.link);
+            let frame_bytes = mtu.map_or(0, |l| l.mtu) + FRAME_HEADER_BYTES;
+            shaper::change(
+                self.node(&change.node)?,
+                change.index,
+                rate_bps,
+                frame_bytes,
+            )
+            .with_context(place)?;
+        }
         if !change.tc.is_empty() {
             let lines: Vec<&str> = change.tc.iter().map(String::as_str).collect();
             self.node(&change.node)?

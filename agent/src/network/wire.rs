@@ -53,7 +53,7 @@ pub fn change(wires: &Namespace, lab: &Lab, change: &Change, wire: &Wire) -> Res
 }
 
 /// struct tcmsg
-fn tcmsg(index: u32, handle: u32, parent: u32, info: u32) -> [u8; 20] {
+pub(super) fn tcmsg(index: u32, handle: u32, parent: u32, info: u32) -> [u8; 20] {
     let mut bytes = [0; 20];
     for (at, value) in [(4, index), (8, handle), (12, parent), (16, info)] {
         bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());

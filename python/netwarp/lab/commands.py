@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from netwarp.lab.links import htb_class
 from netwarp.lab.model import Lab, LabEnd, LabLink, LabWire
 from netwarp.scenario.units import format_duration, format_percent, format_rate
 
@@ -27,8 +28,12 @@ def commands(lab: Lab) -> list[str]:
         version = "-6 " if ":" in route["prefix"] else ""
         where = f"via {route['via']} dev {route['interface']}"
         lines.append(f"ip {version}-n {route['node']} route add {route['prefix']} {where}")
+    mtus = {link["name"]: link["mtu"] for link in lab["links"]}
     for change in lab["changes"]:
         at = f"# at {format_duration(change['at_ns'])}:"
+        if change["rate_bps"] is not None:
+            words = htb_class(change["rate_bps"], mtus[change["link"]])
+            lines.append(f"{at} tc -n {change['node']} class change dev {change['interface']} {words}")
         lines += [f"{at} tc -n {change['node']} {line}" for line in change["tc"]]
         wire = change["wire"]
         if wire is not None:

@@ -68,13 +68,17 @@ class LabRoute(TypedDict):
 
 
 class LabChange(TypedDict):
-    """What changes at one end of a link at `at_ns`: tc lines on its node, and the whole wire (None: unchanged)."""
+    """What changes at one end of a link at `at_ns`: its shaper's rate, tc lines for its queue, the whole wire.
+
+    None is unchanged.
+    """
 
     at_ns: int
     link: str
     node: str
     interface: str
     index: int
+    rate_bps: int | None
     tc: list[str]
     wire: LabWire | None
 

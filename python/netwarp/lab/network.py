@@ -10,6 +10,7 @@ import networkx as nx  # type: ignore[import-untyped]
 from netwarp.lab.model import FRAME_HEADER_BYTES
 from netwarp.scenario.addresses import Interface, link_addresses
 from netwarp.scenario.model import Link, Scenario
+from netwarp.scenario.timeline import State, timeline
 
 ACK_FRAME_BYTES = 66
 """An Ethernet frame that holds a TCP acknowledgement with timestamps: 14 + 20 + 32 bytes."""
@@ -52,6 +53,7 @@ class Network:
         for index, link in enumerate(self.links):
             for direction, node in enumerate(link.ends):
                 self.attached[node].append(Hop(index, direction))
+        self._timelines: dict[Hop, tuple[tuple[int, State], ...]] = {}
         self._distances: dict[object, dict[object, int]] = {}
 
     @cached_property
@@ -141,19 +143,20 @@ class Network:
         forward = self._way(source, target, self.arrival(source, target).link)
         return Path(forward, self._way(target, source, forward[0].link))
 
+    def timeline(self, hop: Hop) -> tuple[tuple[int, State], ...]:
+        """What this direction of the link is like at the start (time 0), and after each moment that changes it."""
+        if hop not in self._timelines:
+            self._timelines[hop] = timeline(self.scenario, self.names[hop.link], hop.direction)
+        return self._timelines[hop]
+
     def rates(self, hop: Hop) -> list[int]:
         """Every rate that this direction of the link has during the run, the first one first."""
-        rates = [self.links[hop.link].rate.of(hop.direction)]
-        for change in self.scenario.changes:
-            rate = change.rate.of(hop.direction) if change.rate else None
-            if change.link == self.names[hop.link] and rate is not None:
-                rates.append(rate)
-        return rates
+        return [state.rate for _, state in self.timeline(hop)]
 
     def hop_ns(self, hop: Hop, size_bytes: int) -> int:
         """Delay and serialisation of one frame over one hop."""
-        link = self.links[hop.link]
-        return link.delay.of(hop.direction) + serialisation_ns(size_bytes, link.rate.of(hop.direction))
+        start = self.timeline(hop)[0][1]
+        return start.delay + serialisation_ns(size_bytes, start.rate)
 
     def base_rtt_ns(self, path: Path) -> int:
         """A full frame there and an acknowledgement back through empty queues, at the rates and delays of the start."""

@@ -74,11 +74,7 @@ class Sizes:
         return rate, [hop for hop in forward if min(self.network.rates(hop)) <= rate]
 
     def _held_bytes(self, hop: Hop) -> int:
-        queues = [self.queue(hop)]
-        for change in self.scenario.changes:
-            queue = change.queue.of(hop.direction) if change.queue else None
-            if change.link == self.network.names[hop.link] and queue:
-                queues.append(queue)
+        queues = {state.queue or self.default_queue(hop) for _, state in self.network.timeline(hop)}
         return max(queue_bytes(queue, self._frame(hop)) for queue in queues)
 
     def socket_bytes(self, node: str) -> int:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from netwarp.scenario.check_changes import check_changes
 from netwarp.scenario.check_links import check_addresses, check_interfaces, check_link
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.fields import NODE_WIRE
 from netwarp.scenario.flows import CommandFlow, Iperf3Flow
-from netwarp.scenario.model import MAX_RUN_NS, Capture, Change, Scenario
+from netwarp.scenario.model import MAX_RUN_NS, Capture, Scenario
 from netwarp.scenario.reach import unreachable
 from netwarp.scenario.source import Keys
 from netwarp.scenario.units import format_duration
@@ -31,8 +32,7 @@ def check_scenario(scenario: Scenario) -> Iterator[Found]:
     yield from check_interfaces(scenario)
     yield from check_addresses(scenario)
     yield from _check_flows(scenario)
-    for index, change in enumerate(scenario.changes):
-        yield from _check_change(index, change, scenario)
+    yield from check_changes(scenario)
     yield from _check_tuners(scenario)
     for index, capture in enumerate(scenario.record.captures):
         yield from _check_capture(index, capture, scenario)
@@ -99,29 +99,6 @@ def _check_flow_times(keys: Keys, name: str, scenario: Scenario) -> Iterator[Fou
         )
     if flow.duration is not None and getattr(flow, "bytes", None) is not None:
         yield (*keys, "bytes"), "`bytes` and `duration` are both given; a flow ends by one of them"
-
-
-def _check_change(index: int, change: Change, scenario: Scenario) -> Iterator[Found]:
-    keys: Keys = ("changes", index)
-    if change.at >= scenario.duration:
-        yield (
-            (*keys, "at"),
-            f"happens at {format_duration(change.at)}, when the run of {format_duration(scenario.duration)} is over",
-        )
-    if all(value is None for value in (change.rate, change.delay, change.jitter, change.loss, change.queue)):
-        yield keys, "changes nothing; give one of rate, delay, jitter, loss, queue"
-    link = scenario.links.get(change.link)
-    if link is None:
-        yield (*keys, "link"), f'there is no link "{change.link}"{did_you_mean(change.link, scenario.links)}'
-        return
-    for direction, node in enumerate(link.ends[:2]):
-        for field, value in (("rate", change.rate), ("queue", change.queue)):
-            if node in link.raw and value is not None and value.of(direction) is not None:
-                yield (
-                    (*keys, field),
-                    f'the end "{node}" of link "{change.link}" is set up by `raw`, so its {field} cannot be changed; '
-                    "name the other direction alone with { forward = … } or { back = … }",
-                )
 
 
 def _check_tuners(scenario: Scenario) -> Iterator[Found]:

@@ -151,10 +151,11 @@ def either_way(plain_is_both: bool) -> BeforeValidator:
 
 
 class Spread(Model):
-    """A quantity that is either always `mean` or exponentially distributed around it."""
+    """A quantity that is always `mean`, or distributed around it: `exponential`, or heavy-tailed as `pareto` (of shape
+    1.2, so of infinite variance, as sizes of files on the Web are: Crovella, Bestavros, IEEE/ACM ToN 5(6), 1997)."""
 
     mean: int
-    distribution: Literal["constant", "exponential"] = "constant"
+    distribution: Literal["constant", "exponential", "pareto"] = "constant"
 
 
 def _spread(value: object, parse: Any, example: str) -> object:
@@ -164,11 +165,14 @@ def _spread(value: object, parse: Any, example: str) -> object:
     distribution = "constant"
     if isinstance(value, str):
         words = value.split()
-        if "exponential" in words:
-            words.remove("exponential")
-            distribution = "exponential"
+        named = [word for word in words if word in {"constant", "exponential", "pareto"}]
+        if named:
+            distribution = named[0]
+            words.remove(distribution)
         if len(words) != 1:
-            raise ValueError(f'"{value[:80]}" is not understood; write "{example}" or "{example} exponential"')
+            raise ValueError(
+                f'"{value[:80]}" is not understood; write "{example}", "{example} exponential" or "{example} pareto"'
+            )
         value = int(words[0]) if parse is not units.parse_duration and words[0].isdecimal() else words[0]
     return {"mean": parse(value), "distribution": distribution}
 
@@ -176,10 +180,17 @@ def _spread(value: object, parse: Any, example: str) -> object:
 SpreadDuration = Annotated[
     Spread,
     BeforeValidator(lambda value: _spread(value, units.parse_duration, "200ms")),
-    _text_schema("200ms", "200ms exponential"),
+    _text_schema("200ms", "200ms exponential", "200ms pareto"),
 ]
 SpreadSize = Annotated[
     Spread,
     BeforeValidator(lambda value: _spread(value, _positive_size, "600")),
-    WithJsonSchema({"anyOf": [{"type": "string", "examples": ["exponential 600"]}, {"type": "integer", "minimum": 1}]}),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "examples": ["exponential 600", "30kB pareto"]},
+                {"type": "integer", "minimum": 1},
+            ]
+        }
+    ),
 ]

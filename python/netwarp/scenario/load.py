@@ -34,11 +34,14 @@ def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> Scenario:
     Raises ScenarioError with every problem found.
     """
     path = _find(source)
-    return parse_scenario(_read(path), str(path), settings)
+    return parse_scenario(_read(path), str(path), settings, path.parent)
 
 
-def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] = ()) -> Scenario:
-    """The scenario in a TOML text; `label` stands for the file in messages. Raises ScenarioError."""
+def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] = (), folder: Path = Path()) -> Scenario:
+    """The scenario in a TOML text; `label` stands for the file in messages. Raises ScenarioError.
+
+    Files that the scenario names are looked for in `folder`.
+    """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -46,13 +49,13 @@ def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] =
     except RecursionError:
         raise ScenarioError("the brackets are nested too deeply to be a scenario", label) from None
     data, overrides = _apply(data, settings)
-    return validate(Source(label=label, text=text, data=data, overrides=overrides, settings=tuple(settings)))
+    return validate(Source(label, text, data, overrides, tuple(settings), folder))
 
 
 def validate(source: Source) -> Scenario:
     """The scenario in the source's data, checked field by field and then as a whole. Raises ScenarioError."""
     try:
-        scenario = Scenario.model_validate(source.data)
+        scenario = Scenario.model_validate(source.data, context={"folder": source.folder})
     except ValidationError as error:
         raise ScenarioError(problems_at(explain(error, source.data), source), source.label) from None
     found = [*check_scenario(scenario), *check_study(scenario, source.data, source.overrides)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, WithJsonSchema
 
 from netwarp.scenario import units
 from netwarp.scenario.errors import ScenarioError
@@ -27,6 +27,7 @@ from netwarp.scenario.fields import (
 from netwarp.scenario.flows import Flow
 from netwarp.scenario.netem import Jitter, JitterField, LossField, RandomLoss
 from netwarp.scenario.source import Source
+from netwarp.scenario.trace import Trace, TraceField
 
 MIN_MEMORY_BYTES = 64 * 2**20
 MAX_MEMORY_BYTES = 64 * 2**30
@@ -123,6 +124,25 @@ _NO_JITTER = Directed[JitterField].model_construct(forward=Jitter(ns=0), back=Ji
 _NO_LOSS = Directed[LossField].model_construct(forward=RandomLoss(p=0.0), back=RandomLoss(p=0.0))
 _NEVER = Directed[Percent].model_construct(forward=0.0, back=0.0)
 _DEFAULT_QUEUE = Directed[Queue | None].model_construct(forward=None, back=None)
+_NO_TRACE = Directed[TraceField | None].model_construct(forward=None, back=None)
+
+
+def _rate_or_trace(value: object, info: ValidationInfo) -> object:
+    """Where the rate is left out, that with which the direction's trace begins."""
+    if value is not None and not isinstance(value, dict):
+        return value
+    given = value or {}
+    trace: Directed[Trace | None] | None = info.data.get("trace")
+    if trace is None:  # the trace is what is wrong, and said already
+        return {"forward": "1gbit", "back": "1gbit"} | given
+    begins = {way: trace.of(direction) for direction, way in enumerate(("forward", "back"))}
+    rates = {way: f"{t.first_rate_bps}bit" for way, t in begins.items() if t and t.first_rate_bps} | given
+    if value is None and len(rates) < 2:
+        if not any(begins.values()):
+            raise ValueError('the link has no `rate`; every link has a finite one, such as rate = "1gbit"')
+        way = next(way for way in begins if way not in rates)
+        raise ValueError(f'the trace does not tell the rate at the start ({way}); give it, such as rate = "10mbit"')
+    return rates
 
 
 class Link(Model):
@@ -131,7 +151,10 @@ class Link(Model):
     ends: Annotated[tuple[Name, ...], Field(min_length=1)]
     interfaces: tuple[InterfaceName, InterfaceName] | None = None
     addresses: tuple[Addresses, Addresses] | None = None
-    rate: Annotated[Directed[Rate], both_ways()]
+    trace: Annotated[Directed[TraceField | None], either_way(plain_is_both=True)] = _NO_TRACE
+    rate: Annotated[Directed[Rate], both_ways(), BeforeValidator(_rate_or_trace)] = Field(
+        default=None, validate_default=True
+    )
     delay: Annotated[Directed[Duration], both_ways("0s")] = _NO_DELAY
     jitter: Annotated[Directed[JitterField], both_ways("0s")] = _NO_JITTER
     loss: Annotated[Directed[LossField], both_ways("0%")] = _NO_LOSS
@@ -145,10 +168,19 @@ class Link(Model):
 
 
 class Change(Model):
-    """Properties of a link that change at a moment of the run; what is not named stays as it is."""
+    """Properties of a link that change at a moment of the run; what is not named stays as it is.
+
+    With `over` they get there in steps, one every `step`, on a straight line from what they were. `outage`: for so long
+    nothing gets through the wire. With `repeat` all of it happens again after each such time, `times` in all.
+    """
 
     at: Duration
     link: str
+    over: PositiveDuration | None = None
+    step: PositiveDuration | None = None
+    repeat: PositiveDuration | None = None
+    times: int | None = Field(default=None, ge=1)
+    outage: Annotated[Directed[PositiveDuration | None], either_way(plain_is_both=True)] | None = None
     rate: Annotated[Directed[Rate | None], either_way(plain_is_both=True)] | None = None
     delay: Annotated[Directed[Duration | None], either_way(plain_is_both=True)] | None = None
     jitter: Annotated[Directed[JitterField | None], either_way(plain_is_both=True)] | None = None

@@ -16,7 +16,7 @@ from netwarp.scenario.source import split_dotted
 PLAIN = ("duration", "warmup")
 SET_ONLY = ("name", "summary", "seeds")
 GROUPS: dict[str, type[BaseModel]] = {"run": RunOptions, "record": Record}
-DIRECTED = ("rate", "delay", "jitter", "loss", "duplicate", "corrupt", "reorder", "queue")
+DIRECTED = ("rate", "delay", "jitter", "loss", "duplicate", "corrupt", "reorder", "queue", "trace", "outage")
 _FIELDS: dict[str, list[str]] = {
     "nodes": list(Node.model_fields),
     "links": list(Link.model_fields),

@@ -82,7 +82,12 @@ class Resolver:
         self._base_sections = {key: _section(value) for key, value in _sections_of(base)}
         self._order = {table: tuple((table, name) for name in getattr(base, table)) for table in SECTIONS}
         self._axis_sections = [section_of(axis.keys) for axis in axes]
-        self._dependent = [i for i, axis in enumerate(axes) if _INDEPENDENT.isdisjoint(axis.keys)]
+        # What changes over time is held against what a link is like at the start.
+        paths = [axis.path for axis in axes] + [path for case in base.cases for path in case.set]
+        changes = base.changes or any(link.trace.of(way) for link in base.links.values() for way in (0, 1))
+        changes = changes or any("trace" in path.split(".") for path in paths)
+        alone = _INDEPENDENT - {*DIRECTED, "mtu"} if changes else _INDEPENDENT
+        self._dependent = [i for i, axis in enumerate(axes) if alone.isdisjoint(axis.keys)]
 
     def replacements(self, point: Point) -> dict[SectionKey, Section] | None:
         """The sections that differ from the base at this point; None (and problems) when one is invalid."""
@@ -160,7 +165,7 @@ class Resolver:
         for part in key:
             raw = raw[part]
         try:
-            value = _ADAPTERS[key[0]].validate_python(raw)
+            value = _ADAPTERS[key[0]].validate_python(raw, context={"folder": self.base.source.folder})
         except ValidationError as error:
             nested = isinstance(raw, Mapping)
             found = explain(error, raw, key) if nested else [(key, why) for _, why in explain(error, {}, key)]

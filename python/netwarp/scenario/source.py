@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 Keys = tuple[str | int, ...]
@@ -22,7 +23,8 @@ _INLINE = re.compile(rf"[{{,]\s*({_DOTTED})\s*=")
 class Source:
     """The text of a scenario file, the data in it with overrides applied, and the overrides themselves.
 
-    `overrides` maps dotted keys to values; `settings` are the same as they were given, `"PATH=VALUE"`.
+    `overrides` maps dotted keys to values; `settings` are the same as they were given, `"PATH=VALUE"`; `folder` is
+    where files that the scenario names are looked for.
     """
 
     label: str
@@ -30,6 +32,7 @@ class Source:
     data: Mapping[str, Any] = field(repr=False)
     overrides: Mapping[str, Any] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
+    folder: Path = Path()
 
     @cached_property
     def lines(self) -> dict[Keys, int]:

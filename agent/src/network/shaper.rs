@@ -1,0 +1,86 @@
+//! The rate of a link's sending end, changed in place over netlink: a trace has thousands of changes, and a process of
+//! tc for each would take longer than the run. What is sent is what `tc class change … htb rate R ceil R burst 1
+//! cburst 1 quantum Q` sends (iproute2, q_htb.c).
+
+use anyhow::{Context, Result};
+use netlink_sys::protocols::NETLINK_ROUTE;
+
+use super::Namespace;
+use super::wire::tcmsg;
+use crate::netlink::{Netlink, Request};
+
+const RTM_NEWTCLASS: u16 = 40;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_HTB_PARMS: u16 = 1;
+const TCA_HTB_RATE64: u16 = 6;
+const TCA_HTB_CEIL64: u16 = 7;
+const QDISC: u32 = 0x0001_0000;
+const CLASS: u32 = 0x0001_0001;
+const TC_LINKLAYER_ETHERNET: u8 = 1;
+
+/// Nanoseconds of a tick of the packet scheduler (PSCHED_SHIFT is 6).
+const TICK_NS: u64 = 64;
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// Gives the htb class of the interface with this index a new rate. htb charges a packet when it leaves, so the gap
+/// after the last packet before the change is still that of the old rate. Queue and class are kept.
+pub fn change(node: &Namespace, index: u32, rate_bps: u64, frame_bytes: u32) -> Result<()> {
+    let mut route = node.run(|| Netlink::open(NETLINK_ROUTE))??;
+    route
+        .change(class(index, rate_bps / 8, frame_bytes))
+        .with_context(|| format!("rate of {rate_bps} bit/s"))
+}
+
+fn class(index: u32, bytes_per_s: u64, frame_bytes: u32) -> Request {
+    Request::new(RTM_NEWTCLASS, 0)
+        .raw(&tcmsg(index, CLASS, QDISC, 0))
+        .text(TCA_KIND, "htb")
+        .nest(TCA_OPTIONS, |r| {
+            r.attr(TCA_HTB_PARMS, &parameters(bytes_per_s, frame_bytes))
+                .u64(TCA_HTB_RATE64, bytes_per_s)
+                .u64(TCA_HTB_CEIL64, bytes_per_s)
+        })
+}
+
+/// struct tc_htb_opt: rate, ceil, buffer, cbuffer, quantum, level, prio; the buckets hold the time of one byte.
+fn parameters(bytes_per_s: u64, frame_bytes: u32) -> Vec<u8> {
+    let buffer = u32::try_from(NS_PER_S / (bytes_per_s * TICK_NS)).unwrap_or(u32::MAX);
+    let mut bytes = [rate_specification(bytes_per_s); 2].concat();
+    for value in [buffer, buffer, frame_bytes, 0, 0] {
+        bytes.extend_from_slice(&value.to_ne_bytes());
+    }
+    bytes
+}
+
+/// struct tc_ratespec: cell_log, linklayer, overhead, cell_align, mpu, rate; the 64-bit attributes say more.
+fn rate_specification(bytes_per_s: u64) -> [u8; 12] {
+    const CELL_LOG: u8 = 3;
+    let mut bytes = [0; 12];
+    bytes[0] = CELL_LOG;
+    bytes[1] = TC_LINKLAYER_ETHERNET;
+    bytes[4..6].copy_from_slice(&(-1_i16).to_ne_bytes());
+    let rate = u32::try_from(bytes_per_s).unwrap_or(u32::MAX);
+    bytes[8..12].copy_from_slice(&rate.to_ne_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_holds_one_byte() {
+        let bytes = parameters(1_250_000, 1514);
+        assert_eq!(bytes.len(), 44);
+        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap_or_default());
+        assert_eq!((word(8), word(20)), (1_250_000, 1_250_000));
+        assert_eq!((word(24), word(28), word(32)), (12, 12, 1514));
+    }
+
+    #[test]
+    fn rates_beyond_32_bits_are_said_with_64() {
+        let bytes = parameters(12_500_000_000, 1514);
+        assert_eq!(bytes[8..12], u32::MAX.to_ne_bytes());
+    }
+}

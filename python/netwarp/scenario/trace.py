@@ -1,0 +1,220 @@
+"""Traces: what a link was like over time, from a file. Two formats, told apart by the first line.
+
+**CSV** with the header `time,rate[,delay,loss]`: times in seconds; rates in tc's words (`12mbit`) or plain bit/s;
+delays with a unit (`20ms`) or plain seconds; losses as a link has them (`0.5%`). Each row holds until the next; an
+empty cell leaves its property as it was. A last row that holds a time alone says when the trace begins anew; without
+one, the last row holds to the end of the run.
+
+**Mahimahi** (R. Netravali et al.: Mahimahi: Accurate Record-and-Replay for HTTP, USENIX ATC 2015): one whole number of
+milliseconds a line, each an opportunity to deliver 1500 bytes of IP. The opportunities of each 100 ms, as frames of
+1514 bytes, become the rate of that interval, but no less than one frame in it: a rate of zero would hold the frame that
+meets it for ever. The trace begins anew at its last line, as there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_serializer
+
+from netwarp.scenario.fields import Model
+from netwarp.scenario.netem import LossModel, parse_loss
+from netwarp.scenario.units import parse_duration, parse_positive_rate
+from netwarp.words import did_you_mean
+
+COLUMNS = ("time", "rate", "delay", "loss")
+INTERVAL_MS = 100
+"""The interval over which a Mahimahi trace is made a rate."""
+OPPORTUNITY_BYTES = 1500 + 14
+"""The frame of one delivery opportunity: 1500 bytes of IP and the Ethernet header."""
+MAX_BYTES = 16 * 2**20
+NS_PER_S = 10**9
+NS_PER_MS = 10**6
+
+_NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?", re.ASCII)
+_WHOLE = re.compile(r"\d{1,12}", re.ASCII)
+
+
+class Row(NamedTuple):
+    """What a link is like from `at_ns` of the trace on; None: as before. `line` is where the file says so."""
+
+    at_ns: int
+    rate_bps: int | None
+    delay_ns: int | None
+    loss: LossModel | None
+    line: int
+
+
+class Trace(Model):
+    """A trace that was read: its rows in the order of time, and after which time it begins anew (None: never)."""
+
+    name: str
+    rows: tuple[Row, ...]
+    period_ns: int | None = None
+
+    @property
+    def first_rate_bps(self) -> int | None:
+        """The rate at the very beginning; None when the trace does not tell."""
+        return self.rows[0].rate_bps if self.rows[0].at_ns == 0 else None
+
+    def until(self, end_ns: int) -> Iterator[Row]:
+        """The rows of a run that ends at `end_ns`, with the times of the run, over and over where the trace repeats."""
+        start_ns = 0
+        while start_ns < end_ns:
+            for row in self.rows:
+                if start_ns + row.at_ns >= end_ns:
+                    return
+                yield row._replace(at_ns=start_ns + row.at_ns)
+            if self.period_ns is None:
+                return
+            start_ns += self.period_ns
+
+    @model_serializer
+    def _identity(self) -> dict[str, str]:
+        """What decides a result: what the file says, not what it is called."""
+        said = [(row.at_ns, row.rate_bps, row.delay_ns, row.loss and row.loss.words()) for row in self.rows]
+        return {"sha256": hashlib.sha256(repr((said, self.period_ns)).encode()).hexdigest()}
+
+
+def shipped_traces() -> dict[str, Path]:
+    """The traces that come with netwarp: name → file."""
+    folder = Path(str(resources.files("netwarp") / "traces"))
+    return {file.stem: file for file in sorted(folder.glob("*.csv"))}
+
+
+def load_trace(value: object, folder: Path) -> Trace:
+    """The trace of this name: a file (relative to `folder`), or a shipped one. Raises ValueError with a sentence."""
+    if isinstance(value, Trace):
+        return value
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise ValueError('a trace is the name of a file or of a shipped trace, such as "lte"')
+    shipped = shipped_traces()
+    path = folder / value
+    if value in shipped and not path.is_file():
+        path = shipped[value]
+    try:
+        content = path.read_bytes() if path.stat().st_size <= MAX_BYTES else None
+    except (OSError, ValueError) as error:
+        known = f"shipped traces are {', '.join(shipped)}{did_you_mean(value, shipped)}"
+        why = getattr(error, "strerror", None) or error
+        raise ValueError(f'the trace "{value[:200]}" cannot be read ({why}); {known}') from None
+    if content is None:
+        raise ValueError(f'the trace "{value}" is larger than {MAX_BYTES // 2**20} MiB')
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(f"{path.name}:{line}: this is not text; a trace is CSV or a list of milliseconds") from None
+    return parse_trace(text, path.name)
+
+
+def parse_trace(text: str, name: str) -> Trace:
+    """The trace in a text; `name` stands for the file in messages (`name:line: …`). Raises ValueError."""
+    lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1)]
+    lines = [(number, line) for number, line in lines if line and not line.startswith("#")]
+    if not lines:
+        raise ValueError(f"{name}: the trace is empty")
+    if lines[0][1].split(",")[0].strip() == "time":
+        return _csv(lines, name)
+    if _WHOLE.fullmatch(lines[0][1]):
+        return _mahimahi(lines, name)
+    raise ValueError(
+        f'{name}:{lines[0][0]}: "{lines[0][1][:60]}" begins no trace; the first line is the header '
+        '"time,rate[,delay,loss]", or a whole number of milliseconds (Mahimahi)'
+    )
+
+
+def _csv(lines: list[tuple[int, str]], name: str) -> Trace:
+    columns = [cell.strip() for cell in lines[0][1].split(",")]
+    unknown = [column for column in columns if column not in COLUMNS]
+    if unknown or len(set(columns)) != len(columns) or "rate" not in columns:
+        wrong = f'"{unknown[0]}" is no column of a trace' if unknown else "a column is missing or there twice"
+        raise ValueError(f"{name}:{lines[0][0]}: {wrong}; the header is time,rate[,delay,loss]")
+    rows: list[Row] = []
+    period_ns: int | None = None
+    for number, line in lines[1:]:
+        try:
+            if period_ns is not None:
+                raise ValueError("a row with a time alone says where the trace begins anew; nothing may follow it")
+            row = _row(columns, line, number)
+            if rows and row.at_ns <= rows[-1].at_ns:
+                raise ValueError("times have to grow from row to row")
+        except ValueError as error:
+            raise ValueError(f"{name}:{number}: {error}") from None
+        if rows and row.rate_bps is None and row.delay_ns is None and row.loss is None:
+            period_ns = row.at_ns
+        else:
+            rows.append(row)
+    if not rows:
+        raise ValueError(f"{name}: the trace has no rows")
+    return Trace(name=name, rows=tuple(rows), period_ns=period_ns)
+
+
+def _row(columns: list[str], line: str, number: int) -> Row:
+    cells = [cell.strip() for cell in line.split(",")]
+    if len(cells) > len(columns):
+        raise ValueError(f"{len(cells)} cells for {len(columns)} columns")
+    said = {column: cell for column, cell in zip(columns, cells, strict=False) if cell}
+    if not _NUMBER.fullmatch(said.get("time", "")):
+        raise ValueError(f'"{said.get("time", "")[:60]}" is not a time in seconds, such as 1.5')
+    return Row(
+        round(Fraction(said["time"]) * NS_PER_S),
+        _rate(said["rate"]) if "rate" in said else None,
+        _delay(said["delay"]) if "delay" in said else None,
+        parse_loss(said["loss"]) if "loss" in said else None,
+        number,
+    )
+
+
+def _rate(cell: str) -> int:
+    """bit/s; a rate of zero is not one, as nothing would ever follow the frame that meets it."""
+    text = f"{round(Fraction(cell))}bit" if _NUMBER.fullmatch(cell) else cell
+    try:
+        return parse_positive_rate(text)
+    except ValueError as error:
+        raise ValueError(f"{error}; where nothing gets through, write a loss of 100%") from None
+
+
+def _delay(cell: str) -> int:
+    return round(Fraction(cell) * NS_PER_S) if _NUMBER.fullmatch(cell) else parse_duration(cell)
+
+
+def _mahimahi(lines: list[tuple[int, str]], name: str) -> Trace:
+    times: list[int] = []
+    for number, line in lines:
+        if not _WHOLE.fullmatch(line):
+            raise ValueError(f'{name}:{number}: "{line[:60]}" is not a whole number of milliseconds')
+        if times and int(line) < times[-1]:
+            raise ValueError(f"{name}:{number}: times must not fall; {line} comes after {times[-1]}")
+        times.append(int(line))
+    period_ms = times[-1]
+    if period_ms == 0:
+        raise ValueError(f"{name}:{lines[-1][0]}: the trace ends when it begins; its last time has to be above 0")
+    counts = Counter(max(time - 1, 0) // INTERVAL_MS for time in times)
+    rows: list[Row] = []
+    for interval in range(-(-period_ms // INTERVAL_MS)):
+        start_ms = interval * INTERVAL_MS
+        length_ms = min(INTERVAL_MS, period_ms - start_ms)
+        rate = max(counts[interval], 1) * OPPORTUNITY_BYTES * 8 * 1000 // length_ms
+        if not rows or rows[-1].rate_bps != rate:
+            rows.append(Row(start_ms * NS_PER_MS, rate, None, None, 1))
+    return Trace(name=name, rows=tuple(rows), period_ns=period_ms * NS_PER_MS)
+
+
+def _from_context(value: object, info: ValidationInfo) -> Any:
+    """The trace, looked for in the folder of the scenario (validation's context)."""
+    return load_trace(value, Path((info.context or {}).get("folder", ".")))
+
+
+TraceField = Annotated[
+    Trace,
+    BeforeValidator(_from_context),
+    WithJsonSchema({"type": "string", "examples": ["lte", "downlink.csv", "verizon.up"]}),
+]

@@ -1,0 +1,1 @@
+"""Traces of links that come with netwarp, made by `generate`."""

@@ -6,11 +6,15 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
+use nix::sys::resource::{Resource, setrlimit};
 
 use crate::lab::{FORMAT, RunFile};
 
 /// Where the guest sees its run directory, writable; the rest of the host is read-only.
 pub const RUN_DIR: &str = "/run/netwarp";
+
+/// Enough for twenty thousand flows.
+const OPEN_FILES: u64 = 65_536;
 
 /// Never returns: the end of pid 1 is the end of the machine.
 pub fn main() -> ! {
@@ -29,6 +33,8 @@ pub fn main() -> ! {
 }
 
 fn lab() -> Result<()> {
+    // A connection takes three descriptors.
+    setrlimit(Resource::RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES).context("RLIMIT_NOFILE")?;
     let text = std::fs::read_to_string(Path::new(RUN_DIR).join("run.json")).context("run.json")?;
     let RunFile { lab } = serde_json::from_str(&text).context("run.json")?;
     anyhow::ensure!(

@@ -1,0 +1,59 @@
+"""Runs on the real engine, each made once for all tests that look at it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from e2e_command import netwarp
+from netwarp.store.result import open_result
+from netwarp.store.rundir import RunDir
+
+
+def pytest_configure() -> None:
+    """Give each worker of pytest-xdist a CPU of its own: a run is pinned to the first that it may use."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if worker.startswith("gw"):
+        available = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {available[int(worker[2:]) % len(available)]})
+
+
+class Runs:
+    """Finished runs by scenario text and arguments."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._made: dict[tuple[str, ...], Path] = {}
+
+    def result(self, scenario: str, *arguments: str) -> Path:
+        """The result directory of this scenario, without figures; made now if it has not been."""
+        key = (scenario, *arguments)
+        if key not in self._made:
+            place = Path(tempfile.mkdtemp(dir=self._root))
+            (place / "scenario.toml").write_text(scenario)
+            answer = netwarp("run", place / "scenario.toml", "--no-plots", "-o", place / "result", *arguments)
+            assert answer.code == 0, answer.err
+            self._made[key] = place / "result"
+        return self._made[key]
+
+    def __call__(self, scenario: str, *arguments: str, status: str = "ok") -> RunDir:
+        """The one run of a scenario that has one; it must have come to this status."""
+        run = only_run(self.result(scenario, *arguments))
+        found = run.status()
+        assert found["status"] == status, found
+        return run
+
+
+def only_run(result: Path) -> RunDir:
+    """The run of a result that has one."""
+    opened = open_result(result)
+    (planned,) = opened.planned
+    return opened.run(planned.id)
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """Runs shared by the tests of this session."""
+    return Runs(tmp_path_factory.mktemp("runs"))

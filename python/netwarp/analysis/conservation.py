@@ -13,6 +13,8 @@ from netwarp.analysis.tuples import UDP, flow_of_tuples
 from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
 
+_SAMPLING_NS = 1_000_000
+
 
 def conservation_doubts(run: RunDir) -> Iterator[str]:
     """A sentence for every sum that does not come out; nothing is said of what was not recorded."""
@@ -41,8 +43,8 @@ def _wires(run: RunDir, wires: dict[int, dict[str, int]]) -> Iterator[str]:
 def _interfaces(run: RunDir) -> Iterator[str]:
     """Between the first and the last sample of its counter, an interface sent what left its queue.
 
-    Of packets at the very instant of a sample it is unknown whether the sample has them. An interface without any
-    recorded packet is one without a queue, which is not recorded.
+    A sample is taken some microseconds after its time, so that of packets in that moment it is unknown whether it has
+    them. An interface without any recorded packet is one without a queue, which is not recorded.
     """
     samples = run.scan("links").group_by("interface_index").agg(pl.col("time_ns", "tx_packets").sort_by("time_ns"))
     left = run.scan("packets").filter(fate=SENT).select("interface_index", "dequeue_ns").collect()
@@ -54,10 +56,10 @@ def _interfaces(run: RunDir) -> Iterator[str]:
             continue
         first, last = counter["time_ns"][0], counter["time_ns"][-1]
         counted = counter["tx_packets"][-1] - counter["tx_packets"][0]
-        least = part.filter(pl.col("dequeue_ns").is_between(first, last, closed="none")).height
-        most = part.filter(pl.col("dequeue_ns").is_between(first, last, closed="both")).height
+        least = part.filter(pl.col("dequeue_ns").is_between(first + _SAMPLING_NS, last, closed="none")).height
+        most = part.filter(pl.col("dequeue_ns").is_between(first, last + _SAMPLING_NS)).height
         if not least <= counted <= most:
-            yield f"{end.name} sent {counted} packets, but {most} were recorded to leave its queue"
+            yield f"{end.name} sent {counted} packets, but {least} to {most} were recorded to leave its queue"
 
 
 def _datagrams(run: RunDir, wires: dict[int, dict[str, int]]) -> Iterator[str]:

@@ -256,7 +256,9 @@ fn uniform_table() -> Vec<u8> {
 
 /// iproute2's table of a named distribution: numbers that are 8192 times the deviation in units of jitter.
 fn distribution_table(name: &str) -> Result<Vec<u8>> {
-    for place in ["/usr/lib/tc", "/usr/lib64/tc", "/lib/tc"] {
+    // Debian keeps them with the libraries of the machine's architecture.
+    let debian = format!("/usr/lib/{}-linux-gnu/tc", std::env::consts::ARCH);
+    for place in [debian.as_str(), "/usr/lib/tc", "/usr/lib64/tc", "/lib/tc"] {
         let Ok(text) = std::fs::read_to_string(format!("{place}/{name}.dist")) else {
             continue;
         };
@@ -273,7 +275,7 @@ fn distribution_table(name: &str) -> Result<Vec<u8>> {
         }
         return Ok(table);
     }
-    bail!("iproute2 has no distribution {name:?} (looked for /usr/lib/tc/{name}.dist)")
+    bail!("iproute2 has no distribution {name:?} (looked for {debian}/{name}.dist)")
 }
 
 #[cfg(test)]

@@ -63,7 +63,10 @@ def execute(
             if cancelled.is_set():
                 raise Cancelled(run.id)
             progress("start", run, None)
-            return execute_run(run, engine, result, cpu, cancelled)
+            outcome = execute_run(run, engine, result, cpu, cancelled)
+            if fail_fast and outcome.status == "failed":
+                cancelled.set()  # here, before this thread takes the next run
+            return outcome
         finally:
             cpus.put(cpu)
 
@@ -110,6 +113,9 @@ def _collect(pending: "dict[Future[Outcome], Run]", execution: Execution, progre
     finished, _ = wait(pending, timeout=_POLL_S, return_when=FIRST_COMPLETED)
     for future in finished:
         run = pending.pop(future)
-        outcome = future.result()
+        try:
+            outcome = future.result()
+        except Cancelled:
+            continue  # by a failure elsewhere, with fail_fast
         execution.done[run.id] = outcome
         progress("end", run, outcome)

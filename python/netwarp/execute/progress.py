@@ -75,7 +75,9 @@ class RunProgress:
         if outcome.status == "ok":
             if self._bar is None:
                 seconds = outcome.facts.get("real_s", 0.0)
-                self._console.print(f"{number} {run.label}: ok, {seconds:.2f} s", markup=False, highlight=False)
+                self._console.print(
+                    f"{number} {run.label}: ok, {seconds:.2f} s", markup=False, highlight=False, soft_wrap=True
+                )
             return
         text = f"{number} {run.label}: {outcome.status}: {outcome.reason}"
-        self._console.print(text, style="red", markup=False, highlight=False)
+        self._console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)

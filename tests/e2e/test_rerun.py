@@ -1,0 +1,44 @@
+"""The same scenario and seed give the same bytes, however they are run; and `rerun` finds out."""
+
+from pathlib import Path
+
+from conftest import digests, finished, netwarp, succeed, write_scenario
+
+QUEUES = ["pfifo limit 20", "fq_codel", "pfifo limit 40"]
+
+
+def test_results_do_not_depend_on_jobs_or_order(tmp_path: Path) -> None:
+    scenario = write_scenario(tmp_path / "s.toml", QUEUES)
+    other = write_scenario(tmp_path / "t.toml", QUEUES[::-1])
+    succeed("run", scenario, "-o", tmp_path / "one", "--no-plots", "-j", "1", "--seeds", "2")
+    succeed("run", other, "-o", tmp_path / "two", "--no-plots", "-j", "3", "--seeds", "2")
+    assert len(digests(tmp_path / "one")) == 6
+    assert digests(tmp_path / "one") == digests(tmp_path / "two")
+
+
+def test_a_result_is_repeated_with_its_settings(tmp_path: Path) -> None:
+    scenario, result = write_scenario(tmp_path / "s.toml"), tmp_path / "r"
+    succeed("run", scenario, "-o", result, "--no-plots", "--set", "duration=3s", "--seeds", "2")
+    scenario.unlink()
+    done = succeed("rerun", result)
+    assert "4 of 4 runs are identical" in done.stdout
+    assert not list(tmp_path.glob("netwarp-rerun*"))
+
+
+def test_a_changed_file_is_found(tmp_path: Path) -> None:
+    scenario, result = write_scenario(tmp_path / "s.toml"), tmp_path / "r"
+    succeed("run", scenario, "-o", result, "--no-plots")
+    changed = finished(result)[0]
+    with (result / "runs" / changed / "flows.arrows").open("ab") as file:
+        file.write(b"x")
+    done = netwarp("rerun", result, "-o", tmp_path / "kept")
+    assert done.returncode == 1
+    assert "1 of 2 runs are identical" in done.stdout
+    assert "flows.arrows: changed" in next(line for line in done.stdout.splitlines() if line.startswith(changed))
+    assert finished(tmp_path / "kept") == finished(result)
+
+
+def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
+    done = netwarp("rerun", tmp_path)
+    assert done.returncode == 4
+    assert "is not a result directory" in done.stderr

@@ -1,0 +1,109 @@
+"""What is done stays done: resuming, killing, interrupting, refusing a second process."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from conftest import digests, finished, netwarp, succeed, times, wait_for, write_scenario
+
+Start = Callable[..., "subprocess.Popen[str]"]
+QUEUES = [f"pfifo limit {limit}" for limit in (20, 30, 40, 50)]
+
+
+def test_a_finished_result_is_kept_as_it_is(tmp_path: Path) -> None:
+    scenario, result = write_scenario(tmp_path / "s.toml"), tmp_path / "r"
+    succeed("run", scenario, "-o", result, "--no-plots")
+    before = times(result)
+    again = succeed("run", scenario, "-o", result, "--no-plots")
+    assert "2 runs were there already" in again.stderr
+    assert times(result) == before
+    assert len(json.loads((result / "manifest.json").read_text())["resumed"]) == 1
+
+
+def test_a_lost_run_is_made_again_to_the_byte(tmp_path: Path) -> None:
+    scenario, result = write_scenario(tmp_path / "s.toml"), tmp_path / "r"
+    succeed("run", scenario, "-o", result, "--no-plots")
+    before, kept = digests(result), times(result)
+    lost = finished(result)[0]
+    shutil.rmtree(result / "runs" / lost)
+    succeed("run", scenario, "-o", result, "--no-plots")
+    assert digests(result) == before
+    now = times(result)
+    assert {name for name in kept if now[name] != kept[name]} == {name for name in kept if f"/{lost}/" in name}
+
+
+def test_another_plan_is_refused(tmp_path: Path) -> None:
+    scenario, result = write_scenario(tmp_path / "s.toml"), tmp_path / "r"
+    succeed("run", scenario, "-o", result, "--no-plots")
+    other = netwarp("run", scenario, "-o", result, "--set", "duration=4s")
+    assert other.returncode == 2
+    assert "another plan (the scenario has changed since)" in other.stderr
+
+
+def test_kill_9_loses_only_what_is_in_flight(tmp_path: Path, start: Start) -> None:
+    scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, "20s"), tmp_path / "r"
+    process = start("run", scenario, "-o", result, "--no-plots", "-j", "1")
+    wait_for(lambda: finished(result) and list(result.glob("runs/*.part")))
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    done = finished(result)
+    kept = {name: at for name, at in times(result).items() if name.split("/")[1] in done}
+    assert 0 < len(done) < len(QUEUES)
+    assert list(result.glob("runs/*.part")), "it was killed in a run"
+    again = succeed("run", scenario, "-o", result, "--no-plots")
+    assert f"{len(done)} runs were there already" in again.stderr
+    now = times(result)
+    assert {name: now[name] for name in kept} == kept
+    assert len(finished(result)) == len(QUEUES)
+    assert not list(result.glob("runs/*.part")), "leftovers are swept"
+
+
+def test_an_interrupt_keeps_what_is_done(tmp_path: Path, start: Start) -> None:
+    scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, "20s"), tmp_path / "r"
+    process = start("run", scenario, "-o", result, "-j", "1")
+    wait_for(lambda: finished(result))
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    done = finished(result)
+    assert 0 < len(done) < len(QUEUES)
+    assert not list(result.glob("runs/*.part"))
+    assert (result / "summary.csv").exists()
+    succeed("run", scenario, "-o", result, "--no-plots")
+    assert len(finished(result)) == len(QUEUES)
+
+
+def test_a_second_process_is_refused_and_told_of_the_first(tmp_path: Path, start: Start) -> None:
+    scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, "20s"), tmp_path / "r"
+    first = start("run", scenario, "-o", result, "--no-plots")
+    wait_for(lambda: list(result.glob("runs/*")))
+    second = netwarp("run", scenario, "-o", result, "--no-plots")
+    assert second.returncode == 4
+    assert f"in use by another netwarp (process {first.pid} on " in second.stderr
+    first.communicate(timeout=120)
+    assert first.returncode == 0
+
+
+def test_a_failed_run_is_tried_again_only_when_asked(tmp_path: Path) -> None:
+    scenario, result = write_scenario(tmp_path / "s.toml", more='[run]\ntime_limit = "1ms"\n'), tmp_path / "r"
+    first = netwarp("run", scenario, "-o", result, "--no-plots")
+    assert first.returncode == 3, first.stderr
+    before = times(result)
+    second = netwarp("run", scenario, "-o", result, "--no-plots")
+    assert second.returncode == 3
+    assert times(result) == before
+    third = netwarp("run", scenario, "-o", result, "--no-plots", "--retry-failed")
+    assert third.returncode == 3
+    assert times(result) != before
+
+
+def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
+    more = '[run]\ntime_limit = "1ms"\n'
+    scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, more=more), tmp_path / "r"
+    done = netwarp("run", scenario, "-o", result, "-j", "1", "--fail-fast")
+    assert done.returncode == 3
+    assert len(finished(result)) == 1

@@ -1,0 +1,213 @@
+"""Figures that a user names: what is chosen, how it is labelled, that each kind draws."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from netwarp.analysis.distribution import cumulative, distributed_stem
+from netwarp.analysis.phases import Phase, Span, bbr_spans
+from netwarp.analysis.selection import select
+from netwarp.analysis.weighting import Held
+from netwarp.plots.chart import value_text, wants_log
+from netwarp.plots.formats import formats_of
+from netwarp.plots.labels import metric_label, numbers_of
+from netwarp.plots.metric import draw_metric
+from netwarp.plots.scene import Curve, Quantity, Scene
+from netwarp.plots.strip import change_rows
+from netwarp.plots.worker import Task, shares
+from netwarp.store.description import changes_of
+from netwarp.store.errors import SelectionError
+from netwarp.store.result import create_result
+from netwarp.store.rundir import METRICS_SCHEMA, RunDir
+from synthetic import write_result
+
+QUEUE, CONTROL = "links.b.queue", "flows.bulk.cc"
+
+
+def test_phases_of_bbr() -> None:
+    pacing = np.array([739, 739, 88, 320, 192, 256, 256, 256])
+    window = np.array([739, 739, 739, 512, 512, 512, 256, 512])
+    times = np.arange(8, dtype=np.int64) * 10**9
+    assert bbr_spans(times, pacing, window, 9 * 10**9) == [
+        Span(Phase.STARTUP, 0, 2),
+        Span(Phase.DRAIN, 2, 3),
+        Span(Phase.PROBE_BW, 3, 6),
+        Span(Phase.PROBE_RTT, 6, 7),
+        Span(Phase.PROBE_BW, 7, 9),
+    ]
+    assert bbr_spans(times[:0], pacing[:0], window[:0], 1) == []
+
+
+def test_changes_in_words() -> None:
+    def wire(rate: int, delay: int) -> dict[str, object]:
+        return {"rate_bps": rate, "delay_ns": delay, "loss": None}
+
+    ends = [{"index": index, "node": node, "wire": wire(10**7, 10**7)} for index, node in ((13, "r1"), (14, "h2"))]
+    tc = ["qdisc change dev eth1 parent 1:1 handle 10: pfifo limit 10"]
+    changes = [
+        {"at_ns": 10**9, "link": "b", "index": 13, "wire": wire(4 * 10**6, 10**7), "tc": ["class change …"]},
+        {"at_ns": 10**9, "link": "b", "index": 14, "wire": wire(4 * 10**6, 10**7), "tc": ["class change …"]},
+        {"at_ns": 2 * 10**9, "link": "b", "index": 13, "wire": None, "tc": tc},
+        {"at_ns": 3 * 10**9, "link": "b", "index": 13, "wire": wire(4 * 10**6, 5 * 10**7), "tc": []},
+    ]
+    found = changes_of({"links": [{"name": "b", "ends": ends}], "changes": changes})
+    assert [(change.at_ns // 10**9, change.what) for change in found] == [
+        (1, "b: rate 10 → 4 Mbit/s"),
+        (2, "b: queue pfifo limit 10"),
+        (3, "b: delay 10 → 50 ms"),
+    ]
+
+
+def test_changes_keep_apart() -> None:
+    quantity = Quantity("q", "t", "", "y", False)
+    scene = Scene(quantity, "", "", 100.0, [], [(10, "a long sentence here"), (12, "another"), (60, "third")])
+    rows = change_rows(scene, 6.0)
+    assert [[words for _, words in row] for row in rows] == [["a long sentence here", "third"], ["another"]]
+
+
+def test_numbers_of_an_axis() -> None:
+    limits = numbers_of(["pfifo limit 20", "pfifo limit 100"])
+    assert limits is not None
+    assert (limits.values, limits.labels, limits.words) == ([20, 100], ["20", "100"], " (pfifo limit …)")
+    rates = numbers_of(["500kbit", "1mbit"])
+    assert rates is not None
+    assert (rates.values, rates.labels, rates.words) == ([5e5, 1e6], ["500kbit", "1mbit"], "")
+    assert numbers_of(["red min 1 max 2", "red min 2 max 4"]) is None, "two numbers differ"
+    assert numbers_of(["cubic", "bbr"]) is None
+    bare = numbers_of([1, 2.5])
+    assert bare is not None
+    assert bare.labels == ["1", "2.5"]
+
+
+def test_labels_of_metrics() -> None:
+    assert metric_label("flow", "rtt_ms_p95") == "RTT, 95th percentile (ms)"
+    assert metric_label("flow", "goodput_mbps") == "goodput (Mbit/s)"
+    assert metric_label("queue", "length_pkts_max") == "queue length, maximum (packets)"
+    assert metric_label("run", "jain_index") == "Jain's fairness index"
+    assert metric_label("flow", "rtt_ms") == "RTT (ms)"
+
+
+def test_values_as_printed() -> None:
+    assert [value_text(v) for v in (0, 0.01234, 9.5487, 30, 119.66, 12345.6)] == [
+        "0",
+        "0.0123",
+        "9.55",
+        "30",
+        "120",
+        "12\u2009346",
+    ]
+    assert wants_log([1, 100])
+    assert not wants_log([0, 100])
+    assert not wants_log([10, 100])
+
+
+def test_formats() -> None:
+    assert formats_of("png, pdf,png") == ("png", "pdf")
+    for wrong in ("gif", ","):
+        with pytest.raises(SelectionError):
+            formats_of(wrong)
+
+
+def test_the_distribution_function() -> None:
+    held = Held(np.array([3.0, 1.0, 2.0]), np.array([2, 1, 1]))
+    values, parts = cumulative(held)
+    assert values.tolist() == [1, 2, 3]
+    assert parts.tolist() == [0.25, 0.5, 1]
+    many = Held(np.random.default_rng(1).random(10_000), np.ones(10_000, np.int64))
+    values, parts = cumulative(many)
+    assert len(values) <= 601
+    assert (values[-1], parts[-1]) == (many.values.max(), 1)
+    assert distributed_stem("sojourn_ms_p95") == "sojourn_ms"
+    assert distributed_stem("goodput_mbps") is None
+
+
+def test_work_is_dealt_out_evenly() -> None:
+    scene = Scene(Quantity("q", "t", "", "y", False), "", "", 1.0, [])
+    tasks = [Task(scene, Path(f"f{number}"), number % 2 == 0, ("png",)) for number in range(7)]
+    parts = shares(tasks, 2)
+    assert sorted(map(len, parts)) == [3, 4]
+    assert sorted(task.stem for part in parts for task in part) == [Path(f"f{number}") for number in range(7)]
+    assert Curve(np.empty(0), np.empty(0)) is not None
+
+
+def write_metrics(path: Path, limits: tuple[int, ...], controls: tuple[str, ...], seeds: int) -> None:
+    """A result that has metrics only: goodput grows with the limit, one run failed, one is suspect."""
+    runs = [
+        {"id": f"{limit}{cc}{seed}", "seed": seed, "point": {QUEUE: f"pfifo limit {limit}", CONTROL: cc}}
+        for limit in limits
+        for cc in controls
+        for seed in range(1, seeds + 1)
+    ]
+    plan = {"name": "made up", "axes": [QUEUE, CONTROL], "runs": runs}
+    with create_result(path, scenario_toml="", plan=plan, manifest={}) as result:
+        for number, run in enumerate(runs):
+            with result.making(str(run["id"])) as directory:
+                value = float(number + 1) * 3
+                rows = [("flow", "bulk", "goodput_mbps", value), ("queue", "b:r1", "drops", value)]
+                RunDir(directory).write_metrics(pl.DataFrame(rows, schema=METRICS_SCHEMA, orient="row"))
+                status = {len(runs) - 1: "failed", len(runs) - 2: "suspect"}.get(number, "ok")
+                RunDir(directory).write_status(status, None)
+        result.write_summary()
+
+
+@pytest.mark.parametrize(
+    ("kind", "by", "drawn"),
+    [
+        ("auto", f"{QUEUE},{CONTROL}", "line"),
+        ("auto", f"{CONTROL},{QUEUE}", "bar"),
+        ("auto", CONTROL, "bar"),
+        ("auto", "", "line"),
+        ("bar", f"{QUEUE},{CONTROL}", "bar"),
+        ("heatmap", f"{QUEUE},{CONTROL}", "heatmap"),
+        ("box", f"{CONTROL},{QUEUE}", "box"),
+        ("box", "seed", "box"),
+    ],
+)
+def test_each_kind_draws(tmp_path: Path, kind: str, by: str, drawn: str) -> None:
+    write_metrics(tmp_path / "r", (5, 50, 500), ("cubic", "bbr"), 3)
+    axes = [axis for axis in by.split(",") if axis]
+    (file,) = draw_metric(tmp_path / "r", "flow.goodput_mbps", axes, kind=kind, formats=("svg",), out=tmp_path)
+    assert file.name.endswith(f"-{drawn}.svg")
+    svg = file.read_text()
+    for words in ("goodput (Mbit/s)", "Goodput of bulk, by", "made up", "left out: 1 suspect and 1 failed runs"):
+        assert words in svg
+
+
+@pytest.mark.parametrize("kind", ["cdf", "box"])
+@pytest.mark.parametrize("metric", ["flow.rtt_ms", "queue.sojourn_ms", "queue.length_pkts", "flow.cwnd_pkts"])
+def test_distributions_within_runs_draw(tmp_path: Path, kind: str, metric: str) -> None:
+    write_result(tmp_path / "r", (20, 40), seconds=2)
+    files = draw_metric(tmp_path / "r", metric, [], kind=kind, formats=("svg",), out=tmp_path)
+    assert files
+    assert "share of" in files[0].read_text()
+
+
+@pytest.mark.parametrize(
+    ("metric", "by", "kind", "said"),
+    [
+        ("flow.goodput", [], "auto", 'did you mean "flow.goodput_mbps"'),
+        ("flow.goodput_mbps", ["links.b.que"], "auto", 'did you mean "links.b.queue"'),
+        ("flow.goodput_mbps", [QUEUE, QUEUE], "auto", "named twice"),
+        ("flow.goodput_mbps", [CONTROL], "line", "not; use --kind bar"),
+        ("flow.goodput_mbps", [CONTROL], "heatmap", "needs two axes"),
+        ("flow.goodput_mbps", [CONTROL], "cdf", "has no distribution"),
+        ("flow.goodput_mbps", [CONTROL], "pie", "not a kind of figure"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(tmp_path: Path, metric: str, by: list[str], kind: str, said: str) -> None:
+    write_metrics(tmp_path / "r", (5, 50), ("cubic", "bbr"), 1)
+    with pytest.raises(SelectionError, match=said):
+        draw_metric(tmp_path / "r", metric, by, kind=kind, formats=("svg",), out=tmp_path)
+
+
+def test_a_selection_says_what_it_pools() -> None:
+    rows = [
+        (f"r{n}", 1, "ok", cc, queue, "flow", "bulk", "drops", float(n))
+        for n, (cc, queue) in enumerate([("cubic", 1), ("cubic", 2), ("bbr", 1), ("bbr", 2)])
+    ]
+    columns = ["run_id", "seed", "status", CONTROL, QUEUE, "scope", "name", "metric", "value"]
+    summary = pl.DataFrame(rows, schema=columns, orient="row")
+    chosen = select(summary, [CONTROL, QUEUE], "flow.drops", [CONTROL], ["bulk"])
+    assert chosen.pooled == (QUEUE,)
+    assert [(cell.key, cell.values) for cell in chosen.cells] == [(("cubic",), (0, 1)), (("bbr",), (2, 3))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from netwarp.scenario.model import Change, Scenario
@@ -46,8 +46,8 @@ class _Entry:
 
     at: int
     order: tuple[int, ...]
-    change: int | None
-    values: Mapping[str, Any]
+    change: int | None = field(compare=False)
+    values: Mapping[str, Any] = field(compare=False)
 
 
 def timeline(scenario: Scenario, link: str, way: int) -> tuple[tuple[int, State], ...]:
@@ -59,9 +59,9 @@ def timeline(scenario: Scenario, link: str, way: int) -> tuple[tuple[int, State]
     for at, changed in _walk(scenario, link, way, state):
         states[at] = changed
         if len(states) > MAX_STATES:
-            where: Keys = ("changes",) if scenario.changes else ("links", link, "trace")
-            raise TimelineError(where, f'link "{link}" would change more than {MAX_STATES} times; take larger steps')
-    return _without_repetition(_with_outages(states, _outages(scenario, link, way)))
+            raise _too_many(("changes",) if scenario.changes else ("links", link, "trace"), link)
+    known = _with_outages(states, _outages(scenario, link, way))
+    return _without_repetition([(at, state) for at, state in known if at < scenario.duration])
 
 
 def _walk(scenario: Scenario, link: str, way: int, state: State) -> Iterator[tuple[int, State]]:
@@ -95,8 +95,15 @@ def _entries(scenario: Scenario, link: str, way: int) -> list[_Entry]:
     for index, change in enumerate(scenario.changes):
         values = values_of(change, way)
         if change.link == link and values:
-            entries += [_Entry(at, (1, index), index, values) for at in occurrences(change, scenario.duration)]
+            moments = occurrences(change, scenario.duration)
+            if len(moments) > MAX_STATES:
+                raise _too_many(("changes", index, "repeat"), link)
+            entries += [_Entry(at, (1, index), index, values) for at in moments]
     return entries
+
+
+def _too_many(keys: Keys, link: str) -> TimelineError:
+    return TimelineError(keys, f'link "{link}" would change more than {MAX_STATES} times; take larger steps')
 
 
 def values_of(change: Change, way: int) -> dict[str, Any]:

@@ -1,0 +1,180 @@
+"""Reading traces, and the shipped ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from netwarp.plan import make_plan
+from netwarp.scenario import parse_scenario
+from netwarp.scenario.errors import ScenarioError
+from netwarp.scenario.trace import Trace, load_trace, parse_trace, shipped_traces
+from netwarp.traces.generate import TRACES, text_of
+from scenario_texts import replaced
+
+MS = 10**6
+S = 10**9
+
+
+def test_csv() -> None:
+    trace = parse_trace(
+        "# a comment\n\ntime,rate,delay,loss\n0,10mbit,20ms,0%\n0.5,2500000.4,,\n1.25,,0.03,gemodel 1% 10%\n2,,,\n",
+        "t.csv",
+    )
+    assert [(row.at_ns, row.rate_bps, row.delay_ns) for row in trace.rows] == [
+        (0, 10_000_000, 20 * MS),
+        (500 * MS, 2_500_000, None),
+        (1250 * MS, None, 30 * MS),
+    ]
+    assert [row.loss and row.loss.words() for row in trace.rows] == ["0%", None, "gemodel 1% 10% 100% 0%"]
+    assert [row.line for row in trace.rows] == [4, 5, 6]
+    assert (trace.period_ns, trace.first_rate_bps) == (2 * S, 10_000_000)
+
+
+def test_a_trace_repeats_until_the_end() -> None:
+    trace = parse_trace("time,rate\n0,1mbit\n0.4,2mbit\n1,\n", "t")
+    assert [row.at_ns // MS for row in trace.until(2 * S)] == [0, 400, 1000, 1400]
+    assert [row.at_ns // MS for row in trace.until(1100 * MS)] == [0, 400, 1000]
+    once = parse_trace("time,rate\n0,1mbit\n0.4,2mbit\n", "t")
+    assert [row.at_ns // MS for row in once.until(100 * S)] == [0, 400]
+
+
+def test_mahimahi_counts_opportunities_over_100_ms() -> None:
+    # Three opportunities up to 100 ms, one at 101 ms, none up to 300 ms, two in the last 50 ms.
+    trace = parse_trace("1\n50\n100\n101\n310\n350\n", "t.up")
+    frame = 1514 * 8
+    assert [(row.at_ns // MS, row.rate_bps) for row in trace.rows] == [
+        (0, 3 * frame * 10),
+        (100, frame * 10),  # also over the empty interval: no less than one frame
+        (300, 2 * frame * 20),
+    ]
+    assert trace.period_ns == 350 * MS
+
+
+def test_mahimahi_at_a_constant_rate() -> None:
+    """12 Mbit/s of 1500-byte packets is one opportunity a millisecond."""
+    trace = parse_trace("".join(f"{ms}\n" for ms in range(1, 1001)), "t")
+    assert [row.rate_bps for row in trace.rows] == [1000 * 1514 * 8]
+
+
+@pytest.mark.parametrize(
+    ("text", "fragment"),
+    [
+        ("", "t: the trace is empty"),
+        ("# only a comment\n", "t: the trace is empty"),
+        ("hello\n", 't:1: "hello" begins no trace'),
+        ("\x00\x01", "t:1: "),
+        ("time\n0\n", "t:1: a column is missing or there twice; the header is time,rate[,delay,loss]"),
+        ("time,rate,rate\n", "t:1: a column is missing or there twice"),
+        ("time,rate,speed\n0,1mbit,3\n", 't:1: "speed" is no column of a trace'),
+        ("time,rate\n", "t: the trace has no rows"),
+        ("time,rate\n0,1mbit\nx,2mbit\n", 't:3: "x" is not a time in seconds'),
+        ("time,rate\n0,1mbit\n-1,2mbit\n", 't:3: "-1" is not a time'),
+        ("time,rate\n1,1mbit\n1,2mbit\n", "t:3: times have to grow"),
+        ("time,rate\n0,fast\n", 't:2: "fast" is not a rate'),
+        ("time,rate\n0,10mbps\n", "BYTES"),
+        ("time,rate\n0,0\n", "t:2: a rate of 0 would never send; write a rate such as"),
+        ("time,rate\n0,0\n", "write a loss of 100%"),
+        ("time,rate\n0,nan\n", "t:2: "),
+        ("time,rate\n0,1mbit,3\n", "t:2: 3 cells for 2 columns"),
+        ("time,rate,delay\n0,1mbit,-3ms\n", "t:2: "),
+        ("time,rate,loss\n0,1mbit,,\n", "t:2: 4 cells for 3 columns"),
+        ("time,rate,delay,loss\n0,1mbit,,101%\n", "t:2: "),
+        ("time,rate\n0,1mbit\n2,\n3,4mbit\n", "t:4: a row with a time alone says where the trace begins anew"),
+        ("5\n4\n", "t:2: times must not fall; 4 comes after 5"),
+        ("5\nx\n", 't:2: "x" is not a whole number of milliseconds'),
+        ("5\n-6\n", "t:2: "),
+        ("0\n0\n", "t:2: the trace ends when it begins"),
+    ],
+)
+def test_garbage_is_named_with_its_line(text: str, fragment: str) -> None:
+    with pytest.raises(ValueError, match=r"^t") as caught:
+        parse_trace(text, "t")
+    assert fragment in str(caught.value)
+
+
+@given(st.text(alphabet="0123456789.,%\n\ttimera lodyx-", max_size=80), st.booleans())
+def test_any_text_is_a_trace_or_refused(text: str, headed: bool) -> None:
+    try:
+        trace = parse_trace("time,rate,delay,loss\n" + text if headed else text, "t")
+    except ValueError:
+        return
+    times = [row.at_ns for row in trace.until(10 * S)]
+    assert times == sorted(set(times))
+
+
+TRACED = ('rate = "10mbit"', 'trace = "radio.csv"')
+
+
+def with_trace(folder: Path, content: str | bytes, tail: str = "") -> str:
+    path = folder / "radio.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return replaced(TRACED, tail=tail)
+
+
+def problem(text: str, folder: Path) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        parse_scenario(text, folder=folder)
+    return str(caught.value)
+
+
+def test_the_trace_is_the_rate(tmp_path: Path) -> None:
+    scenario = parse_scenario(with_trace(tmp_path, "time,rate\n0,7mbit\n2,9mbit\n"), folder=tmp_path)
+    link = scenario.links["bottleneck"]
+    assert (link.rate.forward, link.rate.back) == (7_000_000, 7_000_000)
+    assert isinstance(link.trace.forward, Trace)
+
+
+def test_one_way_and_a_start_that_the_trace_does_not_tell(tmp_path: Path) -> None:
+    text = with_trace(tmp_path, "time,rate\n1,7mbit\n2,9mbit\n")
+    assert "the trace does not tell the rate at the start (forward)" in problem(text, tmp_path)
+    late = text.replace('trace = "radio.csv"', 'trace = "radio.csv"\nrate = "1mbit"')
+    assert parse_scenario(late, folder=tmp_path).links["bottleneck"].rate.forward == 1_000_000
+    one_way = text.replace('trace = "radio.csv"', 'trace = { back = "lte" }\nrate = { forward = "3mbit" }')
+    link = parse_scenario(one_way, folder=tmp_path).links["bottleneck"]
+    assert link.rate.forward == 3_000_000 and link.trace.forward is None
+    missing = text.replace('trace = "radio.csv"', 'trace = { back = "lte" }')
+    assert "the trace does not tell the rate at the start (forward)" in problem(missing, tmp_path)
+
+
+def test_trouble_with_a_trace_is_said_at_its_link(tmp_path: Path) -> None:
+    garbage = problem(with_trace(tmp_path, "time,rate\n0,7mbit\n1,whatever\n"), tmp_path)
+    assert garbage.startswith("scenario:12: links.bottleneck.trace: radio.csv:3: ")
+    assert "radio.csv:1: this is not text" in problem(with_trace(tmp_path, b"\xff\xfe"), tmp_path)
+    missing = problem(replaced(TRACED).replace("radio.csv", "let"), tmp_path)
+    assert 'the trace "let" cannot be read' in missing and 'did you mean "lte"' in missing
+    assert "cannot be read" in problem(replaced(TRACED).replace("radio.csv", "."), tmp_path)
+    both = replaced(('rate = "10mbit"', 'rate = "10mbit"\ntrace = "lte"'))
+    assert "has no effect: the trace tells the rate from the beginning" in problem(both, tmp_path)
+    slow = problem(with_trace(tmp_path, "time,rate\n0,7mbit\n1,100kbit\n1.1,7mbit\n"), tmp_path)
+    assert "links.bottleneck.trace: from 1s to 1100ms the rate is 100kbit, at which a full frame takes 121.1 ms" in slow
+    change = '[[changes]]\nat = "1s"\nlink = "bottleneck"\nrate = "1mbit"\n'
+    assert "follows its trace" in problem(with_trace(tmp_path, "time,rate\n0,7mbit\n", change), tmp_path)
+
+
+def test_what_the_file_says_is_part_of_the_identity(tmp_path: Path) -> None:
+    def run_id(content: str, name: str = "radio.csv") -> str:
+        (tmp_path / name).write_text(content)
+        text = replaced(TRACED).replace("radio.csv", name)
+        return make_plan(parse_scenario(text, folder=tmp_path)).runs[0].id
+
+    assert run_id("time,rate\n0,7mbit\n") != run_id("time,rate\n0,7mbit\n1,8mbit\n")
+    assert run_id("time,rate\n0,7mbit\n") == run_id("# the same\ntime,rate\n0,7000kbit\n", "copy.csv")
+
+
+def test_traces_can_be_swept() -> None:
+    text = replaced(('rate = "10mbit"', 'trace = "lte"'), tail='[sweep]\n"links.bottleneck.trace" = ["lte", "wifi"]\n')
+    runs = make_plan(parse_scenario(text)).runs
+    names = [run.scenario.links["bottleneck"].trace.forward for run in runs]
+    assert [trace.name for trace in names if trace] == ["lte.csv", "wifi.csv"]
+
+
+def test_shipped_traces_are_what_the_generator_makes() -> None:
+    assert set(shipped_traces()) == set(TRACES)
+    for name, path in shipped_traces().items():
+        assert path.read_text(encoding="utf-8") == text_of(name)
+        trace = load_trace(name, Path("/"))
+        assert trace.period_ns == 60 * S
+        assert trace.first_rate_bps

@@ -7,7 +7,6 @@ Exit codes: 0 fine; 1 an expectation failed; 2 usage or invalid scenario; 3 a ru
 import os
 import signal
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -18,10 +17,18 @@ from netwarp.cli import results
 from netwarp.cli.common import ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
 from netwarp.cli.kernel import kernel_app
 
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("netwarp")
+
+
 app = App(
     name="netwarp",
     help="A laboratory for network congestion: the real Linux network stack in virtual time.",
-    version=lambda: version("netwarp"),
+    version=_version,
+    help_format="plaintext",  # the default loads docutils, which takes longer than all the rest
 )
 app.command(kernel_app)
 for command in (results.plot, results.report, results.rerun):

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 from netwarp.cli.common import OK, errors, positive, stderr
 
-kernel_app = App(name="kernel", help="Build, list and remove the kernels that labs run on.")
+kernel_app = App(name="kernel", help="Build, list and remove the kernels that labs run on.", help_format="plaintext")
 
 
 @kernel_app.command

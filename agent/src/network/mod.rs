@@ -29,7 +29,6 @@ pub struct Network {
 impl Network {
     /// Builds everything that `lab` names, or fails with what the kernel or tc said.
     pub fn build(lab: &Lab) -> Result<Self> {
-        namespace::lift_memory_limits()?;
         for (name, value) in namespace::MACHINE {
             namespace::write_sysctl(name, value)?;
         }

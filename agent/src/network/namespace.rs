@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 
@@ -102,28 +102,12 @@ const QUIET: &[(&str, &str)] = &[
 ];
 
 /// Of the whole machine. The kernel's limits on the memory of all sockets together follow the size of the machine,
-/// which here is small: under their pressure receivers would close their windows and drop what is in order, and so
-/// would the machine's memory decide the result. A machine that is too small fails instead, and says so.
+/// which here is small and shared by all nodes of the lab: under their pressure (tcp_under_memory_pressure()) receivers
+/// would close their windows and drop what is in order, and the machine's memory would decide the result. A machine that is too small fails instead, and says so.
 pub const MACHINE: &[(&str, &str)] = &[
     ("net.ipv4.tcp_mem", "16777216 16777216 16777216"),
     ("net.ipv4.udp_mem", "16777216 16777216 16777216"),
 ];
-
-/// Lets sockets fill the machine. By default all TCP sockets together, over every node of the lab, get a sixteenth of
-/// it: beyond that tcp_under_memory_pressure() shrinks receive windows, which no real pair of hosts would see.
-pub fn lift_memory_limits() -> Result<()> {
-    // SAFETY: an all-zero struct sysinfo is valid, and sysinfo(2) fills it.
-    let (result, info) = unsafe {
-        let mut info: libc::sysinfo = std::mem::zeroed();
-        (libc::sysinfo(&mut info), info)
-    };
-    ensure!(result == 0, "sysinfo: {}", std::io::Error::last_os_error());
-    let pages = info.totalram * u64::from(info.mem_unit) / 4096;
-    for name in ["net.ipv4.tcp_mem", "net.ipv4.udp_mem"] {
-        write_sysctl(name, &format!("{pages} {pages} {pages}"))?;
-    }
-    Ok(())
-}
 
 /// Sets a sysctl (`net.ipv4.ip_forward`) in the namespace of this thread.
 pub fn write_sysctl(name: &str, value: &str) -> Result<()> {

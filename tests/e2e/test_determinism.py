@@ -1,0 +1,157 @@
+"""One seed, one trajectory: whatever the machine does, whoever runs it, wherever the result goes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from e2e_command import NETWARP, Answer, netwarp
+from e2e_runs import Runs, only_run
+from e2e_scenarios import BULK, PING, dumbbell
+from netwarp.kernels import find_kernel
+from netwarp.store.digests import read_digests
+
+NOBODY = 65534
+SCENARIO = dumbbell(
+    duration="5s",
+    queue="fq_codel limit 100",
+    flows=BULK + PING,
+    tail='[flows.bbr]\nfrom = "h1"\nto = "h2"\ntool = "bulk"\ncc = "bbr"\nstart = "1s"\n',
+).replace('delay = "10ms"', 'delay = "10ms"\njitter = "2ms normal"\nloss = "0.5%"')
+
+
+@pytest.fixture(scope="module")
+def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("determinism") / "scenario.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+@pytest.fixture(scope="module")
+def reference(scenario: Path) -> dict[str, str]:
+    return _digests(scenario, scenario.parent / "reference")
+
+
+def _digests(scenario: Path, result: Path, env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The digests of the run that is made now."""
+    answer = netwarp("run", scenario, "--no-plots", "-o", result, env=env)
+    return _digests_of(answer, result)
+
+
+def _digests_of(answer: Answer, result: Path) -> dict[str, str]:
+    assert answer.code == 0, answer.err
+    digests = read_digests(only_run(result).path)
+    assert {"packets.arrows", "acks.arrows", "sockets.arrows", "queues.arrows", "run.json"} <= digests.keys()
+    return digests
+
+
+@contextlib.contextmanager
+def _busy_machine() -> Iterator[None]:
+    """Two processes for each CPU that do nothing but take its time."""
+    processors = os.sched_getaffinity(0)
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * len(processors))]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def test_the_same_run_again_is_the_same_to_the_byte(
+    scenario: Path, reference: Mapping[str, str], tmp_path: Path
+) -> None:
+    assert _digests(scenario, tmp_path / "again") == reference
+
+
+def test_a_busy_machine_changes_nothing(scenario: Path, reference: Mapping[str, str], tmp_path: Path) -> None:
+    with _busy_machine():
+        assert _digests(scenario, tmp_path / "busy") == reference
+
+
+def test_neither_place_nor_name_of_the_result_matter(
+    scenario: Path, reference: Mapping[str, str], tmp_path: Path
+) -> None:
+    place = tmp_path / "a place with blanks" / ("deep" * 20) / "ütf-8"
+    place.parent.mkdir(parents=True)
+    assert _digests(scenario, place) == reference
+
+
+def test_nor_does_the_environment(scenario: Path, reference: Mapping[str, str], tmp_path: Path) -> None:
+    odd = {"LANG": "C", "TZ": "Asia/Kathmandu", "NETWARP_NOISE": "x" * 4000, "TMPDIR": str(tmp_path)}
+    assert _digests(scenario, tmp_path / "odd", env=odd) == reference
+
+
+def test_runs_side_by_side_do_not_touch_each_other(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(SCENARIO.replace("seeds = 1", "seeds = 4"))
+    results = []
+    for jobs in ("1", "4"):
+        result = tmp_path / jobs
+        assert netwarp("run", scenario, "--no-plots", "-o", result, "-j", jobs).code == 0
+        results.append({path.parent.name: path.read_text() for path in result.glob("runs/*/digests.json")})
+    assert len(results[0]) == 4
+    assert results[0] == results[1]
+
+
+def test_an_unprivileged_user_gets_the_same(scenario: Path, reference: Mapping[str, str]) -> None:
+    """Root and nobody; where there is no root to begin with, this user's two runs in two places."""
+    with tempfile.TemporaryDirectory(prefix="netwarp-nobody-") as name:
+        home = Path(name)
+        if os.geteuid() != 0:
+            assert _digests(scenario, home / "result") == reference
+            return
+        _prepare_home(home, scenario)
+        user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
+        _skip_unless_readable(user)
+        own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
+        result = home / "result"
+        answer = netwarp("run", home / "scenario.toml", "--no-plots", "-o", result, cwd=home, env=own, prefix=user)
+        assert _digests_of(answer, result) == reference
+        assert only_run(result).path.stat().st_uid == NOBODY
+
+
+def _prepare_home(home: Path, scenario: Path) -> None:
+    """A home that belongs to nobody, with a kernel in it such as `netwarp kernel build --share` leaves it."""
+    kernel = find_kernel()
+    cache = home / "cache" / "netwarp" / "kernels" / kernel.directory.name
+    shutil.copytree(kernel.directory, cache)
+    shutil.copy(scenario, home)
+    for path in [home, *home.rglob("*")]:
+        os.chown(path, NOBODY, NOBODY)
+        path.chmod(path.stat().st_mode | stat.S_IRUSR)
+
+
+def _skip_unless_readable(user: list[str]) -> None:
+    """A checkout beneath a home that is closed to others cannot be used by others, whatever netwarp does."""
+    if subprocess.run([*user, str(NETWARP), "--version"], capture_output=True, check=False).returncode != 0:
+        pytest.skip(f"nobody may not read {NETWARP}")
+
+
+def test_another_seed_is_another_trajectory(scenario: Path, reference: Mapping[str, str], tmp_path: Path) -> None:
+    answer = netwarp("run", scenario, "--no-plots", "-o", tmp_path / "other", "--set", "seeds=[2]")
+    other = _digests_of(answer, tmp_path / "other")
+    for table in ("packets.arrows", "acks.arrows", "sockets.arrows", "pings.arrows"):
+        assert other[table] != reference[table]
+
+
+@pytest.mark.parametrize("rate", ["10mbit", "100mbit"])
+def test_recording_changes_no_counter(runs: Runs, rate: str) -> None:
+    with_records, without = (
+        runs(SCENARIO.replace("10mbit", rate), "--set", f"record.exact={on}", "--set", "record.sample=100ms")
+        for on in ("true", "false")
+    )
+    assert with_records.has_rows("packets")
+    assert not without.has_rows("packets")
+    for table in ("sockets", "queues", "links", "flows", "pings"):
+        one, other = (run.scan(table).collect() for run in (with_records, without))
+        assert one.equals(other), table
+        assert one.height > 0

@@ -67,7 +67,9 @@ def multiples(scene: Scene) -> Figure:
         _phases_in(axes, variant)
         if number:
             strip.mark_changes(axes, scene)
-        axes.set_title(wrapped(variant.label, 110 // wide), loc="left", fontsize=10, color=style.INK, pad=12 if phases else 6)
+        axes.set_title(
+            wrapped(variant.label, 110 // wide), loc="left", fontsize=10, color=style.INK, pad=12 if phases else 6
+        )
         if number + wide >= count:
             axes.set_xlabel("time (s)")
             axes.tick_params(labelbottom=True)

@@ -71,7 +71,7 @@ def make_study(
             execution = execute(
                 plan, engine, result, jobs=jobs, fail_fast=fail_fast, retry_failed=retry_failed, progress=progress
             )
-        summary = result.write_summary()
+        summary = result.write_summary(told=execution.done)
         checked = () if execution.interrupted else check_expectations(summary, scenario.expect)
         figures = _draw(result, summary, console) if plots and not execution.interrupted else ()
     return Study(result, execution, summary, tuple(checked), figures)

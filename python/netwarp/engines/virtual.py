@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -82,7 +83,7 @@ class VirtualEngine:
         finally:
             _end(guard)
             shutil.rmtree(directory / ".uml", ignore_errors=True)
-        return _judge(job, directory, report, complaint)
+        return _judge(job, directory, report, complaint or _end_of_guard(guard.returncode))
 
     def _command(self, job: Job, directory: Path, cpu: int | None) -> list[str]:
         options: dict[str, Any] = {
@@ -177,9 +178,16 @@ def _end(guard: "subprocess.Popen[bytes]") -> None:
             stream.close()
 
 
+def _end_of_guard(status: int) -> str:
+    """What to say of a guard that said nothing."""
+    if status < 0:
+        return f"its guard was killed ({signal.Signals(-status).name}), and the virtual machine with it"
+    return f"its guard ended without a report (exit status {status})"
+
+
 def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: str) -> Outcome:
     if report is None:
-        return Outcome("failed", complaint or "the guard ended without a report")
+        return Outcome("failed", complaint)
     facts = {key: report[key] for key in ("real_s", "cpu_s", "events")}
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
@@ -199,7 +207,7 @@ def _told(directory: Path, report: dict[str, Any]) -> str | None:
     """Why the agent says that the run failed, or that it could say nothing."""
     outcome = _read_outcome(directory)
     if outcome is None:
-        return f"the virtual machine died (exit status {report['exit_status']})" + _console_tail(directory)
+        return f"the virtual machine died (exit status {report['exit_status']})" + _last_words(directory)
     return None if outcome["status"] == "ok" else str(outcome.get("reason", "the agent gave no reason"))
 
 
@@ -213,12 +221,25 @@ def _read_outcome(directory: Path) -> dict[str, Any] | None:
     return outcome if isinstance(outcome, dict) and "status" in outcome else None
 
 
+def _last_words(directory: Path) -> str:
+    """Why the machine's kernel panicked, if it did; else the end of its console."""
+    panic = next((line for line in _console(directory) if "Kernel panic" in line), None)
+    if panic is None:
+        return _console_tail(directory)
+    mend = ": give it more with [run] memory" if "memory" in panic.lower() else f"; see {CONSOLE}"
+    return f": {panic}{mend}"
+
+
 def _console_tail(directory: Path) -> str:
-    """The end of the machine's console, where a panic tells what happened."""
+    """The end of the machine's console, where it tells what happened."""
+    tail = _console(directory)[-_TAIL_LINES:]
+    return ("; its console ends with:\n  " + "\n  ".join(tail)) if tail else "; its console is empty"
+
+
+def _console(directory: Path) -> list[str]:
     try:
         text = (directory / CONSOLE).read_text(errors="replace")
     except OSError:
-        return ""
+        return []
     lines = [re.sub(r"^<\d>", "", line).rstrip() for line in text.splitlines()]
-    tail = [line for line in lines if line][-_TAIL_LINES:]
-    return ("; its console ends with:\n  " + "\n  ".join(tail)) if tail else "; its console is empty"
+    return [line for line in lines if line]

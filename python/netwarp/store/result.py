@@ -6,7 +6,7 @@ DIR/manifest.json scenario.toml plan.json runs/<id>/ summary.csv summary.parquet
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -95,17 +95,17 @@ class ResultDir:
         """Status and metrics of every planned run, in the plan's order; one not made yet is `missing`."""
         return [self._outcome(run) for run in self.planned]
 
-    def write_summary(self) -> pl.DataFrame:
+    def write_summary(self, told: Collection[str] = ()) -> pl.DataFrame:
         """Write `summary.parquet` and `summary.csv` from the runs' metrics, atomically; returns the frame.
 
-        A failed or missing run is one row without scope, name, metric and value, and a warning in the log.
-        Raises StoreError.
+        A failed or missing run is one row without scope, name, metric and value, and a warning in the log, unless its
+        id is among those that the user has been `told` of. Raises StoreError.
         """
         outcomes = self.outcomes()
         if missing := sum(outcome.status == MISSING for outcome in outcomes):
             _LOG.warning("%d of %d runs have not been made yet", missing, len(outcomes))
         for outcome in outcomes:
-            if outcome.status not in ("ok", MISSING):
+            if outcome.status not in ("ok", MISSING) and outcome.run.id not in told:
                 left = "left out of the metrics" if outcome.status == "failed" else "left out of aggregates"
                 _LOG.warning(
                     "run %s %s, %s: %s", outcome.run.id, outcome.status, left, outcome.reason or "no reason given"

@@ -78,14 +78,17 @@ def test_an_interrupt_keeps_what_is_done(tmp_path: Path, start: Start) -> None:
 
 
 def test_a_second_process_is_refused_and_told_of_the_first(tmp_path: Path, start: Start) -> None:
-    scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, "20s"), tmp_path / "r"
+    scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, "300s"), tmp_path / "r"
     first = start("run", scenario, "-o", result, "--no-plots")
     wait_for(lambda: list(result.glob("runs/*")))
     second = netwarp("run", scenario, "-o", result, "--no-plots")
     assert second.returncode == 4
     assert f"in use by another netwarp (process {first.pid} on " in second.stderr
-    first.communicate(timeout=120)
-    assert first.returncode == 0
+    os.killpg(first.pid, signal.SIGINT)
+    first.communicate(timeout=60)
+    assert first.returncode == 130
+    third = netwarp("plot", result)
+    assert "in use" not in third.stderr, "the lock goes with its process"
 
 
 def test_a_failed_run_is_tried_again_only_when_asked(tmp_path: Path) -> None:

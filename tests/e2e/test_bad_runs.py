@@ -1,0 +1,201 @@
+"""What goes wrong while a run is made: the kernel refuses, room runs out, somebody kills. Clear words, nothing left."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from e2e_command import NETWARP, Answer, environment, netwarp, processes_in, start, wait_for, wait_until_gone
+from e2e_runs import only_run
+from e2e_scenarios import dumbbell
+
+SHORT = dumbbell(duration="1s")
+LONG = dumbbell(duration="20000s")
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Path:
+    return tmp_path / "result"
+
+
+def _write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "scenario.toml"
+    path.write_text(text)
+    return path
+
+
+def _failed(answer: Answer, result: Path, words: list[str]) -> None:
+    """Exit code 3, the reason said once and kept beside the run, no traceback."""
+    assert answer.code == 3, answer.err
+    assert "Traceback" not in answer.err
+    status = only_run(result).status()
+    assert status["status"] == "failed"
+    for word in words:
+        assert word in answer.words, answer.err
+        assert word in " ".join(str(status["reason"]).split())
+    assert answer.words.count(words[0]) == 1, answer.err
+
+
+def _run(tmp_path: Path, text: str, result: Path, *arguments: str) -> Answer:
+    return netwarp("run", _write(tmp_path, text), "--no-plots", "-o", result, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("queue", "words"),
+    [
+        ("pfifo limmit 3", ["tc refused `qdisc add dev eth1", 'unknown parameter "limmit"']),
+        ("nosuch", ["tc refused `qdisc add dev eth1", "nosuch", "unknown"]),
+        ("red limit 1000 min 200 max 600 avpkt 1000 burst 20 probability 0.02", ["tc refused", "EWMA"]),
+    ],
+)
+def test_a_queue_that_tc_refuses(tmp_path: Path, result: Path, queue: str, words: list[str]) -> None:
+    _failed(_run(tmp_path, dumbbell(queue=queue), result), result, words)
+
+
+def test_a_congestion_control_that_the_kernel_lacks(tmp_path: Path, result: Path) -> None:
+    answer = _run(tmp_path, SHORT, result, "--set", 'flows.bulk.cc="cubik"')
+    _failed(answer, result, ['"cubik"', "flow bulk", "cubic", "bbr", "reno"])
+
+
+def test_a_sysctl_that_the_kernel_lacks(tmp_path: Path, result: Path) -> None:
+    answer = _run(tmp_path, SHORT, result, "--set", 'nodes.h1.sysctl={"net.ipv4.nosuch"=1}')
+    _failed(answer, result, ["net.ipv4.nosuch", "node h1"])
+
+
+def test_a_run_that_takes_too_long(tmp_path: Path, result: Path) -> None:
+    answer = _run(tmp_path, LONG, result, "--set", "run.time_limit=500ms")
+    _failed(answer, result, ["time_limit", "within 0.5 s"])
+    assert processes_in(result) == []
+
+
+def test_a_kernel_that_panics(tmp_path: Path, result: Path) -> None:
+    """64 MB cannot hold what is under way over 10 Gbit/s and 400 ms."""
+    text = dumbbell(rate="10gbit", access="10gbit", delay="200ms", queue="pfifo limit 1000000", exact=False)
+    answer = _run(tmp_path, text, result, "--set", "run.memory=64M")
+    _failed(answer, result, ["Kernel panic", "memory"])
+    assert "panic" in (only_run(result).path / "console.log").read_text()
+    assert processes_in(result) == []
+
+
+def test_no_kernel(tmp_path: Path, result: Path) -> None:
+    answer = netwarp("run", "bufferbloat", "-o", result, env={"XDG_CACHE_HOME": str(tmp_path / "empty")})
+    assert answer.code == 4
+    assert "netwarp kernel build" in answer.words
+    assert "Traceback" not in answer.err
+    assert not result.exists()
+
+
+def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nosuch")):
+        answer = netwarp("run", "bufferbloat", "--no-plots", "-o", place)
+        assert answer.code == 4, answer.err
+        assert str(place) in answer.words
+        assert "Traceback" not in answer.err
+
+
+def test_an_output_that_is_something_else(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+    answer = netwarp("run", "bufferbloat", "--no-plots", "-o", tmp_path)
+    assert answer.code == 2
+    assert "thesis.tex" in answer.words
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == ["thesis.tex"]
+
+
+def _with_small_disks(commands: str) -> Answer:
+    """Run commands in a mount namespace of their own, where mounting changes nothing for others."""
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-ec", commands],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+@AS_ROOT
+@pytest.mark.parametrize("size", ["8k", "100k", "2m"])
+def test_a_full_disk(tmp_path: Path, size: str) -> None:
+    """The records of 60 s are 10 MB."""
+    disk, scenario = tmp_path / "disk", _write(tmp_path, dumbbell(duration="60s"))
+    disk.mkdir()
+    command = shlex.join([str(NETWARP), "run", str(scenario), "--no-plots", "-o", str(disk / "result")])
+    answer = _with_small_disks(
+        f"mount -t tmpfs -o size={size} tmpfs {shlex.quote(str(disk))}\n"
+        f"{command} || code=$?\n"
+        f"find {shlex.quote(str(disk))} -name '*.part' -o -path '*/runs/*'\n"
+        "exit $code"
+    )
+    assert answer.code in {3, 4}, answer.err
+    assert "the disk is full" in answer.words or "No space left on device" in answer.words
+    assert "Traceback" not in answer.err
+    assert ".part" not in answer.out
+
+
+@AS_ROOT
+def test_no_room_for_the_memory_file() -> None:
+    """16 MB in every place where the memory of the machine could lie."""
+    command = shlex.join([str(NETWARP), "run", "bufferbloat", "--no-plots", "-o", "/tmp/result"])
+    answer = _with_small_disks(
+        "unset TMPDIR; for place in /dev/shm /tmp; do mount -t tmpfs -o size=16m tmpfs $place; done\n"
+        f"{command} || code=$?\nls -A /tmp\nexit $code"
+    )
+    assert answer.code == 4, answer.err
+    assert "memory file" in answer.words
+    assert "netwarp doctor" in answer.words
+    assert answer.out == ""
+
+
+def test_a_small_tmpdir_is_passed_over(tmp_path: Path, result: Path) -> None:
+    scenario = _write(tmp_path, SHORT)
+    answer = netwarp("run", scenario, "--no-plots", "-o", result, env={"TMPDIR": str(tmp_path / "nosuch")})
+    assert answer.code == 0, answer.err
+
+
+def _begun(result: Path) -> Path:
+    """Wait until the run of a result is under way; its temporary directory."""
+    return wait_for(result, "runs/*/packets.arrows").parent
+
+
+def _guard_of(directory: Path) -> int:
+    """The guard of the run in this directory."""
+    for process in processes_in(directory):
+        if b"\0guard\0" in (Path("/proc") / str(process) / "cmdline").read_bytes():
+            return process
+    raise AssertionError("no guard")
+
+
+def test_killing_the_guard_fails_the_run(tmp_path: Path, result: Path) -> None:
+    with start("run", _write(tmp_path, LONG), "--no-plots", "-o", result) as command:
+        os.kill(_guard_of(_begun(result)), signal.SIGKILL)
+        out, err = command.communicate(timeout=60)
+    assert wait_until_gone(result, 2) == []
+    _failed(Answer(command.returncode, out, err), result, ["SIGKILL"])
+
+
+def test_killing_netwarp_leaves_no_process(tmp_path: Path, result: Path) -> None:
+    with start("run", _write(tmp_path, LONG), "--no-plots", "-o", result) as command:
+        _begun(result)
+        assert len(processes_in(result)) >= 3
+        command.kill()
+        command.communicate()
+    assert wait_until_gone(result, 2) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_it_and_keeps_nothing_half_made(tmp_path: Path, result: Path, number: signal.Signals) -> None:
+    with start("run", _write(tmp_path, LONG), "--no-plots", "-o", result) as command:
+        _begun(result)
+        command.send_signal(number)
+        _, err = command.communicate(timeout=60)
+    assert command.returncode == 130
+    assert "Traceback" not in err
+    assert wait_until_gone(result, 2) == []
+    assert list((result / "runs").iterdir()) == []

@@ -80,7 +80,7 @@ ACKS = Table(
         column("retrans_out_pkts", "u32", "packets", "retransmitted and now in flight"),
         column("retransmits", "u32", "packets", "retransmitted so far (tcpi_total_retrans)"),
         column("delivered_pkts", "u32", "packets", "delivered so far, retransmitted ones included"),
-        column("delivered_ce_pkts", "u32", "packets", "of these, acknowledged with an ECN mark"),
+        column("delivered_ce_pkts", "u32", "packets", "of these, acknowledged while the peer echoed an ECN mark"),
         column("ca_state", "u8", "", "0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss"),
         column("app_limited", "bool", "", "whether the sender had nothing more to send"),
         column("snd_wnd_bytes", "u32", "bytes", "the peer's advertised window"),

@@ -1,0 +1,21 @@
+"""The page of metrics is what the code says, and the code measures nothing that is not on it."""
+
+from pathlib import Path
+
+from netwarp.analysis import analyse_run
+from netwarp.analysis.catalogue import is_known, markdown
+from synthetic import write_run
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_of_metrics_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "metrics.md").read_text() == markdown(), (
+        "run: .venv/bin/python -m netwarp.analysis.catalogue > docs/metrics.md"
+    )
+
+
+def test_what_is_measured_is_on_the_page(tmp_path: Path) -> None:
+    write_run(tmp_path, flows=2)
+    for scope, metric in analyse_run(tmp_path).select("scope", "metric").unique().iter_rows():
+        assert is_known(scope, metric), (scope, metric)

@@ -152,8 +152,8 @@ def _page() -> Iterator[str]:
     yield "window from the scenario's `warmup` to the end of the run, of a flow the part of it in which the flow was"
     yield "active. What was not measured has no row. States (RTT, windows, lengths) are weighted by time, packets and"
     yield "transfers count once each. Percentiles are of type 1 (Hyndman and Fan 1996): the smallest value that p %"
-    yield "do not exceed. Flows of one name appear each (`bulk.0` …) and together (`bulk`): sums add up, states, packets"
-    yield "and transfers are pooled."
+    yield "do not exceed. Flows of one name appear each (`bulk.0` …) and together (`bulk`): sums add up, states,"
+    yield "packets and transfers are pooled."
     yield "The tables are those of [records.md](records.md)."
     for scope, entries in CATALOGUE.items():
         yield ""

@@ -16,6 +16,9 @@ from netwarp.store.rundir import RunDir
 
 _COLUMNS = 700
 
+GOODPUT = "throughput-"
+"""How the names of goodput figures begin."""
+
 
 @dataclass(frozen=True)
 class RunCurves:
@@ -71,7 +74,7 @@ def _rtt(group: str, data: FlowData) -> Quantity:
 def _goodput(group: str, interval_ns: int) -> Quantity:
     spoken = "second" if interval_ns == 10**9 else f"{interval_ns / 1e6:g} ms"
     how = f"bytes acknowledged in each {spoken}"
-    return Quantity(f"throughput-{group}", f"Goodput of {group}", how, "goodput (Mbit/s)", False, group)
+    return Quantity(f"{GOODPUT}{group}", f"Goodput of {group}", how, "goodput (Mbit/s)", False, group)
 
 
 def _queue(description: Description, end: End) -> Quantity:

@@ -9,7 +9,7 @@ from typing import Any
 
 from netwarp.analysis.table import busiest_queue
 from netwarp.plots import style
-from netwarp.plots.curves import duration_s, run_curves
+from netwarp.plots.curves import GOODPUT, duration_s, run_curves
 from netwarp.plots.formats import FORMATS
 from netwarp.plots.labels import is_ordered, natural_key, slug
 from netwarp.plots.scene import Bar, Curve, Quantity, Scene, Variant
@@ -21,6 +21,7 @@ from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
 
 _SEED = "seed"
 _MOST_PROCESSES = 8
+_MOST_SHARES = 24
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ def draw_result(result_dir: Path, formats: tuple[str, ...] = FORMATS, out: Path 
             tasks.append(Task(scene, place / stem, False, formats))
             if len(scene.variants) > 1:
                 tasks.append(Task(scene, place / f"{stem}-each", True, formats))
+        tasks += [Task(scene, place / stem, False, formats) for stem, scene in _shares(result)]
         return sorted(helpers.draw(tasks))
 
 
@@ -75,6 +77,23 @@ def _scenes(result: ResultDir) -> Iterator[tuple[str, Scene]]:
             having = [run for run in runs if quantity in run.curves]
             stem = slug(quantity.stem) + ("--" + slug("-".join(rest)) if rest else "")
             yield stem, _scene(result, axis, quantity, having)
+
+
+def _shares(result: ResultDir) -> Iterator[tuple[str, Scene]]:
+    """For each run of flows of several names, all of them in one figure: who gets how much of the link."""
+    axis = _compared(result)
+    for run in _load(result, axis)[:_MOST_SHARES]:
+        curves = {q.group: (q, c) for q, c in run.curves.items() if q.stem.startswith(GOODPUT)}
+        if len(curves) < 2:
+            continue
+        first = next(iter(curves.values()))[0]
+        quantity = Quantity(f"{GOODPUT}all-flows", "Goodput of each flow", first.how, first.axis, first.steps)
+        looks = zip(curves, style.colours(len(curves), False), style.dashes(len(curves), False), strict=True)
+        variants = [Variant(group, colour, dash, curves[group][1]) for group, colour, dash in looks]
+        point = [axis_text(value) for value in (run.value, *run.rest.values()) if value is not None]
+        subtitle = " · ".join((_subtitle(result, axis, [run]), quantity.how))
+        stem = slug(quantity.stem) + "--" + slug("-".join(point))
+        yield stem, Scene(quantity, subtitle, "flow", run.duration_s, variants, run.changes)
 
 
 def _compared(result: ResultDir) -> str:

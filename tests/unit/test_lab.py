@@ -285,7 +285,9 @@ def test_socket_buffers_and_memory_follow_the_path() -> None:
     assert memory_bytes(run) == 160 * 2**20
     assert memory_bytes(make_plan(parse_scenario(DUMBBELL, settings=["run.memory=96M"])).runs[0]) == 96 * 2**20
     huge = ["links.bottleneck.queue=pfifo limit 9999999"]
-    assert memory_bytes(make_plan(parse_scenario(DUMBBELL, settings=huge)).runs[0]) == 2**30
+    assert memory_bytes(make_plan(parse_scenario(DUMBBELL, settings=huge)).runs[0]) == 2**30 + 32 * 2**20
+    crowd = memory_bytes(make_plan(parse_scenario(DUMBBELL, settings=["flows.bulk.count=1000"])).runs[0])
+    assert 384 * 2**20 < crowd < 512 * 2**20, "a thousand flows take 384 MiB"
 
 
 def test_commands_say_what_the_lab_holds() -> None:
@@ -294,7 +296,7 @@ def test_commands_say_what_the_lab_holds() -> None:
     assert "ip -n r1 addr add 192.168.214.103/24 dev enp0s8" in lines
     assert (
         "tc -n wire qdisc add dev w14 root netem limit 1351 delay 10ms 2ms distribution normal "
-        "loss gemodel 1% 10% 100% 0% duplicate 0.1% corrupt 0.1% reorder 1% rate 10mbit"
+        "loss gemodel 1% 10% 100% 0% duplicate 0.1% corrupt 0.1% reorder 1% rate 10000008bit"
     ) in lines
     assert any(line.startswith("# at 10s: tc -n r1 class change dev enp0s8") for line in lines)
     assert any(line.startswith("# at 12s: tc -n wire qdisc change dev w14 root netem") for line in lines)

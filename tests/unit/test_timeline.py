@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from netwarp.lab import build_lab, commands
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
-from netwarp.scenario.check_changes import notes
 from netwarp.scenario.errors import ScenarioError
+from netwarp.scenario.notes import notes
 from netwarp.scenario.timeline import timeline
 from scenario_texts import DUMBBELL, replaced
 
@@ -222,10 +222,9 @@ def test_queues_that_the_kernel_cannot_change(queue: str, after: str, fragment: 
 )
 def test_notes_say_where_a_change_loses_packets(queue: str, after: str, fragment: str | None) -> None:
     scenario = parse_scenario(replaced(("pfifo limit 100", queue), tail=change("1s", f'queue = "{after}"')))
-    said = list(notes(scenario))
-    assert (
-        (len(said) == 1 and fragment in said[0][1] and said[0][0] == ("changes", 0, "queue")) if fragment else not said
-    )
+    said = notes(scenario)
+    assert [note.where for note in said] == (["changes.0.queue"] if fragment else [])
+    assert all(fragment in note.message for note in said if fragment)
 
 
 def test_changes_can_be_swept() -> None:
@@ -254,3 +253,12 @@ def test_the_lab_and_its_commands_hold_every_step() -> None:
     assert "# at 1100ms: tc -n r1 class change dev eth1 parent 1: classid 1:1 htb rate 9500000bit" in "\n".join(
         commands(lab)
     )
+
+
+def test_notes_say_what_netems_correlations_do() -> None:
+    text = replaced(('delay = "10ms"', 'delay = "10ms"\nloss = "1% 25%"\njitter = "1ms 25%"'))
+    assert [(note.where, note.line) for note in notes(parse_scenario(text))] == [
+        ("links.bottleneck.loss", 14),
+        ("links.bottleneck.jitter", 15),
+    ]
+    assert notes(parse_scenario(DUMBBELL)) == []

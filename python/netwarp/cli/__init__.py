@@ -101,12 +101,14 @@ def run(
     """
     with errors():
         from netwarp.engines import VirtualEngine
-        from netwarp.scenario import load_scenario
+        from netwarp.scenario import load_scenario, notes
         from netwarp.study import default_directory, make_study
 
         positive("--seeds", seeds)
         positive("--jobs", jobs)
         loaded = load_scenario(scenario, set_ or ())
+        for note in notes(loaded):
+            say(f"note: {note.render(loaded.source.label)}")
         study = make_study(
             loaded,
             VirtualEngine.find(kernel),
@@ -152,9 +154,11 @@ def show(scenario: str, /, *, set_: Annotated[list[str] | None, Parameter(name="
     with errors():
         from netwarp.lab import build_lab, commands, draw
         from netwarp.plan import make_plan
-        from netwarp.scenario import load_scenario
+        from netwarp.scenario import load_scenario, notes
 
         plan = make_plan(load_scenario(scenario, set_ or ()))
+        for note in notes(plan.scenario):
+            say(f"note: {note.render(plan.scenario.source.label)}")
         first = plan.runs[0]
         lab = build_lab(first)
         out = stdout()

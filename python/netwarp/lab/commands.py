@@ -7,7 +7,7 @@ from typing import Any
 
 from netwarp.lab.links import htb_class
 from netwarp.lab.model import Lab, LabEnd, LabLink, LabWire
-from netwarp.scenario.units import format_duration, format_percent, format_rate
+from netwarp.scenario.units import format_duration, format_percent
 
 
 def commands(lab: Lab) -> list[str]:
@@ -17,6 +17,7 @@ def commands(lab: Lab) -> list[str]:
     """
     lines = [f"ip netns add {name}" for name in ("wire", *(node["name"] for node in lab["nodes"]))]
     for node in lab["nodes"]:
+        lines.append(f"ip -n {node['name']} link set lo up")
         if node["forward"]:
             node_sysctl = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1", **node["sysctl"]}
         else:
@@ -60,9 +61,8 @@ def _peer(lab: Lab, index: int) -> str:
 
 def _link_lines(link: LabLink) -> list[str]:
     lines = [f"# link {link['name']}"]
-    for end in link["ends"]:
-        lines += _end_lines(end, link)
     a, b = link["ends"]
+    lines += [*_end_lines(a, b, link), *_end_lines(b, a, link)]
     for end, peer in ((a, b), (b, a)):
         wire, other = _wire_name(end), _wire_name(peer)
         lines += [
@@ -73,23 +73,29 @@ def _link_lines(link: LabLink) -> list[str]:
     return lines
 
 
-def _end_lines(end: LabEnd, link: LabLink) -> list[str]:
+def _end_lines(end: LabEnd, peer: LabEnd, link: LabLink) -> list[str]:
     node, device = end["node"], end["interface"]
     lines = [
         f"ip link add {device} netns {node} index {end['index']} address {end['mac']} mtu {link['mtu']} type veth "
         f"peer name {_wire_name(end)} netns wire index {end['wire_index']} mtu {link['mtu']}"
     ]
     if not link["offload"]:
+        lines.append(f"ip -n {node} link set {device} gso_max_segs 1")
         lines.append(_in(node, f"ethtool -K {device} tso off gso off gro off"))
+    lines.append(_in("wire", f"ethtool -K {_wire_name(end)} tso off gso off gro off"))
     for address in end["addresses"]:
         nodad = " nodad" if ":" in address else ""
         lines.append(f"ip -n {node} addr add {address} dev {device}{nodad}")
     lines += [f"ip -n {node} link set {device} up", f"ip -n wire link set {_wire_name(end)} up"]
+    for address in peer["addresses"]:
+        ip = address.partition("/")[0]
+        lines.append(f"ip -n {node} neigh add {ip} lladdr {peer['mac']} nud permanent dev {device}")
     return lines + [f"tc -n {node} {line}" for line in end["tc"]]
 
 
 def netem_words(wire: LabWire) -> str:
-    """A wire in the words of tc-netem(8)."""
+    """A wire in the words of tc-netem(8). Its rate is one byte a second above the link's, so that no rounding lets a
+    queue grow on the wire."""
     words = [f"netem limit {wire['limit_pkts']}"]
     if wire["delay_ns"] or wire["jitter_ns"]:
         words.append(f"delay {format_duration(wire['delay_ns'])}")
@@ -108,7 +114,7 @@ def netem_words(wire: LabWire) -> str:
     ):
         if fraction:
             words.append(f"{name} {format_percent(fraction)}")
-    return " ".join([*words, f"rate {format_rate(wire['rate_bps'])}"])
+    return " ".join([*words, f"rate {wire['rate_bps'] // 8 * 8 + 8}bit"])
 
 
 def _loss_words(loss: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.load import load_scenario, parse_scenario, shipped_scenarios
 from netwarp.scenario.model import Scenario
+from netwarp.scenario.notes import notes
 from netwarp.scenario.schema import scenario_schema
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "load_scenario",
+    "notes",
     "parse_scenario",
     "scenario_schema",
     "shipped_scenarios",

@@ -29,22 +29,7 @@ def check_changes(scenario: Scenario) -> Iterator[Found]:
                 yield from _check_timeline(name, way, scenario)
 
 
-def notes(scenario: Scenario) -> Iterator[Found]:
-    """What a valid scenario's author should know of its changes: where packets get lost by the change itself."""
-    said: set[Found] = set()
-    for name, link in scenario.links.items():
-        for way in range(2):
-            states = timeline(scenario, name, way)
-            for (_, before), (at, after) in pairwise(states):
-                why = qdiscs.loss_of_packets(before.queue or "pfifo", after.queue or "pfifo")
-                index = _change_of_queue(scenario, name, way, at)
-                item: Found = (("changes", index, "queue"), f"link {name}, {link.ends[way]}: {why}")
-                if why and item not in said:
-                    said.add(item)
-                    yield item
-
-
-def _change_of_queue(scenario: Scenario, link: str, way: int, at: int) -> int:
+def change_of_queue(scenario: Scenario, link: str, way: int, at: int) -> int:
     """Which change sets this direction's queue at a moment."""
     for index, change in enumerate(scenario.changes):
         if change.link == link and "queue" in values_of(change, way) and at in occurrences(change, scenario.duration):
@@ -142,7 +127,7 @@ def _check_timeline(name: str, way: int, scenario: Scenario) -> Iterator[Found]:
             rates.append((at, after.rate))
         why = qdiscs.refusal(before.queue or "pfifo", after.queue or "pfifo")
         if why:
-            yield ("changes", _change_of_queue(scenario, name, way, at), "queue"), why
+            yield ("changes", change_of_queue(scenario, name, way, at), "queue"), why
     yield from _check_rates(name, way, scenario, rates, frame_bits)
 
 

@@ -25,6 +25,7 @@ struct Progress {
     /// What the receiver took, once the stream has ended.
     taken: Option<u64>,
     error: Option<String>,
+    stopped: bool,
 }
 
 /// One connection and the two threads at its ends.
@@ -72,7 +73,11 @@ impl Bulk {
         spawn(format!("from {}", flow.name), move || {
             sleep_until(t0_ns + start_ns);
             if let Err(e) = send(&sender, to, bytes, &progress, t0_ns) {
-                lock(&progress).error = Some(format!("{e:#}"));
+                // To stop a socket that is still connecting resets it: then it just never connected.
+                let mut progress = lock(&progress);
+                if !progress.stopped {
+                    progress.error = Some(format!("{e:#}"));
+                }
             }
         })?;
         Ok(bulk)
@@ -81,6 +86,7 @@ impl Bulk {
 
 impl Generator for Bulk {
     fn stop(&mut self) {
+        lock(&self.progress).stopped = true;
         // Wakes a sender that sleeps in sendmsg; what the socket holds is still delivered, then FIN.
         let _ = shutdown(self.sender.as_raw_fd(), Shutdown::Write);
     }

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
+use nix::sys::signal::SigSet;
 
 use crate::lab::{Flow, Lab, Tool};
 use crate::network::Network;
@@ -120,12 +121,15 @@ impl Flows {
     }
 }
 
-/// A thread of a generator.
+/// A thread of a generator. Signals are not for it: the end of some child would wake it where it sleeps in the kernel.
 fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
     thread::Builder::new()
         .name(name)
         .stack_size(STACK_BYTES)
-        .spawn(work)
+        .spawn(|| {
+            let _ = SigSet::all().thread_block();
+            work();
+        })
         .context("cannot start a thread")
 }
 

@@ -11,6 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, bail};
+use nix::sys::signal::{SigSet, Signal, killpg};
 
 use super::{Account, Generator, lock, spawn};
 use crate::lab::{Flow, Iperf3, Tool};
@@ -19,6 +20,8 @@ use crate::time::{monotonic_ns, sleep_until};
 
 /// The longest file that a program may write: it must not fill the host's disk.
 const MOST_OUTPUT_BYTES: u64 = 256 << 20;
+/// What is kept of such a file.
+const KEPT_OUTPUT_BYTES: u64 = 64 << 10;
 /// How often a server that is not ready yet is asked again, and when it should be: before t0.
 const READY_STEP_NS: i64 = 10_000_000;
 const READY_BEFORE_T0_NS: i64 = 1_000_000_000;
@@ -201,8 +204,22 @@ impl Generator for Programs {
                 ));
             }
         }
-        Ok(())
+        cut(&self.plan.client_out)?;
+        cut(&self.plan.server_out)
     }
+}
+
+/// Of what fills a disk only the beginning is kept.
+fn cut(out: &Path) -> Result<()> {
+    for path in [out.to_path_buf(), errors_of(out)] {
+        if std::fs::metadata(&path).is_ok_and(|m| m.len() >= MOST_OUTPUT_BYTES) {
+            File::options()
+                .write(true)
+                .open(&path)?
+                .set_len(KEPT_OUTPUT_BYTES)?;
+        }
+    }
+    Ok(())
 }
 
 fn plan(flow: &Flow, dir: &Path) -> Result<Plan> {
@@ -328,9 +345,11 @@ fn start(words: &[String], out: &Path) -> Result<Child> {
         .stderr(File::create(errors_of(out))?)
         .env("TMPDIR", "/run")
         .process_group(0);
-    // SAFETY: between fork and exec only setrlimit is called, which is async-signal-safe.
+    // SAFETY: between fork and exec only sigprocmask and setrlimit are called, which are async-signal-safe.
     unsafe {
         command.pre_exec(|| {
+            // A generator's thread blocks all signals; a program gets them.
+            SigSet::empty().thread_set_mask()?;
             let limit = libc::rlimit {
                 rlim_cur: MOST_OUTPUT_BYTES,
                 rlim_max: MOST_OUTPUT_BYTES,
@@ -352,7 +371,7 @@ fn errors_of(out: &Path) -> PathBuf {
 
 fn end(child: &mut Child) {
     let group = nix::unistd::Pid::from_raw(child.id() as i32);
-    let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
+    let _ = killpg(group, Signal::SIGKILL);
     let _ = child.wait();
 }
 

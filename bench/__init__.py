@@ -1,0 +1,1 @@
+"""How fast netwarp is, measured with the real command: `make bench`."""

@@ -1,0 +1,66 @@
+"""The command under the clock."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from netwarp.store.result import open_result
+from netwarp.store.rundir import RunDir
+
+NETWARP = Path(sys.executable).parent / "netwarp"
+BOTTLENECK = 13
+"""Index of the interface whose packets are counted: r1's into the bottleneck."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A finished command: the real seconds it took, and its result directory."""
+
+    seconds: float
+    result: Path
+
+    @property
+    def runs(self) -> list[RunDir]:
+        """Its runs, in the order of the plan."""
+        opened = open_result(self.result)
+        return [opened.run(planned.id) for planned in opened.planned]
+
+    @property
+    def engine_s(self) -> float:
+        """Real seconds from boot to power-off of its first run."""
+        return float(self.runs[0].status()["real_s"])
+
+    @property
+    def cpu_s(self) -> float:
+        """Seconds of a CPU's time that the same took: they hardly change on a busy machine."""
+        return float(self.runs[0].status()["cpu_s"])
+
+    @property
+    def packets(self) -> int:
+        """Packets that its first run's bottleneck sent."""
+        table = self.runs[0].scan("links").filter(pl.col("interface_index") == BOTTLENECK)
+        return int(table.select(pl.col("tx_packets").max()).collect().item())
+
+
+def timed(scenario: str, place: Path, *arguments: str) -> Timed:
+    """Run a scenario's text in a fresh directory, by the clock on the wall. Raises RuntimeError if it fails."""
+    place.mkdir(parents=True)
+    file = place / "scenario.toml"
+    file.write_text(scenario)
+    seconds = clocked("run", str(file), "-o", str(place / "result"), *arguments)
+    return Timed(seconds, place / "result")
+
+
+def clocked(*arguments: str) -> float:
+    """Real seconds of a whole command. Raises RuntimeError if it fails."""
+    begin = time.perf_counter()
+    done = subprocess.run([str(NETWARP), *arguments], capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - begin
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip())
+    return seconds

@@ -1,0 +1,69 @@
+"""What is measured."""
+
+from __future__ import annotations
+
+PLAN_10000 = """
+[sweep]
+"links.bottleneck.rate" = [{rates}]
+"links.bottleneck.delay" = ["1ms", "2ms", "5ms", "10ms", "20ms", "50ms", "100ms", "150ms", "200ms", "300ms"]
+"flows.bulk.cc" = ["cubic", "bbr", "reno", "vegas", "dctcp"]
+"""
+
+
+def dumbbell(
+    *, rate: str, duration: str, queue: str, flow: str, exact: bool, access: str = "10gbit", seeds: int = 1
+) -> str:
+    """h1 – r1 – h2 with a base RTT of a little over 20 ms."""
+    return f"""
+name = "bench"
+duration = "{duration}"
+seeds = {seeds}
+[record]
+exact = {str(exact).lower()}
+[nodes]
+h1 = {{}}
+r1 = {{ forward = true }}
+h2 = {{}}
+[links.access]
+ends = ["h1", "r1"]
+rate = "{access}"
+[links.bottleneck]
+ends = ["r1", "h2"]
+rate = "{rate}"
+delay = "10ms"
+queue = "{queue}"
+[flows.bulk]
+from = "h1"
+to = "h2"
+{flow}
+"""
+
+
+def ten_megabits(seeds: int = 1) -> str:
+    """60 s at 10 Mbit/s with exact records."""
+    return dumbbell(
+        rate="10mbit", duration="60s", queue="pfifo limit 100", flow='tool = "bulk"', exact=True, seeds=seeds
+    )
+
+
+def gigabit(exact: bool) -> str:
+    """10 s at 1 Gbit/s."""
+    return dumbbell(rate="1gbit", duration="10s", queue="pfifo limit 1651", flow='tool = "bulk"', exact=exact)
+
+
+def many_flows(count: int) -> str:
+    """10 s at 100 Mbit/s, shared by so many flows, under a queue that starves none."""
+    flow = f'tool = "bulk"\ncount = {count}'
+    return dumbbell(rate="100mbit", duration="10s", queue="fq_codel flows 65536", flow=flow, exact=False)
+
+
+def datagrams(exact: bool) -> str:
+    """Ten flows of evenly spaced datagrams at 20 Mbit/s each, for 10 s."""
+    flow = 'tool = "cbr"\nrate = "20mbit"\ncount = 10'
+    return dumbbell(rate="1gbit", duration="10s", queue="pfifo limit 1000", flow=flow, exact=exact)
+
+
+def ten_thousand_runs() -> str:
+    """A plan of 200 rates × 10 delays × 5 congestion controls."""
+    rates = ", ".join(f'"{number}mbit"' for number in range(1, 201))
+    return ten_megabits() + PLAN_10000.format(rates=rates)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.lab import build_lab, commands
+from netwarp.lab import build_lab, commands, draw
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
@@ -262,3 +262,10 @@ def test_notes_say_what_netems_correlations_do() -> None:
         ("links.bottleneck.jitter", 15),
     ]
     assert notes(parse_scenario(DUMBBELL)) == []
+
+
+def test_of_many_changes_the_first_are_printed() -> None:
+    text = replaced(('rate = "10mbit"', 'trace = "lte"'))
+    lab = build_lab(make_plan(parse_scenario(text)).runs[0])
+    assert commands(lab)[-1] == f"# … and {len(lab['changes']) - 40} more changes, the last at 9900ms"
+    assert "pfifo limit 100  (changes 99 times)" in draw(lab)

@@ -9,6 +9,9 @@ from netwarp.lab.links import htb_class
 from netwarp.lab.model import Lab, LabEnd, LabLink, LabWire
 from netwarp.scenario.units import format_duration, format_percent
 
+MAX_CHANGES = 40
+"""How many changes are printed."""
+
 
 def commands(lab: Lab) -> list[str]:
     """The effective ip, tc and sysctl commands, in the order in which they would be run.
@@ -29,8 +32,14 @@ def commands(lab: Lab) -> list[str]:
         version = "-6 " if ":" in route["prefix"] else ""
         where = f"via {route['via']} dev {route['interface']}"
         lines.append(f"ip {version}-n {route['node']} route add {route['prefix']} {where}")
+    return lines + _change_lines(lab)
+
+
+def _change_lines(lab: Lab) -> list[str]:
+    """What is changed when, the first of them; a trace has thousands."""
+    lines: list[str] = []
     mtus = {link["name"]: link["mtu"] for link in lab["links"]}
-    for change in lab["changes"]:
+    for change in lab["changes"][:MAX_CHANGES]:
         at = f"# at {format_duration(change['at_ns'])}:"
         if change["rate_bps"] is not None:
             words = htb_class(change["rate_bps"], mtus[change["link"]])
@@ -39,6 +48,9 @@ def commands(lab: Lab) -> list[str]:
         wire = change["wire"]
         if wire is not None:
             lines.append(f"{at} tc -n wire qdisc change dev {_peer(lab, change['index'])} root {netem_words(wire)}")
+    more = lab["changes"][MAX_CHANGES:]
+    if more:
+        lines.append(f"# … and {len(more)} more changes, the last at {format_duration(more[-1]['at_ns'])}")
     return lines
 
 

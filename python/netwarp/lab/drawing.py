@@ -63,7 +63,10 @@ def _list(lab: Lab) -> list[str]:
         lines.append(link["name"])
         for end, peer in (link["ends"], link["ends"][::-1]):
             queue = end["tc"][-1].partition(" handle ")[2].partition(": ")[2] if _is_shaped(end) else "raw tc"
-            lines.append(f"  {end['node']}:{end['interface']} → {peer['node']}  {_way(end)}{_troubles(end)}  {queue}")
+            times = sum(change["index"] == end["index"] for change in lab["changes"])
+            later = f"  (changes {times} times)" if times > 1 else "  (changes once)" * times
+            way = f"{end['node']}:{end['interface']} → {peer['node']}"
+            lines.append(f"  {way}  {_way(end)}{_troubles(end)}  {queue}{later}")
     return lines
 
 

@@ -21,7 +21,7 @@ from netwarp.store.digests import Difference, compare_digests, digest_run
 from netwarp.store.errors import StoreError
 from netwarp.store.planfile import place_of
 from netwarp.store.result import ResultDir, create_result, open_result
-from netwarp.study import scenario_of
+from netwarp.study import keep_traces, scenario_of
 
 
 @dataclass(frozen=True)
@@ -136,4 +136,5 @@ def _result(place: Path, plan: Plan, engine: Engine) -> Iterator[ResultDir]:
     text = plan.scenario.source.text
     content = plan_json(plan, engine)
     with create_result(place, scenario_toml=text, plan=content, manifest=manifest(engine, sys.argv)) as result:
+        keep_traces(plan.scenario, result)
         yield result

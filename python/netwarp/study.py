@@ -19,6 +19,7 @@ from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, parse_scenario
+from netwarp.scenario.trace import KEPT, trace_files
 from netwarp.store.errors import speaking
 from netwarp.store.lock import locked
 from netwarp.store.result import ResultDir, create_result, open_result
@@ -45,6 +46,14 @@ def default_directory(scenario: Scenario) -> Path:
     return Path("results") / f"{scenario.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
 
 
+def keep_traces(scenario: Scenario, result: ResultDir) -> None:
+    """Copy the traces that the scenario names into the result, so that it can be run again from there alone."""
+    files = trace_files(scenario.source.data, scenario.source.folder)
+    for name, content in files.items():
+        (result.path / KEPT).mkdir(exist_ok=True)
+        (result.path / KEPT / name).write_bytes(content)
+
+
 def make_study(
     scenario: Scenario,
     engine: Engine,
@@ -67,6 +76,7 @@ def make_study(
         plan=plan_json(plan, engine, seeds, cases),
         manifest=manifest(engine, sys.argv),
     ) as result:
+        keep_traces(scenario, result)
         with RunProgress(plan, console) as progress:
             execution = execute(
                 plan, engine, result, jobs=jobs, fail_fast=fail_fast, retry_failed=retry_failed, progress=progress
@@ -98,7 +108,7 @@ def scenario_of(result: ResultDir) -> Scenario:
     path = result.path / "scenario.toml"
     with speaking(path, "read"):
         text = path.read_text(encoding="utf-8")
-    return parse_scenario(text, str(path), result.plan.get("asked", {}).get("settings", ()))
+    return parse_scenario(text, str(path), result.plan.get("asked", {}).get("settings", ()), result.path)
 
 
 def _reckon(result: ResultDir, run_id: str) -> None:

@@ -184,3 +184,13 @@ def test_what_tc_refuses_in_the_middle_fails_the_run_with_its_words(tmp_path: Pa
     answer = netwarp("run", tmp_path / "s.toml", "--no-plots", "-o", tmp_path / "result")
     assert answer.code == 3
     assert "change of link wire at 1 s" in answer.words and 'Illegal "target"' in answer.words
+
+
+def test_a_result_keeps_its_trace_and_can_be_run_again(tmp_path: Path) -> None:
+    (tmp_path / "radio.csv").write_text("time,rate\n0,5mbit\n0.2,2mbit\n0.4,\n")
+    text = pair(overload(), duration="1s").replace('rate = "10mbit"', 'trace = "radio.csv"')
+    (tmp_path / "s.toml").write_text(text)
+    assert netwarp("run", tmp_path / "s.toml", "--no-plots", "-o", tmp_path / "result").code == 0
+    (tmp_path / "radio.csv").unlink()
+    again = netwarp("rerun", tmp_path / "result")
+    assert again.code == 0, again.err

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
-from netwarp.scenario.trace import Trace, load_trace, parse_trace, shipped_traces
+from netwarp.scenario.trace import Trace, load_trace, parse_trace, shipped_traces, trace_files
 from netwarp.traces.generate import TRACES, text_of
 from scenario_texts import replaced
 
@@ -178,3 +178,18 @@ def test_shipped_traces_are_what_the_generator_makes() -> None:
         trace = load_trace(name, Path("/"))
         assert trace.period_ns == 60 * S
         assert trace.first_rate_bps
+
+
+def test_the_files_that_a_result_keeps(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.up", "c.csv"):
+        (tmp_path / name).write_text("time,rate\n0,1mbit\n")
+    data = {
+        "links": {"x": {"trace": "lte"}, "y": {"trace": {"back": "a.csv"}}, "z": {}},
+        "sweep": {"links.z.trace.forward": ["b.up", "wifi"], "links.z.rate": ["c.csv"]},
+        "cases": [{"name": "k", "set": {"links.x.trace": {"forward": "c.csv"}}}],
+    }
+    assert sorted(trace_files(data, tmp_path)) == ["a.csv", "b.up", "c.csv"]
+    # A result finds them where it keeps them.
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "a.csv").rename(tmp_path / "traces" / "a.csv")
+    assert load_trace("elsewhere/a.csv", tmp_path).first_rate_bps == 1_000_000

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
@@ -34,6 +34,8 @@ INTERVAL_MS = 100
 """The interval over which a Mahimahi trace is made a rate."""
 OPPORTUNITY_BYTES = 1500 + 14
 """The frame of one delivery opportunity: 1500 bytes of IP and the Ethernet header."""
+KEPT = "traces"
+"""The folder of a result that holds the traces its scenario names."""
 MAX_BYTES = 16 * 2**20
 NS_PER_S = 10**9
 NS_PER_MS = 10**6
@@ -89,6 +91,30 @@ def shipped_traces() -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.csv"))}
 
 
+def _find(value: str, folder: Path) -> Path:
+    """The file of this name in `folder`; else the one that a result keeps of it; else the shipped one."""
+    path = folder / value
+    kept = folder / KEPT / path.name
+    if path.is_file() or (not kept.is_file() and value not in shipped_traces()):
+        return path
+    return kept if kept.is_file() else shipped_traces()[value]
+
+
+def trace_files(data: Mapping[str, Any], folder: Path) -> dict[str, bytes]:
+    """The files that a scenario's data names as traces, shipped ones left out: the name under which a result keeps it
+    → its content. Sweeps and cases count."""
+    named = [link.get("trace") for link in data.get("links", {}).values()]
+    named += [v for path, values in data.get("sweep", {}).items() if _is_trace(path) for v in values]
+    named += [v for case in data.get("cases", ()) for path, v in case.get("set", {}).items() if _is_trace(path)]
+    values = [item for value in named for item in (value.values() if isinstance(value, Mapping) else [value])]
+    paths = {_find(value, folder) for value in values if isinstance(value, str)} - set(shipped_traces().values())
+    return {path.name: path.read_bytes() for path in sorted(paths) if path.is_file()}
+
+
+def _is_trace(path: str) -> bool:
+    return "trace" in path.split(".")
+
+
 def load_trace(value: object, folder: Path) -> Trace:
     """The trace of this name: a file (relative to `folder`), or a shipped one. Raises ValueError with a sentence."""
     if isinstance(value, Trace):
@@ -96,9 +122,7 @@ def load_trace(value: object, folder: Path) -> Trace:
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise ValueError('a trace is the name of a file or of a shipped trace, such as "lte"')
     shipped = shipped_traces()
-    path = folder / value
-    if value in shipped and not path.is_file():
-        path = shipped[value]
+    path = _find(value, folder)
     try:
         content = path.read_bytes() if path.stat().st_size <= MAX_BYTES else None
     except (OSError, ValueError) as error:

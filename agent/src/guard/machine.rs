@@ -47,9 +47,7 @@ impl Machine {
         let uml_dir = dir.join(UML_DIR);
         std::fs::create_dir_all(&uml_dir)
             .with_context(|| format!("cannot create {}", uml_dir.display()))?;
-        if let Some(cpu) = options.cpu {
-            pin(cpu)?;
-        }
+        let cpus = options.cpu.map(only).transpose()?;
         let (console, console_end) = pipe2(OFlag::O_CLOEXEC)?;
         let (records, records_end) = pipe2(OFlag::O_CLOEXEC)?;
         // Larger pipes mean fewer turns; a refusal (pipe-user-pages-soft) costs nothing but speed.
@@ -71,9 +69,12 @@ impl Machine {
             fcntl(&records_end, FcntlArg::F_SETFD(FdFlag::empty()))?;
         }
         let parent = std::process::id();
-        // SAFETY: between fork and exec only prctl, setpgid and getppid are called, all async-signal-safe.
+        // SAFETY: between fork and exec only system calls are made, all async-signal-safe.
         unsafe {
             command.pre_exec(move || {
+                if let Some(cpus) = &cpus {
+                    sched_setaffinity(Pid::from_raw(0), cpus)?;
+                }
                 libc::setpgid(0, 0);
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 if libc::getppid() != parent as i32 {
@@ -130,12 +131,12 @@ impl Machine {
     }
 }
 
-/// One run, one CPU, the guard as well: the two sides of every transition between a guest program and its kernel stay
-/// on one core.
-fn pin(cpu: usize) -> Result<()> {
-    let mut set = CpuSet::new();
-    set.set(cpu).with_context(|| format!("CPU {cpu}"))?;
-    sched_setaffinity(Pid::from_raw(0), &set).with_context(|| format!("cannot run on CPU {cpu}"))
+/// One machine, one CPU: the two sides of every transition between a guest program and its kernel stay on one core.
+/// The guard itself goes where there is room.
+fn only(cpu: usize) -> Result<CpuSet> {
+    let mut cpus = CpuSet::new();
+    cpus.set(cpu).with_context(|| format!("CPU {cpu}"))?;
+    Ok(cpus)
 }
 
 fn arguments(options: &Options, init: &Path) -> Vec<String> {

@@ -22,7 +22,7 @@ def conservation_doubts(run: RunDir) -> Iterator[str]:
     yield from _wires(run, wires)
     if run.has_rows("packets"):
         yield from _interfaces(run)
-        if not any(end.copies for end in run.description.ends):
+        if not any(end.copies or end.corrupts for end in run.description.ends):
             yield from _datagrams(run, wires)
 
 

@@ -42,7 +42,8 @@ class End:
     """One sending end of a link: `name` is `link:node`; `rates` are its (from ns, bit/s) steps.
 
     `rates` is None if they cannot be known, as with tc commands of the user's own. `copies` tells that its wire may
-    deliver more packets than it took: it duplicates, or splits what it corrupts.
+    deliver more packets than it took: it duplicates, or splits what it corrupts. `corrupts`: what it delivers may be
+    discarded by a checksum, which no queue and no wire counts.
     """
 
     name: str
@@ -51,6 +52,7 @@ class End:
     interface_index: int
     rates: tuple[tuple[int, int], ...] | None
     copies: bool = False
+    corrupts: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,15 +189,16 @@ def _end(link: Mapping[str, Any], end: Mapping[str, Any], lab: Mapping[str, Any]
         node=str(end["node"]),
         interface_index=int(end["index"]),
         rates=_rates(end, lab.get("changes", [])),
-        copies=_copies(link, end, lab.get("changes", [])),
+        # netem splits a packet of many segments before it corrupts one.
+        copies=_ever("duplicate", end, lab) or (bool(link.get("offload")) and _ever("corrupt", end, lab)),
+        corrupts=_ever("corrupt", end, lab),
     )
 
 
-def _copies(link: Mapping[str, Any], end: Mapping[str, Any], changes: Any) -> bool:
-    """Whether netem ever duplicates here, or splits packets of many segments before it corrupts one."""
-    wires = [end.get("wire"), *(change["wire"] for change in changes if change["index"] == end["index"])]
-    splits = bool(link.get("offload"))
-    return any(wire and (wire.get("duplicate") or (splits and wire.get("corrupt"))) for wire in wires)
+def _ever(impairment: str, end: Mapping[str, Any], lab: Mapping[str, Any]) -> bool:
+    """Whether the wire that leaves this end does this to packets at any time of the run."""
+    changes = (change["wire"] for change in lab.get("changes", []) if change["index"] == end["index"])
+    return any(wire and wire.get(impairment) for wire in [end.get("wire"), *changes])
 
 
 def _rates(end: Mapping[str, Any], changes: Any) -> tuple[tuple[int, int], ...] | None:

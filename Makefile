@@ -34,7 +34,7 @@ demo: setup
 	$(BIN)/netwarp run bufferbloat
 
 test: setup
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 	$(CARGO) test --quiet --locked $(MANIFEST)
 
 check: $(STAMPS)/python

@@ -101,11 +101,14 @@ def _missing(
 
 
 def _slots(count: int) -> "queue.SimpleQueue[int]":
-    """One place for each run at a time: CPUs in turn, so that no two runs share one before they must."""
+    """One place for each run at a time: CPUs in turn, so that no two runs share one before they must.
+
+    The first one differs between commands, or all that run beside each other would begin on the same CPU.
+    """
     available = processors()
     slots: queue.SimpleQueue[int] = queue.SimpleQueue()
     for number in range(count):
-        slots.put(available[number % len(available)])
+        slots.put(available[(os.getpid() + number) % len(available)])
     return slots
 
 

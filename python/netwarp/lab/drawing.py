@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import networkx as nx  # type: ignore[import-untyped]
-
 from netwarp.lab.model import Lab, LabEnd, LabLink
 from netwarp.scenario.units import format_duration, format_rate
 
@@ -19,6 +17,9 @@ def draw(lab: Lab, width: int = 100) -> str:
 
 def _chain(lab: Lab) -> list[str]:
     """The nodes in a row if the network is one chain, else nothing."""
+    # Here alone, and only to draw: it takes long to import.
+    import networkx as nx  # type: ignore[import-untyped]
+
     graph = nx.MultiGraph((link["ends"][0]["node"], link["ends"][1]["node"]) for link in lab["links"])
     graph.add_nodes_from(node["name"] for node in lab["nodes"])
     tips = [node["name"] for node in lab["nodes"] if graph.degree(node["name"]) == 1]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import networkx as nx  # type: ignore[import-untyped]
-
 from netwarp.lab.model import FRAME_HEADER_BYTES
 from netwarp.scenario.addresses import Interface, link_addresses
+from netwarp.scenario.hops import hops_from
 from netwarp.scenario.model import Link, Scenario
 from netwarp.scenario.timeline import State, timeline
 
@@ -54,7 +53,7 @@ class Network:
             for direction, node in enumerate(link.ends):
                 self.attached[node].append(Hop(index, direction))
         self._timelines: dict[Hop, tuple[tuple[int, State], ...]] = {}
-        self._distances: dict[object, dict[object, int]] = {}
+        self._distances: dict[object, dict[str, int]] = {}
 
     @cached_property
     def interfaces(self) -> list[list[str]]:
@@ -75,27 +74,18 @@ class Network:
         return names
 
     @cached_property
-    def _graph(self) -> nx.DiGraph:
-        """Arcs from each forwarding node to its neighbours: the reverse of the way packets go through it."""
-        graph = nx.DiGraph()
-        graph.add_nodes_from(self.attached)
-        for link in self.links:
-            for node, other in (link.ends, link.ends[::-1]):
-                if self.scenario.nodes[node].forward:
-                    graph.add_edge(node, other)
-        return graph
+    def _behind(self) -> dict[str, list[str]]:
+        """The neighbours of each forwarding node: against the way of the packets that go through it."""
+        forwarding = [node for node in self.attached if self.scenario.nodes[node].forward]
+        return {node: self._neighbours(node) for node in forwarding}
 
-    def _distance(self, key: object, starts: tuple[str, ...]) -> dict[object, int]:
+    def _distance(self, key: object, starts: tuple[str, ...]) -> dict[str, int]:
         """Hops to the nearest of `starts`, through forwarding nodes, for every node that can get there."""
         if key not in self._distances:
-            graph = self._graph
-            graph.add_edges_from((key, start) for start in starts)
-            lengths = nx.single_source_shortest_path_length(graph, key)
-            graph.remove_node(key)
-            self._distances[key] = {node: length - 1 for node, length in lengths.items()}
+            self._distances[key] = hops_from(starts, self._behind)
         return self._distances[key]
 
-    def _step(self, node: str, distance: dict[object, int]) -> Hop | None:
+    def _step(self, node: str, distance: dict[str, int]) -> Hop | None:
         """The first link, in file order, that leads one hop nearer through a node that forwards."""
         here = distance.get(node)
         for hop in self.attached[node]:

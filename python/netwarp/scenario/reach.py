@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-import networkx as nx  # type: ignore[import-untyped]
+from netwarp.scenario.hops import hops_from
 
 
 @lru_cache(maxsize=4096)
@@ -13,14 +14,24 @@ def unreachable(ends: tuple[tuple[str, ...], ...], forwarding: frozenset[str], s
 
     Only nodes in `forwarding` pass packets on. The sentence names the nodes that would have to forward.
     """
-    graph = nx.Graph(ends)
-    graph.add_nodes_from((source, target))
-    usable = graph.subgraph(node for node in graph if node in forwarding or node in (source, target))
-    if nx.has_path(usable, source, target):
+    neighbours: dict[str, list[str]] = {}
+    for one, other in ends:
+        neighbours.setdefault(one, []).append(other)
+        neighbours.setdefault(other, []).append(one)
+    usable = {node: others for node, others in neighbours.items() if node in forwarding or node == source}
+    if target in hops_from([source], usable):
         return None
-    if not nx.has_path(graph, source, target):
+    hops = hops_from([source], neighbours)
+    if target not in hops:
         return f'no links lead from "{source}" to "{target}"; add a link that joins them'
-    between = nx.shortest_path(graph, source, target)[1:-1]
-    missing = [f'"{node}"' for node in between if node not in forwarding]
+    missing = [f'"{node}"' for node in _between(hops, neighbours, target) if node not in forwarding]
     which = "node " + missing[0] + " does" if len(missing) == 1 else "nodes " + ", ".join(missing) + " do"
     return f'"{source}" cannot reach "{target}": {which} not pass packets on; add `forward = true` there'
+
+
+def _between(hops: Mapping[str, int], neighbours: Mapping[str, Sequence[str]], target: str) -> list[str]:
+    """The nodes on a shortest way to `target`, its ends left out."""
+    way = [target]
+    while hops[way[-1]] > 0:
+        way.append(next(node for node in neighbours[way[-1]] if hops.get(node, -1) == hops[way[-1]] - 1))
+    return way[-2:0:-1]

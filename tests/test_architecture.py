@@ -24,6 +24,7 @@ STAGES = [
     "analysis",
     "execute",
     "plots",
+    "views",
     "study",
     "rerun",
     "cli",
@@ -31,7 +32,7 @@ STAGES = [
 """In the order of the way. A new module or folder has its place in it, or this test fails."""
 
 WRITING = {"scenario", "plan", "lab", "kernels", "doctor", "engines", "execute"}
-READING = {"analysis", "plots"}
+READING = {"analysis", "plots", "views"}
 """The two wings: engines only write, analysis only reads, and they meet in the store alone."""
 
 MEETING = {("execute", "analysis")}

@@ -21,19 +21,29 @@ from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, parse_scenario
 from netwarp.scenario.trace import KEPT, trace_files
 from netwarp.store.errors import speaking
+from netwarp.store.findings import NAME as FINDINGS
+from netwarp.store.findings import Finding, read_findings
 from netwarp.store.lock import locked
 from netwarp.store.result import ResultDir, create_result, open_result
+from netwarp.views import write_views
 
 
 @dataclass(frozen=True)
 class Study:
-    """A result: its directory, what was executed now, the summary's rows, and what came of the expectations."""
+    """A result: its directory, what was executed now, the summary's rows, what came of the expectations, figures, and
+    what the scenario's views wrote (figures of theirs included)."""
 
     result: ResultDir
     execution: Execution
     summary: pl.DataFrame
     expectations: tuple[Checked, ...]
     figures: tuple[Path, ...]
+    views: tuple[Path, ...] = ()
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What the views found, in their order. Raises StoreError."""
+        return [finding for path in self.views if path.name == FINDINGS for finding in read_findings(path)]
 
     @property
     def failed(self) -> bool:
@@ -84,7 +94,8 @@ def make_study(
         summary = result.write_summary(told=execution.done)
         checked = () if execution.interrupted else check_expectations(summary, scenario.expect)
         figures = _draw(result, summary, console) if plots and not execution.interrupted else ()
-    return Study(result, execution, summary, tuple(checked), figures)
+        views = () if execution.interrupted else _view(result, scenario, summary, plots, console)
+    return Study(result, execution, summary, tuple(checked), figures, views)
 
 
 def analyse_again(directory: Path, *, plots: bool = True, console: Console | None = None) -> Study:
@@ -100,7 +111,9 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
             list(pool.map(lambda run: _reckon(result, run.id), result.planned))
         summary = result.write_summary()
         figures = _draw(result, summary, console) if plots else ()
-    return Study(result, Execution(), summary, tuple(check_expectations(summary, scenario.expect)), figures)
+        views = _view(result, scenario, summary, plots, console)
+    checked = tuple(check_expectations(summary, scenario.expect))
+    return Study(result, Execution(), summary, checked, figures, views)
 
 
 def scenario_of(result: ResultDir) -> Scenario:
@@ -125,3 +138,12 @@ def _draw(result: ResultDir, summary: pl.DataFrame, console: Console) -> tuple[P
 
     with console.status("drawing"):
         return tuple(plot_result(result.path))
+
+
+def _view(
+    result: ResultDir, scenario: Scenario, summary: pl.DataFrame, plots: bool, console: Console
+) -> tuple[Path, ...]:
+    if not scenario.views or summary["value"].is_null().all():
+        return ()
+    with console.status("writing the scenario's own tables and figures"):
+        return tuple(write_views(result, scenario.views, figures=plots))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from netwarp.analysis.expectations import Checked
+    from netwarp.store.findings import Finding
     from netwarp.study import Study
 
 
@@ -34,17 +35,34 @@ def tell(study: "Study", *, as_json: bool) -> int:
 
         stdout().print(metrics_table(study.summary, study.result.axes))
     # Standard output holds nothing but the JSON that was asked for.
-    _print_expectations(study.expectations, stderr() if as_json else stdout())
+    console = stderr() if as_json else stdout()
+    _print_findings(study.findings, console)
+    _print_expectations(study.expectations, console)
     kept = f" ({len(study.execution.kept)} runs were there already)" if study.execution.kept else ""
     say(f"result: {study.result.path}{kept}")
-    if study.figures:
-        count = sum(figure.suffix == ".png" for figure in study.figures)
+    if tables := [path for path in study.views if path.suffix in (".csv", ".parquet")]:
+        say(f"tables of the study: {len(tables)} in {', '.join(sorted({_folder(study, path) for path in tables}))}")
+    if count := sum(path.suffix == ".png" for path in (*study.figures, *study.views)):
         say(f"figures: {count} in {study.result.plots}, each as PNG and SVG")
     if study.execution.interrupted:
         return INTERRUPTED
     if study.failed:
         return FAILED_RUN
     return OK if all(checked.ok for checked in study.expectations) else FAILED_EXPECTATION
+
+
+def _folder(study: "Study", path: Path) -> str:
+    """The view's folder that a table lies in or under."""
+    return str(study.result.path / path.relative_to(study.result.path).parts[0])
+
+
+def _print_findings(findings: "list[Finding]", console: "Console") -> None:
+    styles = {"holds": "green", "does not hold": "yellow", "not checked": "dim"}
+    for found in findings:
+        said = f"published: {found.published}; " if found.published else ""
+        console.print(f"[{styles[found.judgement]}]{found.judgement}[/]:", end=" ")
+        text = f"{found.finding} ({said}here: {found.measured})"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_expectations(expectations: "tuple[Checked, ...]", console: "Console") -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationInfo, WithJsonSchema
 
 from netwarp.scenario import units
 from netwarp.scenario.errors import ScenarioError
@@ -28,6 +28,7 @@ from netwarp.scenario.flows import Flow
 from netwarp.scenario.netem import Jitter, JitterField, LossField, RandomLoss
 from netwarp.scenario.source import Source
 from netwarp.scenario.trace import Trace, TraceField
+from netwarp.scenario.views import view_name
 
 MIN_MEMORY_BYTES = 64 * 2**20
 MAX_MEMORY_BYTES = 64 * 2**30
@@ -229,6 +230,7 @@ class Scenario(Model):
     sweep: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
     cases: tuple[Case, ...] = ()
     expect: tuple[Expectation, ...] = ()
+    views: tuple[Annotated[str, AfterValidator(view_name)], ...] = ()
 
     _source: Source | None = PrivateAttr(default=None)
 

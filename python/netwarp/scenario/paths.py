@@ -14,7 +14,7 @@ from netwarp.scenario.model import SECTIONS, Change, Link, Node, Record, RunOpti
 from netwarp.scenario.source import split_dotted
 
 PLAIN = ("duration", "warmup")
-SET_ONLY = ("name", "summary", "seeds")
+SET_ONLY = ("name", "summary", "seeds", "views")
 GROUPS: dict[str, type[BaseModel]] = {"run": RunOptions, "record": Record}
 DIRECTED = ("rate", "delay", "jitter", "loss", "duplicate", "corrupt", "reorder", "queue", "trace", "outage")
 _FIELDS: dict[str, list[str]] = {
@@ -29,8 +29,8 @@ _FIELDS: dict[str, list[str]] = {
 def resolve_path(path: str, data: Mapping[str, Any], sweepable: bool = True) -> tuple[str, ...]:
     """The keys of `path`, checked against the format and the names in `data`.
 
-    `sweepable` leaves out what is no property of a run (`seeds`, `name`, `summary`). Raises ValueError with a sentence
-    that says which part is unknown and what was probably meant.
+    `sweepable` leaves out what is no property of a run (`seeds`, `name`, `summary`, `views`). Raises ValueError with a
+    sentence that says which part is unknown and what was probably meant.
     """
     head, *rest = split_dotted(path)
     if head == "seeds" and sweepable:

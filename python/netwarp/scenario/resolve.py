@@ -127,7 +127,7 @@ class Resolver:
 
         Quantities are integers, defaults are filled in. Nodes, links and flows are lists, since their order decides
         addresses, indices and ports; the order of keys within them decides nothing. The name, the summary,
-        expectations and the real-time limit are left out, and so are tuners that are not in use.
+        expectations, views and the real-time limit are left out, and so are tuners that are not in use.
         """
         sections = {**self._base_sections, **replaced}
         parts = {

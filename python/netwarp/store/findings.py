@@ -1,0 +1,50 @@
+"""What a view found: statements about a study, each held against its records. A table `findings.csv`.
+
+Columns: `finding` (the statement), `judgement`, `measured` (ours, in words), `published` (what the statement comes
+from, in words; absent if it is nobody else's).
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import polars as pl
+
+from netwarp.store.errors import speaking
+from netwarp.store.files import write_atomic
+
+NAME = "findings.csv"
+_SCHEMA = pl.Schema({name: pl.String for name in ("finding", "judgement", "measured", "published")})
+
+
+class Holds(StrEnum):
+    """What came of a statement."""
+
+    YES = "holds"
+    NO = "does not hold"
+    UNCHECKED = "not checked"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A statement and what the records say to it."""
+
+    finding: str
+    judgement: Holds
+    measured: str
+    published: str | None = None
+
+
+def write_findings(folder: Path, findings: Sequence[Finding]) -> Path:
+    """Write `findings.csv` into a view's folder; returns its path. Raises StoreError."""
+    rows = [asdict(finding) for finding in findings]
+    write_atomic(folder / NAME, pl.DataFrame(rows, schema=_SCHEMA).write_csv)
+    return folder / NAME
+
+
+def read_findings(path: Path) -> list[Finding]:
+    """The findings in a `findings.csv`. Raises StoreError."""
+    with speaking(path, "read"):
+        rows = pl.read_csv(path, schema=_SCHEMA).iter_rows(named=True)
+        return [Finding(**(row | {"judgement": Holds(row["judgement"])})) for row in rows]

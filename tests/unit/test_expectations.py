@@ -1,18 +1,21 @@
 """Expectations: which rows they mean, what they find, what they say."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 import pytest
+from netwarp.analysis.conditions import Selection
 from netwarp.analysis.expectations import Judgement, check_expectations
 
 
 @dataclass
 class Expected:
     metric: str = "flow.goodput_mbps"
-    where: dict[str, str | int | float | bool] = field(default_factory=dict)
+    where: Selection = field(default_factory=dict)
     min: float | None = None
     max: float | None = None
+    ascending: Sequence[Selection] = ()
 
 
 ROWS = [
@@ -51,7 +54,7 @@ def test_what_is_found(expected: Expected, judgement: Judgement, found: str) -> 
 
 
 def test_how_it_is_said() -> None:
-    where: dict[str, str | int | float | bool] = {"name": "bulk", "x.y": 10}
+    where: Selection = {"name": "bulk", "x.y": 10}
     low, high, both = check_expectations(
         SUMMARY, [Expected(where=where, min=9), Expected(max=0.5), Expected("a.b", {}, 1, 2)]
     )
@@ -63,3 +66,53 @@ def test_a_value_that_is_no_number_is_outside() -> None:
     summary = pl.DataFrame([(*ROWS[0][:-1], float("nan"))], schema=COLUMNS, orient="row")
     (checked,) = check_expectations(summary, [Expected(min=0)])
     assert not checked.ok
+
+
+def test_a_list_of_values_means_any_of_them() -> None:
+    where: Selection = {"name": ("bulk", "ping"), "flows.bulk.cc": ("cubic", "bbr")}
+    (checked,) = check_expectations(SUMMARY, [Expected(where=where, max=9.2)])
+    assert checked.subject == "flow.goodput_mbps of bulk or ping, flows.bulk.cc = cubic or bbr"
+    assert checked.found == "9 to 9.5 (2 values), 1 outside"
+
+
+QUEUES = [
+    (f"{queue}{seed}", seed, "ok", queue, "flow", "ping", "rtt_ms_p95", rtt + seed)
+    for seed in (1, 2)
+    for queue, rtt in (("codel", 20.0), ("cake", 22.0), ("red", 25.0), ("pfifo", 90.0))
+]
+ORDERED = pl.DataFrame(QUEUES, schema=[*COLUMNS[:3], "case", *COLUMNS[5:]], orient="row")
+
+
+@pytest.mark.parametrize(
+    ("steps", "judgement", "found"),
+    [
+        (["codel", "red", "pfifo"], Judgement.MET, "21 < 26 < 91 at seed = 1, and so in all 2 comparisons"),
+        ([("codel", "cake"), "red"], Judgement.MET, "21 to 23 < 26 at seed = 1, and so in all 2 comparisons"),
+        (
+            ["codel", ("red", "cake"), ("red", "codel")],
+            Judgement.FAILED,
+            "red or cake (23 to 26) is not below red or codel (21 to 26) at seed = 1; "
+            "2 of 2 comparisons are out of order",
+        ),
+        (["pfifo", "sfq", "red"], Judgement.FAILED, "pfifo (91) is not below red (26) at seed = 1; 2 of 2 comparisons"),
+        (["pfifo", "sfq"], Judgement.UNCHECKED, "fewer than two runs of this plan are meant"),
+    ],
+)
+def test_an_order(steps: list[str | tuple[str, ...]], judgement: Judgement, found: str) -> None:
+    """Seeds are compared each with itself; steps that were not planned are passed over."""
+    (checked,) = check_expectations(ORDERED, [Expected("flow.rtt_ms_p95", ascending=[{"case": s} for s in steps])])
+    assert checked.judgement == judgement
+    assert checked.found.startswith(found)
+    assert checked.ok == (judgement is not Judgement.FAILED)
+
+
+def test_an_order_is_strict_and_needs_numbers() -> None:
+    steps: list[Selection] = [{"case": "codel", "seed": 2}, {"case": "cake", "seed": 2}]
+    for value in (float("nan"), 22.0):
+        rows = ORDERED.with_columns(value=pl.when(case="codel").then(value).when(case="cake").then(22.0).otherwise(0))
+        (checked,) = check_expectations(rows, [Expected("flow.rtt_ms_p95", ascending=steps)])
+        assert checked.judgement is Judgement.FAILED
+        assert checked.bound == "(case = codel, seed = 2) < (case = cake, seed = 2)"
+    without = ORDERED.with_columns(metric=pl.when(case="cake").then(pl.lit("drops")).otherwise("metric"))
+    (checked,) = check_expectations(without, [Expected("flow.rtt_ms_p95", ascending=steps)])
+    assert checked.found.endswith("nothing was measured by this name; of flow there are drops")

@@ -87,6 +87,10 @@ min = 9.0
 metric = "queue.drops"
 where = { name = "b:r1" }
 max = 9.0
+[[expect]]
+metric = "flow.rtt_ms_p95"
+where = { name = "ping", seed = [3, 5] }
+ascending = [{ "links.b.queue" = "fq_codel" }, { "links.b.queue" = ["pfifo limit 20"] }]
 """
 
 
@@ -113,6 +117,9 @@ def test_everything_of_the_format() -> None:
     assert isinstance(cbr, CbrFlow) and (cbr.packet_size.mean, cbr.packet_size.distribution) == (600, "exponential")
     change = scenario.changes[1]
     assert change.queue is not None and (change.queue.forward, change.queue.back) == (None, "pfifo limit 10")
+    order = scenario.expect[2]
+    assert order.where == {"name": "ping", "seed": (3, 5)}
+    assert order.ascending == ({"links.b.queue": "fq_codel"}, {"links.b.queue": ("pfifo limit 20",)})
     assert scenario.source.text == EVERYTHING
 
 
@@ -209,6 +216,7 @@ def test_bad_scenarios(change: tuple[str, str], line: int | None, fragment: str)
     assert problem.line == line
 
 
+ORDER = '[[expect]]\nmetric = "queue.drops"\n'
 BAD_TAILS = [
     ('[[changes]]\nat = "11s"\nlink = "bottleneck"\nrate = "1mbit"\n', 20, "the run of 10s is over"),
     ('[[changes]]\nat = "1s"\nlink = "bottlenek"\nrate = "1mbit"\n', 21, 'did you mean "bottleneck"?'),
@@ -237,6 +245,21 @@ BAD_TAILS = [
     ('[[expect]]\nmetric = "flow.goodput_mbps"\n', 20, "expects nothing"),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nmin = 2\nmax = 1\n', 21, "could never hold"),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nmin = 2\nwhere = { name = "bluk" }\n', 22, 'did you mean "bulk"?'),
+    (f'{ORDER}min = 1\nascending = [{{ name = "access:h1" }}, {{ name = "access:r1" }}]\n', 22, "two expectations"),
+    (f'{ORDER}ascending = [{{ name = "access:h1" }}]\n', 21, "at least two steps"),
+    (f'{ORDER}ascending = [{{ name = "access:h1" }}, {{ seed = 1 }}]\n', 21, "names the same things"),
+    (f'{ORDER}ascending = [{{ name = "access:h1" }}, {{ name = "acces:r1" }}]\n', 21, 'did you mean "access:r1"?'),
+    (
+        f'{ORDER}ascending = [{{ name = "access:h1" }}, {{ name = ["access:h1", "access:r1"] }}]\n',
+        21,
+        "select the same",
+    ),
+    (
+        f'{ORDER}where = {{ name = "access:h1" }}\nascending = [{{ name = "access:h1" }}, {{ name = "access:r1" }}]\n',
+        22,
+        "fixed by",
+    ),
+    (f"{ORDER}min = 1\nwhere = {{ name = [] }}\n", 22, "lists nothing"),
     ('[[expect]]\nmetric = "queue.drops"\nmin = 2\nwhere = { name = "access" }\n', 22, 'did you mean "access:'),
     ('[[expect]]\nmetric = "queue.drops"\nmin = 2\nwhere = { nmae = "access" }\n', 22, '"nmae" selects nothing'),
     ('[[expect]]\nmetric = "run.jain_index"\nmin = 2\nwhere = { seed = 9 }\n', 22, "seed 9 is not among"),

@@ -1,27 +1,35 @@
 """Whether a result is what its scenario's `[[expect]]` says it should be."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 import polars as pl
 
-from netwarp.store.summary import axis_text
+from netwarp.analysis.conditions import Selection, selection_text, selects
+from netwarp.analysis.orders import Comparison, comparisons, order_text, span, step_text
 
 _SMALLEST, _LARGEST = float("-inf"), float("inf")
 
 
 class Expectation(Protocol):
-    """A bound on a metric `scope.name` in every run and row that `where` selects; `min` and `max` are included."""
+    """A condition on a metric `scope.name` in every run and row that `where` selects.
+
+    It is a bound, `min` and `max` included; or, where `ascending` has steps, an order.
+    """
 
     @property
     def metric(self) -> str:
         """Scope and name, such as `flow.goodput_mbps`."""
 
     @property
-    def where(self) -> Mapping[str, str | int | float | bool]:
-        """What a row must have: `name` (of a flow, queue, link), `case`, `seed`, or an axis' value by its path."""
+    def where(self) -> Selection:
+        """What a row must have."""
+
+    @property
+    def ascending(self) -> Sequence[Selection]:
+        """The steps of an order: all values that one selects are below all that the next one does. Perhaps none."""
 
     @property
     def min(self) -> float | None:
@@ -61,12 +69,14 @@ class Checked:
         """What it is about: `flow.goodput_mbps of bulk, flows.bulk.cc = bbr`."""
         where = dict(self.expectation.where)
         name = where.pop("name", None)
-        parts = [self.expectation.metric + (f" of {name}" if name is not None else "")]
-        return ", ".join([*parts, *(f"{key} = {axis_text(value)}" for key, value in where.items())])
+        parts = [self.expectation.metric, *([selection_text({"name": name}).replace("name =", "of")] if name else [])]
+        return ", ".join([" ".join(parts), *([selection_text(where)] if where else [])])
 
     @property
     def bound(self) -> str:
-        """The bound in words: `at least 9`, `at most 0.5`, `9 to 10`."""
+        """The bound in words: `at least 9`, `at most 0.5`, `9 to 10`; or the order: `CoDel < RED`."""
+        if self.expectation.ascending:
+            return order_text(self.expectation.ascending)
         low, high = self.expectation.min, self.expectation.max
         if low is None:
             return f"at most {high:g}"
@@ -77,29 +87,26 @@ class Checked:
         """The values in words: one value, or the range of several, and how many of them are outside the bound."""
         if self.reason is not None:
             return self.reason
-        low, high = min(self.values), max(self.values)
-        spread = f"{low:.6g}" if len(self.values) == 1 else f"{low:.6g} to {high:.6g} ({len(self.values)} values)"
+        spread = span(self.values) + (f" ({len(self.values)} values)" if len(self.values) > 1 else "")
         return f"{spread}, {self.outside} outside" if self.outside and len(self.values) > 1 else spread
 
 
 def check_expectations(summary: pl.DataFrame, expectations: Sequence[Expectation]) -> list[Checked]:
     """Check each expectation against the rows of a summary, in order.
 
-    It is met if at least one row matches and every value lies in [min, max]; a value that is NaN does not. Where no row
-    matches it fails, unless no run of the plan is one of those it speaks of. Rows of suspect runs count, failed runs
-    have none.
+    It is met if at least one row matches and every value lies in [min, max] or in order; a value that is NaN does not.
+    Where no row matches it fails, unless no run of the plan is one of those it speaks of. Rows of suspect runs count,
+    failed runs have none.
     """
-    return [_check(summary, expectation) for expectation in expectations]
+    return [_check_order(summary, one) if one.ascending else _check(summary, one) for one in expectations]
 
 
 def _check(summary: pl.DataFrame, expectation: Expectation) -> Checked:
-    planned = summary.filter(*_conditions(summary, expectation, runs_only=True))
+    planned = summary.filter(*selects(summary, expectation.where, runs_only=True))
     if planned.height == 0:
         return Checked(expectation, Judgement.UNCHECKED, (), 0, "no run of this plan is meant")
     scope, _, metric = expectation.metric.partition(".")
-    rows = planned.filter(
-        pl.col("scope") == scope, pl.col("metric") == metric, *_conditions(planned, expectation, runs_only=False)
-    )
+    rows = planned.filter(*selects(planned, expectation.where), scope=scope, metric=metric)
     values = tuple(rows["value"].drop_nulls().to_list())
     if not values:
         return Checked(expectation, Judgement.FAILED, (), 0, _why_nothing(planned, scope, metric))
@@ -107,6 +114,39 @@ def _check(summary: pl.DataFrame, expectation: Expectation) -> Checked:
     high = _LARGEST if expectation.max is None else expectation.max
     outside = sum(not low <= value <= high for value in values)
     return Checked(expectation, Judgement.FAILED if outside else Judgement.MET, values, outside)
+
+
+def _check_order(summary: pl.DataFrame, expectation: Expectation) -> Checked:
+    """Steps of which no run was planned are left out, so that part of a study is held to its part of the order."""
+    chosen = summary.filter(*selects(summary, expectation.where, runs_only=True))
+    planned = {at: chosen.filter(*selects(chosen, s, runs_only=True)) for at, s in enumerate(expectation.ascending)}
+    steps = [expectation.ascending[at] for at, runs in planned.items() if runs.height]
+    if len(steps) < 2:
+        return Checked(expectation, Judgement.UNCHECKED, (), 0, "fewer than two runs of this plan are meant")
+    scope, _, metric = expectation.metric.partition(".")
+    rows = chosen.filter(*selects(chosen, expectation.where), scope=scope, metric=metric)
+    for step in steps:
+        if not rows.filter(*selects(rows, step))["value"].is_not_null().any():
+            why = _why_nothing(chosen.filter(*selects(chosen, step, runs_only=True)), scope, metric)
+            return Checked(expectation, Judgement.FAILED, (), 0, f"{step_text(step)}: {why}")
+    compared = list(comparisons(rows, steps))
+    if not compared:
+        return Checked(expectation, Judgement.FAILED, (), 0, "no two of these runs differ in nothing else")
+    values = tuple(value for one in compared for step in one.values for value in step)
+    broken = [one for one in compared if one.broken is not None]
+    judgement = Judgement.FAILED if broken else Judgement.MET
+    return Checked(expectation, judgement, values, len(broken), _order_found(compared, broken, steps))
+
+
+def _order_found(compared: Sequence[Comparison], broken: Sequence[Comparison], steps: Sequence[Selection]) -> str:
+    """The values of one comparison in words, the first that breaks the order or else the first, and how many do."""
+    one = (broken or compared)[0]
+    place = f" at {one.place}" if one.place else ""
+    if (at := one.broken) is None:
+        return f"{one.text}{place}" + (f", and so in all {len(compared)} comparisons" if len(compared) > 1 else "")
+    many = f"; {len(broken)} of {len(compared)} comparisons are out of order" if len(compared) > 1 else ""
+    low, high = (f"{step_text(steps[k])} ({span(one.values[k])})" for k in (at, at + 1))
+    return f"{low} is not below {high}{place}{many}"
 
 
 def _why_nothing(planned: pl.DataFrame, scope: str, metric: str) -> str:
@@ -117,23 +157,3 @@ def _why_nothing(planned: pl.DataFrame, scope: str, metric: str) -> str:
         names = planned.filter(scope=scope, metric=metric)["name"].unique(maintain_order=True).to_list()
         return f"there is no value of this name; there are {', '.join(names)}"
     return f"nothing was measured by this name; of {scope} there are {', '.join(known) or 'no metrics'}"
-
-
-def _conditions(summary: pl.DataFrame, expectation: Expectation, *, runs_only: bool) -> Iterator[pl.Expr]:
-    """The where-clause as filters; `runs_only` leaves out the name, which selects rows within a run."""
-    for key, value in expectation.where.items():
-        if key == "name":
-            if not runs_only:
-                yield pl.col("name") == str(value)
-        elif key not in summary.columns:
-            yield pl.lit(False)
-        else:
-            yield _equals(summary.schema[key], key, value)
-
-
-def _equals(kind: pl.DataType, column: str, value: str | int | float | bool) -> pl.Expr:
-    """Whether a column has the value, be it kept as what it was or as text."""
-    if kind == pl.String:
-        return pl.col(column) == axis_text(value)
-    comparable = isinstance(value, bool) if kind == pl.Boolean else isinstance(value, int | float)
-    return pl.col(column) == value if comparable else pl.lit(False)

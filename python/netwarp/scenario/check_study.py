@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -81,14 +82,43 @@ def _check_expectation(
                 f"scopes are {', '.join(SCOPES)}"
             ),
         )
-    if expectation.min is None and expectation.max is None:
-        yield "metric", "expects nothing; give `min`, `max` or both"
+    bounded = expectation.min is not None or expectation.max is not None
+    if not bounded and not expectation.ascending:
+        yield "metric", "expects nothing; give `min`, `max` or both, or an order (`ascending`)"
+    elif bounded and expectation.ascending:
+        yield "ascending", "bounds and an order are two expectations; write an [[expect]] for each"
     elif expectation.min is not None and expectation.max is not None and expectation.min > expectation.max:
         yield "min", f"min {expectation.min:g} is above max {expectation.max:g}, so it could never hold"
-    for key, value in expectation.where.items():
-        why = _check_where(scope, key, value, scenario, overridden)
-        if why:
-            yield "where", why
+    for field, selection in [("where", expectation.where), *(("ascending", step) for step in expectation.ascending)]:
+        for key, value in selection.items():
+            for one in _listed(value):
+                if why := _check_where(scope, key, one, scenario, overridden):
+                    yield field, why
+            if value == ():
+                yield field, f"`{key}` lists nothing, so nothing is selected"
+    yield from _check_order(expectation)
+
+
+def _check_order(expectation: Expectation) -> Iterator[tuple[str, str]]:
+    """An order compares at least two steps that differ in the same things, and in nothing that `where` has fixed."""
+    steps = expectation.ascending
+    if not steps:
+        return
+    keys = set(steps[0])
+    if len(steps) < 2:
+        yield "ascending", 'an order has at least two steps, such as [{ case = "small" }, { case = "large" }]'
+    elif not keys or any(set(step) != keys for step in steps):
+        yield "ascending", "every step of an order names the same things, such as `case` in each of them"
+    elif fixed := sorted(keys & set(expectation.where)):
+        yield "ascending", f"`{fixed[0]}` is fixed by `where` already; name it in one of the two"
+    else:
+        chosen = [set(itertools.product(*(_listed(step[key]) for key in sorted(keys)))) for step in steps]
+        if len(set.union(*chosen)) < sum(map(len, chosen)):
+            yield "ascending", "two steps select the same, so the order could never hold"
+
+
+def _listed(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _check_where(scope: str, key: str, value: object, scenario: Scenario, overridden: Collection[str]) -> str | None:

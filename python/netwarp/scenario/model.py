@@ -203,11 +203,20 @@ class Case(Model):
     set: dict[str, Any] = Field(default_factory=dict)
 
 
+Scalar = str | int | float | bool
+Selection = dict[str, Scalar | tuple[Scalar, ...]]
+"""What to look at: `name`, `case`, `seed` or a swept path, and its value, or a list of values any of which will do."""
+
+
 class Expectation(Model):
-    """A condition on a metric `scope.name`, checked in every run that `where` selects."""
+    """A condition on a metric `scope.name`, checked in every run that `where` selects: bounds, or an order.
+
+    `ascending`: every value that a step selects is below every value of the next, among runs that are otherwise alike.
+    """
 
     metric: str
-    where: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    where: Selection = Field(default_factory=dict)
+    ascending: tuple[Selection, ...] = ()
     min: float | None = Field(default=None, allow_inf_nan=False)
     max: float | None = Field(default=None, allow_inf_nan=False)
 

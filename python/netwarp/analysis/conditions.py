@@ -1,0 +1,40 @@
+"""What selects rows of a summary: names, cases, seeds and the values of axes."""
+
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+
+from netwarp.store.summary import axis_text
+
+Scalar = str | int | float | bool
+Selection = Mapping[str, Scalar | tuple[Scalar, ...]]
+"""`name` (of a flow, queue, link), `case`, `seed` or an axis by its path, and its value, or several of which any will
+do."""
+
+
+def selects(summary: pl.DataFrame, selection: Selection, *, runs_only: bool = False) -> Iterator[pl.Expr]:
+    """The selection as filters of a summary; `runs_only` leaves out the name, which selects rows within a run."""
+    for key, value in selection.items():
+        if key == "name" and runs_only:
+            continue
+        if key not in summary.columns:
+            yield pl.lit(False)
+        else:
+            yield pl.any_horizontal(_equals(summary.schema[key], key, one) for one in _listed(value))
+
+
+def selection_text(selection: Mapping[str, object]) -> str:
+    """A selection in words: `case = CoDel or RED, seed = 1`."""
+    return ", ".join(f"{key} = {' or '.join(map(axis_text, _listed(value)))}" for key, value in selection.items())
+
+
+def _listed(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _equals(kind: pl.DataType, column: str, value: object) -> pl.Expr:
+    """Whether a column has the value, be it kept as what it was or as text."""
+    if kind == pl.String:
+        return pl.col(column) == axis_text(value)
+    comparable = isinstance(value, bool) if kind == pl.Boolean else isinstance(value, int | float)
+    return pl.col(column).eq(value) if comparable else pl.lit(False)

@@ -180,6 +180,8 @@ pub enum Tool {
 pub struct Udp {
     pub rate_bps: u64,
     pub packet_size_bytes: u32,
+    /// Where a size that is drawn is cut.
+    pub packet_size_most_bytes: u32,
     pub packet_size_distribution: Distribution,
 }
 

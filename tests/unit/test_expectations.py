@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import polars as pl
 import pytest
@@ -16,6 +17,8 @@ class Expected:
     min: float | None = None
     max: float | None = None
     ascending: Sequence[Selection] = ()
+    equals: float | None = None
+    within: float | Literal["interval"] | None = None
 
 
 ROWS = [
@@ -116,3 +119,41 @@ def test_an_order_is_strict_and_needs_numbers() -> None:
     without = ORDERED.with_columns(metric=pl.when(case="cake").then(pl.lit("drops")).otherwise("metric"))
     (checked,) = check_expectations(without, [Expected("flow.rtt_ms_p95", ascending=steps)])
     assert checked.found.endswith("nothing was measured by this name; of flow there are drops")
+
+
+SEEDS = pl.DataFrame(
+    [
+        (f"{x}{seed}", seed, "ok", "cubic", x, "flow", "bulk", "goodput_mbps", value + x)
+        for x in (0, 100)
+        for seed, value in enumerate((9.0, 10.0, 11.0), 1)
+    ],
+    schema=COLUMNS,
+    orient="row",
+)
+"""Means of 10 and 110; t(2) = 4.3027, so the interval is ± 4.3027 / √3 = 2.4841."""
+
+
+@pytest.mark.parametrize(
+    ("expected", "judgement", "found"),
+    [
+        (Expected(where={"x.y": 0}, equals=10.1, within=0.02), Judgement.MET, "10 (7.51586 to 12.4841)"),
+        (Expected(where={"x.y": 0}, equals=10.3, within=0.02), Judgement.FAILED, "10 (7.51586 to 12.4841)"),
+        (Expected(where={"x.y": 0}, equals=12.4, within="interval"), Judgement.MET, "10 (7.51586 to 12.4841)"),
+        (Expected(where={"x.y": 100}, equals=112.5, within="interval"), Judgement.FAILED, "110 (107.516 to 112.484)"),
+        (Expected(equals=10, within=0.02), Judgement.FAILED, "10 to 110 (2 values), 1 outside"),
+        (
+            Expected(where={"seed": 1}, equals=9, within="interval"),
+            Judgement.UNCHECKED,
+            "an interval needs a second seed",
+        ),
+        (Expected(where={"seed": 1, "x.y": 0}, equals=9, within=0.01), Judgement.MET, "9"),
+    ],
+)
+def test_a_mean_over_seeds_equals_a_number(expected: Expected, judgement: Judgement, found: str) -> None:
+    (checked,) = check_expectations(SEEDS, [expected])
+    assert (checked.judgement, checked.found) == (judgement, found)
+
+
+def test_how_near_is_said() -> None:
+    near, inside = check_expectations(SEEDS, [Expected(equals=9.5, within=0.02), Expected(equals=9, within="interval")])
+    assert (near.bound, inside.bound) == ("9.5 ± 2 %", "9 in the 95 % interval of the mean")

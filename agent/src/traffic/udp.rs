@@ -34,7 +34,6 @@ const BUFFER_BYTES: usize = 256 << 20;
 const HEADERS: f64 = 14.0 + 8.0;
 const IPV4_HEADER: f64 = 20.0;
 const IPV6_HEADER: f64 = 40.0;
-const MTU: f64 = 1500.0;
 
 /// When what leaves: an endless iterator of (nanoseconds from the flow's start, payload bytes).
 struct Departures {
@@ -86,8 +85,7 @@ impl Departures {
         } else {
             IPV6_HEADER
         };
-        // A datagram is cut at one packet only where sizes are drawn; a size that was asked for is kept.
-        let most = (MTU - ip - 8.0).max(udp.packet_size_bytes as f64);
+        let most = udp.packet_size_most_bytes as f64;
         let mean = udp.packet_size_bytes as f64;
         let mean_payload = match udp.packet_size_distribution {
             Distribution::Exponential => cut_exponential_mean(mean, LEAST_PAYLOAD, most),
@@ -302,7 +300,7 @@ mod tests {
         Departures::new(&flow(tool)).unwrap_or_else(|e| unreachable!("{e}"))
     }
 
-    const FIXED: &str = r#""packet_size_bytes":1458,"packet_size_distribution":"constant""#;
+    const FIXED: &str = r#""packet_size_bytes":1458,"packet_size_most_bytes":1472,"packet_size_distribution":"constant""#;
 
     #[test]
     fn cbr_counts_whole_frames() {

@@ -3,20 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Literal, Protocol
 
 import polars as pl
 
 from netwarp.analysis.conditions import Selection, selection_text, selects
+from netwarp.analysis.interval import Interval, mean_interval
 from netwarp.analysis.orders import Comparison, comparisons, order_text, span, step_text
 
 _SMALLEST, _LARGEST = float("-inf"), float("inf")
+_OF_ONE_RUN = frozenset({"run_id", "seed", "status", "value"})
+"""The columns of a summary that differ between the seeds of one point."""
 
 
 class Expectation(Protocol):
     """A condition on a metric `scope.name` in every run and row that `where` selects.
 
-    It is a bound, `min` and `max` included; or, where `ascending` has steps, an order.
+    It is a bound, `min` and `max` included; or, where `ascending` has steps, an order; or what the mean over the seeds
+    of each point `equals`.
     """
 
     @property
@@ -39,6 +43,14 @@ class Expectation(Protocol):
     def max(self) -> float | None:
         """The greatest value that is right."""
 
+    @property
+    def equals(self) -> float | None:
+        """What the mean over the seeds of each point should be."""
+
+    @property
+    def within(self) -> float | Literal["interval"] | None:
+        """How near: a fraction of `equals`, or so near that the mean's 95 % confidence interval holds it."""
+
 
 class Judgement(StrEnum):
     """What came of an expectation."""
@@ -51,13 +63,15 @@ class Judgement(StrEnum):
 
 @dataclass(frozen=True)
 class Checked:
-    """An expectation and what was found: `values` of the rows that it selects, `reason` where there is more to say."""
+    """An expectation and what was found: `values` of the rows that it selects, or the means over seeds with their
+    `intervals` where it has `equals`; `reason` where there is more to say."""
 
     expectation: Expectation
     judgement: Judgement
     values: tuple[float, ...]
     outside: int
     reason: str | None = None
+    intervals: tuple[Interval, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -74,10 +88,13 @@ class Checked:
 
     @property
     def bound(self) -> str:
-        """The bound in words: `at least 9`, `at most 0.5`, `9 to 10`; or the order: `CoDel < RED`."""
+        """The bound in words: `at least 9`, `at most 0.5`, `9 to 10`, `9.5 ± 2 %`; or the order: `CoDel < RED`."""
         if self.expectation.ascending:
             return order_text(self.expectation.ascending)
-        low, high = self.expectation.min, self.expectation.max
+        low, high, equals, within = (getattr(self.expectation, name) for name in ("min", "max", "equals", "within"))
+        if equals is not None:
+            near = "in the 95 % interval of the mean" if within == "interval" else f"± {100 * within:g} %"
+            return f"{equals:g} {near}"
         if low is None:
             return f"at most {high:g}"
         return f"at least {low:g}" if high is None else f"{low:g} to {high:g}"
@@ -87,6 +104,9 @@ class Checked:
         """The values in words: one value, or the range of several, and how many of them are outside the bound."""
         if self.reason is not None:
             return self.reason
+        if len(self.intervals) == 1:
+            (mean,) = self.intervals
+            return f"{mean.mean:.6g}" + (f" ({mean.low:.6g} to {mean.high:.6g})" if mean.low is not None else "")
         spread = span(self.values) + (f" ({len(self.values)} values)" if len(self.values) > 1 else "")
         return f"{spread}, {self.outside} outside" if self.outside and len(self.values) > 1 else spread
 
@@ -95,6 +115,7 @@ def check_expectations(summary: pl.DataFrame, expectations: Sequence[Expectation
     """Check each expectation against the rows of a summary, in order.
 
     It is met if at least one row matches and every value lies in [min, max] or in order; a value that is NaN does not.
+    With `equals` the means over seeds count; without a second seed a mean has no interval, and nothing is checked.
     Where no row matches it fails, unless no run of the plan is one of those it speaks of. Rows of suspect runs count,
     failed runs have none.
     """
@@ -106,10 +127,12 @@ def _check(summary: pl.DataFrame, expectation: Expectation) -> Checked:
     if planned.height == 0:
         return Checked(expectation, Judgement.UNCHECKED, (), 0, "no run of this plan is meant")
     scope, _, metric = expectation.metric.partition(".")
-    rows = planned.filter(*selects(planned, expectation.where), scope=scope, metric=metric)
-    values = tuple(rows["value"].drop_nulls().to_list())
+    rows = planned.filter(*selects(planned, expectation.where), scope=scope, metric=metric).drop_nulls("value")
+    values = tuple(rows["value"].to_list())
     if not values:
         return Checked(expectation, Judgement.FAILED, (), 0, _why_nothing(planned, scope, metric))
+    if expectation.equals is not None:
+        return _check_means(rows, expectation, expectation.equals)
     low = _SMALLEST if expectation.min is None else expectation.min
     high = _LARGEST if expectation.max is None else expectation.max
     outside = sum(not low <= value <= high for value in values)
@@ -147,6 +170,23 @@ def _order_found(compared: Sequence[Comparison], broken: Sequence[Comparison], s
     many = f"; {len(broken)} of {len(compared)} comparisons are out of order" if len(compared) > 1 else ""
     low, high = (f"{step_text(steps[k])} ({span(one.values[k])})" for k in (at, at + 1))
     return f"{low} is not below {high}{place}{many}"
+
+
+def _check_means(rows: pl.DataFrame, expectation: Expectation, equals: float) -> Checked:
+    """The mean over the seeds of each point and name against what it should equal."""
+    points = [column for column in rows.columns if column not in _OF_ONE_RUN]
+    means = [mean_interval(part["value"].to_list()) for part in rows.partition_by(points, maintain_order=True)]
+    values = tuple(mean.mean for mean in means)
+    if expectation.within == "interval" and any(mean.low is None for mean in means):
+        return Checked(expectation, Judgement.UNCHECKED, values, 0, "an interval needs a second seed", tuple(means))
+    outside = sum(not _is_near(mean, equals, expectation.within) for mean in means)
+    return Checked(expectation, Judgement.FAILED if outside else Judgement.MET, values, outside, None, tuple(means))
+
+
+def _is_near(mean: Interval, equals: float, within: float | Literal["interval"] | None) -> bool:
+    if isinstance(within, float):
+        return abs(mean.mean - equals) <= within * abs(equals)
+    return mean.holds(equals)
 
 
 def _why_nothing(planned: pl.DataFrame, scope: str, metric: str) -> str:

@@ -23,6 +23,8 @@ from netwarp.scenario.model import Scenario
 FIRST_SOURCE_PORT = 20000
 FIRST_DESTINATION_PORT = 5001
 MIN_START_JITTER_NS = 10_000_000
+IP_HEADER_BYTES = {"ipv4": 20, "ipv6": 40}
+UDP_HEADER_BYTES = 8
 
 
 def build_flows(network: Network, sizes: Sizes, seed: int) -> list[LabFlow]:
@@ -30,6 +32,7 @@ def build_flows(network: Network, sizes: Sizes, seed: int) -> list[LabFlow]:
     flows: list[LabFlow] = []
     for group, flow in network.scenario.flows.items():
         source, destination = _addresses(network, sizes, group)
+        mtu = min(network.links[hop.link].mtu for hop in sizes.paths[group].forward)
         for number in range(flow.count):
             name = group if flow.count == 1 else f"{group}.{number}"
             start, duration = _times(network.scenario, flow, name, sizes.base_rtt_ns[group], seed)
@@ -49,7 +52,7 @@ def build_flows(network: Network, sizes: Sizes, seed: int) -> list[LabFlow]:
                     "start_ns": start,
                     "duration_ns": duration,
                     "seed": seed_for(seed, "flow", name),
-                    **tool_fields(flow),
+                    **tool_fields(flow, mtu),
                 }
             )
     return flows
@@ -77,8 +80,8 @@ def _times(scenario: Scenario, flow: FlowBase, name: str, base_rtt_ns: int, seed
     return start, left if flow.duration is None else min(flow.duration, left)
 
 
-def tool_fields(flow: FlowBase) -> dict[str, Any]:
-    """The fields of the flow's own tool, in integers with their unit in the name."""
+def tool_fields(flow: FlowBase, mtu: int) -> dict[str, Any]:
+    """The fields of the flow's own tool, in integers with their unit in the name; `mtu` is the least on its way."""
     if isinstance(flow, BulkFlow):
         return {"cc": flow.cc, "bytes": flow.bytes}
     if isinstance(flow, PingFlow):
@@ -97,11 +100,17 @@ def tool_fields(flow: FlowBase) -> dict[str, Any]:
         server = list(flow.server) if flow.server else None
         ready = int(flow.ready.split()[1]) if flow.ready else None
         return {"client": list(flow.client), "server": server, "ready_port": ready}
-    return _udp_fields(flow)
+    return _udp_fields(flow, mtu)
 
 
-def _udp_fields(flow: Any) -> dict[str, Any]:
-    fields = {"rate_bps": flow.rate, **_spread("packet_size", "bytes", flow.packet_size)}
+def _udp_fields(flow: Any, mtu: int) -> dict[str, Any]:
+    # Sizes that are drawn are cut at one packet; a size that was asked for is kept, and fragmented if it must be.
+    most = max(mtu - IP_HEADER_BYTES[flow.family] - UDP_HEADER_BYTES, flow.packet_size.mean)
+    fields = {
+        "rate_bps": flow.rate,
+        **_spread("packet_size", "bytes", flow.packet_size),
+        "packet_size_most_bytes": most,
+    }
     if isinstance(flow, OnOffFlow):
         fields |= {**_spread("on", "ns", flow.on), **_spread("off", "ns", flow.off)}
     return fields

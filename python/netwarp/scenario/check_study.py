@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from netwarp.scenario.errors import did_you_mean
-from netwarp.scenario.model import Expectation, Scenario
+from netwarp.scenario.model import INTERVAL, Expectation, Scenario
 from netwarp.scenario.paths import resolve_path
 from netwarp.scenario.source import Keys
 
@@ -82,13 +82,7 @@ def _check_expectation(
                 f"scopes are {', '.join(SCOPES)}"
             ),
         )
-    bounded = expectation.min is not None or expectation.max is not None
-    if not bounded and not expectation.ascending:
-        yield "metric", "expects nothing; give `min`, `max` or both, or an order (`ascending`)"
-    elif bounded and expectation.ascending:
-        yield "ascending", "bounds and an order are two expectations; write an [[expect]] for each"
-    elif expectation.min is not None and expectation.max is not None and expectation.min > expectation.max:
-        yield "min", f"min {expectation.min:g} is above max {expectation.max:g}, so it could never hold"
+    yield from _check_kind(expectation, scenario, overridden)
     for field, selection in [("where", expectation.where), *(("ascending", step) for step in expectation.ascending)]:
         for key, value in selection.items():
             for one in _listed(value):
@@ -119,6 +113,27 @@ def _check_order(expectation: Expectation) -> Iterator[tuple[str, str]]:
 
 def _listed(value: object) -> tuple[object, ...]:
     return value if isinstance(value, tuple) else (value,)
+
+
+def _check_kind(expectation: Expectation, scenario: Scenario, overridden: Collection[str]) -> Iterator[tuple[str, str]]:
+    """An expectation is bounds, an order, or a value that a mean equals: one of them."""
+    low, high = expectation.min, expectation.max
+    bounded = low is not None or high is not None
+    kinds = [bounded, bool(expectation.ascending), expectation.equals is not None]
+    if not any(kinds):
+        yield "metric", "expects nothing; give `min`, `max` or both, an order (`ascending`), or `equals` and `within`"
+    elif sum(kinds) > 1:
+        field = "ascending" if expectation.ascending else "equals"
+        yield field, "bounds, an order, a value are expectations of their own; write an [[expect]] for each"
+    elif low is not None and high is not None and low > high:
+        yield "min", f"min {low:g} is above max {high:g}, so it could never hold"
+    if expectation.equals is None:
+        if expectation.within is not None:
+            yield "within", "of what? Give `equals` with it"
+    elif expectation.within is None:
+        yield "equals", 'no measurement is exact; say how near with within = "2%", or within = "interval"'
+    elif expectation.within == INTERVAL and len(scenario.seeds) < 2 and "seeds" not in overridden:
+        yield "within", "a confidence interval needs at least two seeds, such as seeds = 5"
 
 
 def _check_where(scope: str, key: str, value: object, scenario: Scenario, overridden: Collection[str]) -> str | None:

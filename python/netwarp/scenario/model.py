@@ -73,6 +73,18 @@ Seeds = Annotated[
 ]
 
 
+def _within(value: object) -> float | str:
+    return INTERVAL if value == INTERVAL else units.parse_percent(value)
+
+
+INTERVAL = "interval"
+Within = Annotated[
+    float | Literal["interval"],
+    BeforeValidator(_within),
+    WithJsonSchema({"type": "string", "examples": ["2%", INTERVAL]}),
+]
+
+
 class RunOptions(Model):
     """How the runs are made. None stands for "auto"; `start_jitter` and `time_limit` are ns, `memory` bytes."""
 
@@ -209,9 +221,11 @@ Selection = dict[str, Scalar | tuple[Scalar, ...]]
 
 
 class Expectation(Model):
-    """A condition on a metric `scope.name`, checked in every run that `where` selects: bounds, or an order.
+    """A condition on a metric `scope.name`, checked in every run that `where` selects: bounds, an order, or a value.
 
     `ascending`: every value that a step selects is below every value of the next, among runs that are otherwise alike.
+    `equals`: the mean over the seeds of each point is that, `within` a fraction of it or within the mean's own 95 %
+    confidence interval.
     """
 
     metric: str
@@ -219,6 +233,8 @@ class Expectation(Model):
     ascending: tuple[Selection, ...] = ()
     min: float | None = Field(default=None, allow_inf_nan=False)
     max: float | None = Field(default=None, allow_inf_nan=False)
+    equals: float | None = Field(default=None, allow_inf_nan=False)
+    within: Within | None = None
 
 
 class Scenario(Model):

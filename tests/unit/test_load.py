@@ -250,7 +250,7 @@ BAD_TAILS = [
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nmin = 2\nwithin = "2%"\n', 22, "Give `equals` with it"),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nequals = 2\nwithin = 2\n', 22, "percent sign"),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nmin = 2\nwhere = { name = "bluk" }\n', 22, 'did you mean "bulk"?'),
-    (f'{ORDER}min = 1\nascending = [{{ name = "access:h1" }}, {{ name = "access:r1" }}]\n', 22, "expectations of their own"),
+    (f'{ORDER}min = 1\nascending = [{{ name = "access:h1" }}, {{ name = "access:r1" }}]\n', 22, "each"),
     (f'{ORDER}ascending = [{{ name = "access:h1" }}]\n', 21, "at least two steps"),
     (f'{ORDER}ascending = [{{ name = "access:h1" }}, {{ seed = 1 }}]\n', 21, "names the same things"),
     (f'{ORDER}ascending = [{{ name = "access:h1" }}, {{ name = "acces:r1" }}]\n', 21, 'did you mean "access:r1"?'),

@@ -21,7 +21,7 @@ from netwarp.store.digests import Difference, compare_digests, digest_run
 from netwarp.store.errors import StoreError
 from netwarp.store.planfile import place_of
 from netwarp.store.result import ResultDir, create_result, open_result
-from netwarp.study import keep_traces, scenario_of
+from netwarp.study import keep_traces, scenario_of, summarise
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def rerun(
 
             execution = execute(plan, engine, new, jobs=jobs, progress=hear)
         if keep is not None:
-            new.write_summary()
+            summarise(new)
     return Rerun(
         runs=tuple(repeated[run.id] for run in plan if run.id in repeated),
         changed=_changed(old.plan.get("identity", {}), engine.identity),

@@ -1,7 +1,7 @@
 """From a scenario to a result, and from an old result to new tables and figures: what `run` and `report` do."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 from rich.console import Console
 
+from netwarp.analysis.ensemble import statistics_frame
 from netwarp.analysis.expectations import Checked, check_expectations
 from netwarp.analysis.run import analyse_run
 from netwarp.engines import Engine
@@ -39,6 +40,11 @@ class Study:
     expectations: tuple[Checked, ...]
     figures: tuple[Path, ...]
     views: tuple[Path, ...] = ()
+
+    @property
+    def statistics(self) -> pl.DataFrame:
+        """Median and interval of each metric at each point (`statistics.parquet`)."""
+        return statistics_frame(self.summary, self.result.axes)
 
     @property
     def findings(self) -> list[Finding]:
@@ -91,7 +97,7 @@ def make_study(
             execution = execute(
                 plan, engine, result, jobs=jobs, fail_fast=fail_fast, retry_failed=retry_failed, progress=progress
             )
-        summary = result.write_summary(told=execution.done)
+        summary = summarise(result, told=execution.done)
         checked = () if execution.interrupted else check_expectations(summary, scenario.expect)
         figures = _draw(result, summary, console) if plots and not execution.interrupted else ()
         views = () if execution.interrupted else _view(result, scenario, summary, plots, console)
@@ -109,11 +115,18 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
     with locked(directory):
         with ThreadPoolExecutor(len(processors())) as pool, console.status("reckoning"):
             list(pool.map(lambda run: _reckon(result, run.id), result.planned))
-        summary = result.write_summary()
+        summary = summarise(result)
         figures = _draw(result, summary, console) if plots else ()
         views = _view(result, scenario, summary, plots, console)
     checked = tuple(check_expectations(summary, scenario.expect))
     return Study(result, Execution(), summary, checked, figures, views)
+
+
+def summarise(result: ResultDir, told: Collection[str] = ()) -> pl.DataFrame:
+    """Write the result's summary and its statistics; returns the summary. For `told` see `ResultDir.write_summary`."""
+    summary = result.write_summary(told)
+    result.write_statistics(statistics_frame(summary, result.axes))
+    return summary
 
 
 def scenario_of(result: ResultDir) -> Scenario:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 from rich.table import Table
 
+from netwarp.analysis.statistics import CONFIDENCE, FEWEST
 from netwarp.store.summary import axis_text, axis_title
 
 # (scope, metric, heading, digits after the point)
@@ -48,6 +49,49 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
     return table
 
 
+def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "") -> Table:
+    """A row per point and flow name: axes first, the number of runs behind it, then the main metrics.
+
+    A cell is the median over the runs with its interval beneath; queue and link columns speak of the busiest queue. A
+    point that runs were left out of says how many and why.
+    """
+    medians = statistics.rename({"median": "value"})
+    flows = _flow_names(medians)
+    shown = [m for m in MAIN_METRICS if medians.filter(scope=m[0], metric=m[1]).height]
+    queue = busiest_queue(medians)
+    table = Table(title=title or None, title_justify="left", caption=_caption(statistics), caption_justify="left")
+    for heading in (*map(axis_title, axes), *(["flow"] if len(flows) > 1 else [])):
+        table.add_column(heading)
+    table.add_column("runs")
+    for _, _, heading, _ in shown:
+        table.add_column(heading, justify="right")
+    for point in medians.partition_by(*axes, maintain_order=True) if axes else [medians]:
+        first = point.sort("left_out", maintain_order=True).row(0, named=True)
+        runs = str(first["n"]) + (f"\n({first['why']})" if first["left_out"] else "")
+        present = set(point.filter(scope="flow")["name"].to_list())
+        for flow in [name for name in flows if name in present] or [""]:
+            cells = [_cell(point, metric, flow, queue) for metric in shown]
+            style = "red" if first["n"] == 0 else None
+            table.add_row(
+                *(_text(first[axis]) for axis in axes), *([flow] if len(flows) > 1 else []), runs, *cells, style=style
+            )
+    return table
+
+
+def _caption(statistics: pl.DataFrame) -> str | None:
+    """What the brackets are; None without any."""
+    sure = statistics["confidence"].drop_nulls()
+    if sure.is_empty():
+        return None
+    least = float(sure.min())  # type: ignore[arg-type]
+    if least >= CONFIDENCE:
+        return f"median over runs that differ by their seed, \\[its {CONFIDENCE:.0%} confidence interval]"
+    return (
+        f"median over runs that differ by their seed, \\[lowest, highest]: sure to {least:.0%} to hold the true "
+        f"median; {CONFIDENCE:.0%} takes {FEWEST} runs (--seeds {FEWEST})"
+    )
+
+
 def _flow_names(summary: pl.DataFrame) -> list[str]:
     """Names of flows, without the members of groups (`bulk.0` of `bulk`)."""
     names = summary.filter(scope="flow")["name"].unique(maintain_order=True).to_list()
@@ -65,7 +109,12 @@ def _cell(run: pl.DataFrame, metric: tuple[str, str, str, int], flow: str, queue
     scope, name, _, digits = metric
     found = run.filter(scope=scope, metric=name)
     found = found.filter(name=flow) if scope == "flow" else found.filter(pl.col("name") == queue)
-    return f"{found['value'][0]:.{digits}f}" if found.height else _ABSENT
+    if not found.height:
+        return _ABSENT
+    text = f"{found['value'][0]:.{digits}f}"
+    if "low" not in found.columns or found["low"][0] is None:
+        return text
+    return f"{text}\n\\[{found['low'][0]:.{digits}f}, {found['high'][0]:.{digits}f}]"
 
 
 def busiest_queue(metrics: pl.DataFrame) -> str | None:

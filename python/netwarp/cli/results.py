@@ -31,9 +31,11 @@ def tell(study: "Study", *, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(study.summary.write_json() + "\n")
     else:
-        from netwarp.analysis.table import metrics_table
+        from netwarp.analysis.table import ensemble_table, metrics_table
 
-        stdout().print(metrics_table(study.summary, study.result.axes))
+        several = study.summary["seed"].n_unique() > 1
+        axes = study.result.axes
+        stdout().print(ensemble_table(study.statistics, axes) if several else metrics_table(study.summary, axes))
     # Standard output holds nothing but the JSON that was asked for.
     console = stderr() if as_json else stdout()
     _print_findings(study.findings, console)

@@ -1,6 +1,6 @@
 """The result directory: what `netwarp run` makes.
 
-DIR/manifest.json scenario.toml plan.json runs/<id>/ summary.csv summary.parquet plots/
+DIR/manifest.json scenario.toml plan.json runs/<id>/ summary.{csv,parquet} statistics.{csv,parquet} plots/
 """
 
 import logging
@@ -119,6 +119,16 @@ class ResultDir:
         """Read `summary.parquet`. Raises StoreError."""
         with speaking(self.path / "summary.parquet", "read"):
             return pl.read_parquet(self.path / "summary.parquet")
+
+    def write_statistics(self, frame: pl.DataFrame) -> None:
+        """Write `statistics.parquet` and `statistics.csv`, atomically. Raises StoreError."""
+        write_atomic(self.path / "statistics.parquet", frame.write_parquet)
+        write_atomic(self.path / "statistics.csv", frame.write_csv)
+
+    def statistics(self) -> pl.DataFrame:
+        """Read `statistics.parquet`. Raises StoreError."""
+        with speaking(self.path / "statistics.parquet", "read"):
+            return pl.read_parquet(self.path / "statistics.parquet")
 
     def _outcome(self, run: PlannedRun) -> RunOutcome:
         directory = self.run(run.id)

@@ -21,11 +21,12 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 CARGO := cargo
 MANIFEST := --manifest-path agent/Cargo.toml
+CAPTURE := --manifest-path capture/Cargo.toml
 
 PACKAGES := linux-source-6.12 flex bison bc libelf-dev libssl-dev iproute2 iperf3 iputils-ping ethtool tcpdump kmod \
 	xz-utils patch gcc make python3-venv tshark chromium
 
-AGENT_INPUTS := pyproject.toml packaging/netwarp.data/scripts/netwarp $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock agent/build.rs) \
+AGENT_INPUTS := pyproject.toml packaging/netwarp.data/scripts/netwarp $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock capture/Cargo.toml) \
 	$(shell find agent/src capture/src -type f 2>/dev/null)
 
 setup: packages $(STAMPS)/netwarp kernel
@@ -36,13 +37,16 @@ demo: setup
 test: setup
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 	$(CARGO) test --quiet --locked $(MANIFEST)
+	$(CARGO) test --quiet --locked $(CAPTURE)
 
 check: $(STAMPS)/python
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict
 	$(CARGO) fmt --check $(MANIFEST)
+	$(CARGO) fmt --check $(CAPTURE)
 	$(CARGO) clippy --quiet --locked --all-targets $(MANIFEST) -- -D warnings
+	$(CARGO) clippy --quiet --locked --all-targets $(CAPTURE) -- -D warnings
 
 bench: setup
 	$(BIN)/python -m bench
@@ -52,7 +56,7 @@ kernel: packages $(STAMPS)/netwarp
 	@$(BIN)/netwarp kernel build
 
 clean:
-	rm -rf $(VENV) target agent/target .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) target agent/target capture/target .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Debian's package manager is asked only for what is missing.
 packages:

@@ -6,6 +6,7 @@ mod init;
 mod lab;
 mod netlink;
 mod network;
+mod pcap;
 mod record;
 mod run;
 mod table;
@@ -30,6 +31,13 @@ struct Cli {
 enum Command {
     /// Run one virtual machine to its end, on the host
     Guard(guard::Options),
+    /// Metrics of flows from captures (pcap, pcapng): RTT, bytes in flight, retransmissions
+    #[command(
+        override_usage = "netwarp pcap [OPTIONS] <FILE>...",
+        after_help = "docs/pcap.md says what each column means. Exit codes: 0 fine; 2 wrong usage, or a file could not \
+                      be read to its end; 4 the output could not be written."
+    )]
+    Pcap(pcap::Options),
 }
 
 fn main() -> ExitCode {
@@ -38,5 +46,6 @@ fn main() -> ExitCode {
     }
     match Cli::parse().command {
         Command::Guard(options) => guard::main(&options),
+        Command::Pcap(options) => pcap::main(&options),
     }
 }

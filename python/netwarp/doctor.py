@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from netwarp.agent import AGENT
 from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
 from netwarp.kernels.build import WORK
 from netwarp.kernels.cache import TEMPORARY, clean_stale, digest_of
@@ -24,7 +25,6 @@ MEMORY_BYTES = 256_000_000
 """Free bytes wanted where a virtual machine keeps its memory file."""
 
 SHARED_MEMORY = Path("/dev/shm")
-AGENT = "netwarp-agent"
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")

@@ -16,6 +16,7 @@ from cyclopts.exceptions import CycloptsError
 from netwarp.cli import results
 from netwarp.cli.common import ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
 from netwarp.cli.kernel import kernel_app
+from netwarp.cli.pcap import pcap_app
 
 
 def _version() -> str:
@@ -31,6 +32,7 @@ app = App(
     help_format="plaintext",  # the default loads docutils, which takes longer than all the rest
 )
 app.command(kernel_app)
+app.command(pcap_app)
 for command in (results.plot, results.report, results.rerun):
     app.command(command)
 

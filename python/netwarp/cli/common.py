@@ -15,6 +15,7 @@ _WIDE = 160
 @contextlib.contextmanager
 def errors() -> Iterator[None]:
     """Every error that a user can act on, as its sentence and its exit code."""
+    from netwarp.agent import AgentMissingError
     from netwarp.engines.job import EngineError
     from netwarp.kernels.errors import KernelError
     from netwarp.scenario.errors import ScenarioError
@@ -24,7 +25,7 @@ def errors() -> Iterator[None]:
         yield
     except (ScenarioError, PlanMismatchError, SelectionError) as error:
         fail(error, USAGE)
-    except (EngineError, KernelError, StoreError) as error:
+    except (AgentMissingError, EngineError, KernelError, StoreError) as error:
         fail(error, ENVIRONMENT)
     except OSError as error:
         if isinstance(error, BrokenPipeError):

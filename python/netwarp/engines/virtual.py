@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,11 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from netwarp.agent import AgentMissingError, find_agent
 from netwarp.doctor import memory_place
 from netwarp.engines.job import EngineError, Job, Outcome
 from netwarp.kernels import Kernel, KernelError, find_kernel
 
-AGENT = "netwarp-agent"
 OUTCOME = "outcome.json"
 CONSOLE = "console.log"
 _GRACE_S = 10.0
@@ -41,8 +40,8 @@ class VirtualEngine:
     def find(cls, kernel: str | None = None) -> "VirtualEngine":
         """The engine of this machine, with the kernel of that name. Raises EngineError saying what is missing."""
         try:
-            found = find_kernel(kernel)
-        except KernelError as error:
+            found, agent = find_kernel(kernel), find_agent()
+        except (KernelError, AgentMissingError) as error:
             raise EngineError(str(error)) from error
         place, wrongs = memory_place()
         if place is None:
@@ -55,7 +54,7 @@ class VirtualEngine:
             raise EngineError(
                 "The program tc is missing, which sets up the queues: install iproute2 (`netwarp doctor`)."
             )
-        return cls(found, find_agent(), place)
+        return cls(found, agent, place)
 
     @cached_property
     def identity(self) -> Mapping[str, str]:
@@ -113,15 +112,6 @@ class VirtualEngine:
             f"{self.memory_dir} has {free >> 20} MB left, the virtual machine's memory takes "
             f"{job.memory_bytes >> 20} MB: free some, choose a larger place with TMPDIR, or set [run] memory"
         )
-
-
-def find_agent() -> Path:
-    """The agent's binary: beside the Python that runs, else on the PATH. Raises EngineError."""
-    beside = Path(sys.executable).parent / AGENT
-    found = beside if beside.is_file() else shutil.which(AGENT)
-    if found is None:
-        raise EngineError(f"The program {AGENT} is missing, which runs inside the labs: `make setup` installs it.")
-    return Path(found).absolute()
 
 
 def _search_path() -> str:

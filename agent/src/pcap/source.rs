@@ -1,0 +1,132 @@
+//! A capture file, read in large pieces into one buffer. Not mapped: a file that is cut while it is read would end the
+//! program, and pipes could not be read.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use netwarp_capture::file::{Damage, Frame, MAGIC_BYTES, Reader, STEP_BYTES_MOST, Step};
+
+const BUFFER_BYTES: usize = 1 << 20;
+const _: () = assert!(BUFFER_BYTES >= 2 * STEP_BYTES_MOST);
+
+/// How a file ended.
+#[derive(Debug)]
+pub enum End {
+    /// After a whole frame
+    Whole,
+    /// Within one: so many bytes are left
+    Cut { bytes: usize },
+    /// It cannot be read from this byte on
+    Damaged { at: u64, damage: Damage },
+}
+
+/// An open capture.
+pub struct Source {
+    file: Box<dyn Read>,
+    reader: Reader,
+    buffer: Vec<u8>,
+    /// What of the buffer is not yet used up
+    begin: usize,
+    end: usize,
+    /// Where in the file the buffer's first byte is
+    offset: u64,
+}
+
+impl Source {
+    /// Opens a file, or standard input for `-`, and reads what kind of capture it is.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file: Box<dyn Read> = if path == Path::new("-") {
+            Box::new(io::stdin().lock())
+        } else {
+            if path.is_dir() {
+                bail!("this is a directory, not a capture");
+            }
+            Box::new(File::open(path).context("cannot open it")?)
+        };
+        let mut source = Self {
+            file,
+            reader: Reader::none(),
+            buffer: vec![0; BUFFER_BYTES],
+            begin: 0,
+            end: 0,
+            offset: 0,
+        };
+        source.fill(MAGIC_BYTES)?;
+        let (reader, used) = Reader::open(source.rest())?;
+        source.reader = reader;
+        source.begin += used;
+        Ok(source)
+    }
+
+    /// Calls `take` with each frame, to the end of the file or to where it is damaged.
+    pub fn each(&mut self, mut take: impl FnMut(&Frame<'_>) -> Result<()>) -> Result<End> {
+        loop {
+            let rest = self.buffer.get(self.begin..self.end).unwrap_or(&[]);
+            match self.reader.step(rest) {
+                Ok(Step::Frame(frame, used)) => {
+                    take(&frame)?;
+                    self.begin += used;
+                }
+                Ok(Step::Skip(bytes)) => {
+                    if !self.skip(bytes)? {
+                        return Ok(End::Cut { bytes: 0 });
+                    }
+                }
+                Ok(Step::More(wanted)) => {
+                    if !self.fill(wanted)? {
+                        let bytes = self.end - self.begin;
+                        return Ok(if bytes == 0 {
+                            End::Whole
+                        } else {
+                            End::Cut { bytes }
+                        });
+                    }
+                }
+                Err(damage) => {
+                    let at = self.offset + self.begin as u64;
+                    return Ok(End::Damaged { at, damage });
+                }
+            }
+        }
+    }
+
+    fn rest(&self) -> &[u8] {
+        self.buffer.get(self.begin..self.end).unwrap_or(&[])
+    }
+
+    /// Reads until so many bytes are in the buffer. Whether there are so many.
+    fn fill(&mut self, wanted: usize) -> Result<bool> {
+        self.buffer.copy_within(self.begin..self.end, 0);
+        self.offset += self.begin as u64;
+        self.end -= self.begin;
+        self.begin = 0;
+        while self.end < wanted {
+            let space = self.buffer.get_mut(self.end..).unwrap_or(&mut []);
+            match self.file.read(space) {
+                Ok(0) => return Ok(false),
+                Ok(bytes) => self.end += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).context("cannot read it"),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Passes over so many bytes. Whether there are so many.
+    fn skip(&mut self, bytes: u64) -> Result<bool> {
+        let mut left = bytes;
+        loop {
+            let here = left.min((self.end - self.begin) as u64);
+            self.begin += here as usize;
+            left -= here;
+            if left == 0 {
+                return Ok(true);
+            }
+            if !self.fill(1)? {
+                return Ok(false);
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Capture files: pcap and pcapng. The reader is fed with bytes and holds none, so that whoever feeds it decides how
+//! they are read and how many stay in memory.
+
+mod pcap;
+mod pcapng;
+
+use std::fmt;
+
+use crate::bytes::{Order, u8_at};
+
+/// A longer frame is not believed: it is the largest snapshot length that libpcap and Wireshark know.
+pub const FRAME_BYTES_MOST: u32 = 262_144;
+/// What has to be there for the reader to move on, at most, besides the frame itself.
+const HEADERS_BYTES_MOST: usize = 4096;
+/// A buffer of this size holds whatever the reader asks for.
+pub const STEP_BYTES_MOST: usize = FRAME_BYTES_MOST as usize + HEADERS_BYTES_MOST;
+
+/// One captured frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// When, in nanoseconds since 1970 (or whatever the clock of the file counts from)
+    pub time_ns: i64,
+    /// The file's number for the link layer: LINKTYPE_…
+    pub link_type: u32,
+    /// Its length on the wire
+    pub wire_bytes: u32,
+    /// What was captured of it
+    pub bytes: &'a [u8],
+}
+
+/// What the next bytes of a file are.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// A frame, and the bytes that it takes of the file
+    Frame(Frame<'a>, usize),
+    /// So many bytes that are no frame; there may be more of them than were shown
+    Skip(u64),
+    /// So many bytes have to be shown to go on; if the file has fewer, it was cut off
+    More(usize),
+}
+
+/// Why a file cannot be read, or not any further.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// It has no bytes at all
+    Empty,
+    /// It does not begin like a capture; what it looks like, if that is known
+    NotACapture(Option<&'static str>),
+    /// A frame says it is this long
+    FrameLength(u32),
+    /// A block says it is this long
+    BlockLength(u32),
+    /// A packet of an interface that was not described
+    Interface(u32),
+    /// A section header without a byte order that is known
+    ByteOrder,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => write!(out, "the file is empty"),
+            Self::NotACapture(None) => write!(out, "this is neither a pcap nor a pcapng file"),
+            Self::NotACapture(Some(kind)) => {
+                write!(out, "this is {kind}, not a pcap or pcapng file")
+            }
+            Self::FrameLength(bytes) => {
+                write!(
+                    out,
+                    "a frame says that {bytes} bytes of it were captured, more than any program captures"
+                )
+            }
+            Self::BlockLength(bytes) => write!(
+                out,
+                "a block says that it is {bytes} bytes long, which none can be"
+            ),
+            Self::Interface(number) => write!(
+                out,
+                "a packet belongs to interface {number}, which is not described"
+            ),
+            Self::ByteOrder => write!(out, "a section header tells no byte order"),
+        }
+    }
+}
+
+impl std::error::Error for Damage {}
+
+/// The state of reading a file.
+#[derive(Debug)]
+pub enum Reader {
+    /// The older format: one header, then frames
+    Pcap(pcap::Pcap),
+    /// The newer one: blocks of many kinds
+    Pcapng(pcapng::Pcapng),
+}
+
+/// The bytes that tell what kind of file it is.
+pub const MAGIC_BYTES: usize = 24;
+
+impl Reader {
+    /// A reader that finds nothing, until there is another.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::Pcapng(pcapng::Pcapng::default())
+    }
+
+    /// Begins with the first `MAGIC_BYTES` of a file, or with all of it if it has fewer. Tells how many were used up.
+    ///
+    /// # Errors
+    /// What else it is, or that it is nothing that is known.
+    pub fn open(bytes: &[u8]) -> Result<(Self, usize), Damage> {
+        if bytes.is_empty() {
+            return Err(Damage::Empty);
+        }
+        if let Some((reader, used)) = pcap::Pcap::open(bytes) {
+            return Ok((Self::Pcap(reader), used));
+        }
+        if Order::Big.u32(bytes, 0) == Some(pcapng::SECTION_HEADER) {
+            return Ok((Self::Pcapng(pcapng::Pcapng::default()), 0));
+        }
+        Err(Damage::NotACapture(look_alike(bytes)))
+    }
+
+    /// Reads what stands at the beginning of `bytes`.
+    ///
+    /// # Errors
+    /// Why the rest of the file cannot be read.
+    pub fn step<'a>(&mut self, bytes: &'a [u8]) -> Result<Step<'a>, Damage> {
+        match self {
+            Self::Pcap(reader) => reader.step(bytes),
+            Self::Pcapng(reader) => reader.step(bytes),
+        }
+    }
+}
+
+/// What people give us for a capture.
+fn look_alike(bytes: &[u8]) -> Option<&'static str> {
+    match (u8_at(bytes, 0)?, u8_at(bytes, 1)?) {
+        (0x1f, 0x8b) => Some("compressed with gzip (unpack it with gunzip)"),
+        (0x28, 0xb5) => Some("compressed with zstd (unpack it with unzstd)"),
+        (0xfd, b'7') => Some("compressed with xz (unpack it with unxz)"),
+        (b'B', b'Z') => Some("compressed with bzip2 (unpack it with bunzip2)"),
+        (b's', b'n') => Some("a snoop file (tshark -F pcap -r FILE -w NEW turns it into pcap)"),
+        _ => None,
+    }
+}

@@ -1,0 +1,178 @@
+//! A flow: the packets between two ports of two hosts, in both directions.
+
+use std::net::IpAddr;
+
+use crate::direction::Direction;
+use crate::segment::{ACK, FIN, RST, SYN, Segment};
+use crate::sequence::{Exchange, Finding, Flags};
+
+/// An address and a port; an IPv4 address as ::ffff:a.b.c.d.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint {
+    address: u128,
+    /// The port
+    pub port: u16,
+}
+
+impl Endpoint {
+    /// From an address as `ip` has it.
+    #[must_use]
+    pub fn new(address: u128, port: u16) -> Self {
+        Self { address, port }
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        IpAddr::from(std::net::Ipv6Addr::from(self.address)).to_canonical()
+    }
+
+    pub(crate) fn words(&self) -> [u64; 2] {
+        [(self.address >> 64) as u64, self.address as u64]
+    }
+}
+
+/// What flows are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// TCP
+    Tcp,
+    /// UDP
+    Udp,
+}
+
+impl Protocol {
+    /// Its name in tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        }
+    }
+}
+
+/// Times of a TCP handshake.
+#[derive(Clone, Copy, Debug, Default)]
+struct Handshake {
+    syn_ns: Option<i64>,
+    syn_ack_ns: Option<i64>,
+    /// From the last SYN to the first ACK without one
+    whole_ns: Option<u64>,
+    /// From the last SYN to the first SYN that acknowledges it
+    answer_ns: Option<u64>,
+}
+
+/// A flow and all that is counted of it. Direction 0 is that of its first packet.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// TCP or UDP
+    pub protocol: Protocol,
+    /// Its number among those of its protocol, from 0: Wireshark's `tcp.stream` and `udp.stream`
+    pub stream: u32,
+    /// Source and destination of its first packet
+    pub ends: [Endpoint; 2],
+    /// What was counted in each direction
+    pub directions: [Direction; 2],
+    handshake: Handshake,
+    /// Whether it was closed or reset: a SYN begins another connection
+    over: bool,
+}
+
+/// A packet of a flow: what all counts need of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sighting {
+    /// When
+    pub time_ns: i64,
+    /// Length of the frame on the wire
+    pub wire_bytes: u32,
+    /// What UDP or TCP carry
+    pub payload_bytes: u32,
+    /// Whether it has a mark of congestion experienced
+    pub marked: bool,
+}
+
+impl Flow {
+    pub(crate) fn new(protocol: Protocol, stream: u32, ends: [Endpoint; 2]) -> Self {
+        Self {
+            protocol,
+            stream,
+            ends,
+            directions: Default::default(),
+            handshake: Handshake::default(),
+            over: false,
+        }
+    }
+
+    /// From the SYN to the handshake's last ACK: a whole round trip, wherever the capture was taken (Wireshark's
+    /// `tcp.analysis.initial_rtt`).
+    #[must_use]
+    pub fn handshake_ns(&self) -> Option<u64> {
+        self.handshake.whole_ns
+    }
+
+    /// From the SYN to the SYN that answers it: the part of the round trip between the capture and the server.
+    #[must_use]
+    pub fn answer_ns(&self) -> Option<u64> {
+        self.handshake.answer_ns
+    }
+
+    /// Whether this segment begins another connection between the same ports.
+    pub(crate) fn is_reused_by(&self, direction: usize, segment: &Segment) -> bool {
+        segment.flags & (SYN | ACK) == SYN
+            && self.directions.get(direction).is_some_and(|d| {
+                d.sender.is_reused_by(segment.seq) || (self.over && d.sender.is_begun())
+            })
+    }
+
+    /// Counts a UDP datagram, or a packet of which no more is known.
+    pub(crate) fn count(&mut self, direction: usize, sighting: &Sighting) {
+        if let Some(direction) = self.directions.get_mut(direction) {
+            direction.count(sighting);
+        }
+    }
+
+    /// Counts and analyses a TCP segment.
+    pub(crate) fn analyse(
+        &mut self,
+        direction: usize,
+        sighting: &Sighting,
+        segment: &Segment,
+        flags: Flags,
+    ) -> Finding {
+        let [first, second] = &mut self.directions;
+        let (forward, backward) = if direction == 0 {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        let finding = Exchange {
+            sender: &mut forward.sender,
+            peer: &mut backward.sender,
+            segment,
+            time_ns: sighting.time_ns,
+            handshake_ns: self.handshake.whole_ns,
+        }
+        .analyse(flags);
+        forward.count(sighting);
+        forward.found(segment, &finding);
+        backward.answered(sighting.time_ns, segment, &finding);
+        self.follow_handshake(sighting.time_ns, segment);
+        finding
+    }
+
+    fn follow_handshake(&mut self, time_ns: i64, segment: &Segment) {
+        self.over |= segment.has(RST | FIN);
+        let times = &mut self.handshake;
+        let since = |then: Option<i64>| u64::try_from(time_ns.wrapping_sub(then?)).ok();
+        match segment.flags & (SYN | ACK) {
+            SYN => times.syn_ns = Some(time_ns),
+            ACK => times.whole_ns = times.whole_ns.or_else(|| since(times.syn_ns)),
+            0 => {}
+            _ => {
+                times.syn_ack_ns = Some(time_ns);
+                times.answer_ns = times.answer_ns.or_else(|| since(times.syn_ns));
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Packets of a capture to flows: round-trip times, bytes in flight, retransmissions.
+//!
+//! There is no I/O here: `file::Reader` is fed with bytes and gives frames, `Analysis` is fed with frames and holds
+//! what they tell. Memory grows with the number of flows, not with that of packets.
+
+mod bytes;
+mod direction;
+mod distribution;
+pub mod file;
+mod flow;
+mod flows;
+mod ip;
+mod link;
+mod segment;
+mod sequence;
+mod unacked;
+
+pub use direction::{Direction, InFlight, Times};
+pub use distribution::Distribution;
+pub use flow::{Endpoint, Flow, Protocol};
+pub use flows::Place;
+pub use link::is_known as is_known_link_type;
+pub use sequence::{Finding, Flags};
+
+use bytes::be16;
+use file::Frame;
+use flow::Sighting;
+use flows::Flows;
+
+const UDP_HEADER_BYTES: u32 = 8;
+
+/// How many frames were of which kind. What is in no flow has its reason here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// All frames
+    pub frames: u64,
+    /// Their bytes on the wire
+    pub wire_bytes: u64,
+    /// TCP segments in flows
+    pub tcp: u64,
+    /// UDP datagrams in flows
+    pub udp: u64,
+    /// IP packets that carry something else
+    pub other_protocol: u64,
+    /// Frames without an IP packet, or of a link layer that is not known
+    pub not_ip: u64,
+    /// Packets whose headers were cut off or are broken
+    pub unreadable: u64,
+    /// Fragments that could not be joined to a whole packet
+    pub fragments: u64,
+    /// Frames of which not every byte was captured
+    pub snapped: u64,
+}
+
+/// What became of a frame that is in a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Observation {
+    /// Which flow, which direction
+    pub place: Place,
+    /// What was found, if it is a TCP segment
+    pub finding: Finding,
+    /// What TCP or UDP carry
+    pub payload_bytes: u32,
+}
+
+/// All that is known of a capture.
+#[derive(Debug, Default)]
+pub struct Analysis {
+    account: Account,
+    flows: Flows,
+}
+
+impl Analysis {
+    /// How many frames were of which kind.
+    #[must_use]
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// The flows in the order of their first packets.
+    #[must_use]
+    pub fn flows(&self) -> &[Flow] {
+        self.flows.all()
+    }
+
+    /// Takes in a frame. `None` if it is in no flow.
+    pub fn frame(&mut self, frame: &Frame<'_>) -> Option<Observation> {
+        let account = &mut self.account;
+        account.frames += 1;
+        account.wire_bytes += u64::from(frame.wire_bytes);
+        account.snapped += u64::from((frame.bytes.len() as u64) < u64::from(frame.wire_bytes));
+        let network = link::network_layer(frame.link_type, frame.bytes, frame.wire_bytes);
+        let Some((bytes, wire_bytes)) = network else {
+            account.not_ip += 1;
+            return None;
+        };
+        let Some(packet) = ip::read(bytes, wire_bytes) else {
+            account.unreadable += 1;
+            return None;
+        };
+        if packet.fragment.is_some() {
+            account.fragments += 1;
+            return None;
+        }
+        match packet.protocol {
+            ip::TCP => self.segment(frame, &packet),
+            ip::UDP => self.datagram(frame, &packet),
+            _ => {
+                account.other_protocol += 1;
+                None
+            }
+        }
+    }
+
+    fn segment(&mut self, frame: &Frame<'_>, packet: &ip::Packet<'_>) -> Option<Observation> {
+        let segment = segment::read(packet.payload, packet.payload_bytes);
+        let (Some(segment), Some(ends)) = (segment, ends(packet)) else {
+            self.account.unreadable += 1;
+            return None;
+        };
+        let sighting = sighting(frame, packet, segment.payload_bytes);
+        let (place, finding) = self.flows.analyse(ends, &sighting, &segment);
+        self.account.tcp += 1;
+        Some(Observation {
+            place,
+            finding,
+            payload_bytes: segment.payload_bytes,
+        })
+    }
+
+    fn datagram(&mut self, frame: &Frame<'_>, packet: &ip::Packet<'_>) -> Option<Observation> {
+        let Some(ends) = ends(packet) else {
+            self.account.unreadable += 1;
+            return None;
+        };
+        let payload_bytes = packet.payload_bytes.saturating_sub(UDP_HEADER_BYTES);
+        let sighting = sighting(frame, packet, payload_bytes);
+        let place = self.flows.count(Protocol::Udp, ends, &sighting);
+        self.account.udp += 1;
+        Some(Observation {
+            place,
+            finding: Finding::default(),
+            payload_bytes,
+        })
+    }
+}
+
+/// Source and destination of a packet that begins with ports.
+fn ends(packet: &ip::Packet<'_>) -> Option<[Endpoint; 2]> {
+    Some([
+        Endpoint::new(packet.source, be16(packet.payload, 0)?),
+        Endpoint::new(packet.destination, be16(packet.payload, 2)?),
+    ])
+}
+
+fn sighting(frame: &Frame<'_>, packet: &ip::Packet<'_>, payload_bytes: u32) -> Sighting {
+    Sighting {
+        time_ns: frame.time_ns,
+        wire_bytes: frame.wire_bytes,
+        payload_bytes,
+        marked: packet.marked,
+    }
+}

@@ -1,0 +1,429 @@
+//! What a segment's numbers tell, in the light of those before it: the findings of Wireshark's TCP analysis, under
+//! Wireshark's definitions (User's Guide, "TCP Analysis"; docs/pcap.md says where we differ).
+
+use crate::segment::{ACK, FIN, RST, SYN, Sack, Segment};
+use crate::unacked::Unacked;
+
+/// A fast retransmission comes so soon after the last duplicate ACK.
+const FAST_RETRANSMISSION_NS: u64 = 20_000_000;
+/// Out of order is what comes so soon after the highest number, if the handshake's RTT is not known.
+const OUT_OF_ORDER_NS: u64 = 3_000_000;
+const DUPLICATE_ACKS_FOR_FAST: i64 = 2;
+/// Larger spans are none: numbers have jumped.
+const IN_FLIGHT_MOST: u32 = 2_000_000_000;
+
+/// Whether `a` comes before `b` in sequence space (RFC 9293, section 3.4).
+pub fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+/// A set of findings on one segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u32);
+
+macro_rules! flags {
+    ($($(#[$doc:meta])* $name:ident = $bit:literal, $text:literal;)*) => {
+        impl Flags {
+            $($(#[$doc])* pub const $name: Self = Self(1 << $bit);)*
+            /// Every flag with its name, which is that of Wireshark's field after `tcp.analysis.`
+            pub const NAMES: &[(Self, &str)] = &[$((Self::$name, $text)),*];
+        }
+    };
+}
+
+flags! {
+    /// Sent before, or so it looks
+    RETRANSMISSION = 0, "retransmission";
+    /// Soon after two or more duplicate ACKs that ask for it
+    FAST_RETRANSMISSION = 1, "fast_retransmission";
+    /// Of data that was acknowledged
+    SPURIOUS_RETRANSMISSION = 2, "spurious_retransmission";
+    /// Overtaken on the way
+    OUT_OF_ORDER = 3, "out_of_order";
+    /// Nothing but a repetition of the last ACK
+    DUPLICATE_ACK = 4, "duplicate_ack";
+    /// Segments before it are not in the capture
+    LOST_SEGMENT = 5, "lost_segment";
+    /// Acknowledges what is not in the capture
+    ACK_LOST_SEGMENT = 6, "ack_lost_segment";
+    /// The receiver's buffer is full
+    ZERO_WINDOW = 7, "zero_window";
+    /// A byte sent to see whether it still is
+    ZERO_WINDOW_PROBE = 8, "zero_window_probe";
+    /// The answer that it still is
+    ZERO_WINDOW_PROBE_ACK = 9, "zero_window_probe_ack";
+    /// Fills the receiver's window to the last byte
+    WINDOW_FULL = 10, "window_full";
+    /// Nothing but a new window
+    WINDOW_UPDATE = 11, "window_update";
+    /// Repeats the last byte to see whether the peer is there
+    KEEP_ALIVE = 12, "keep_alive";
+    /// The answer that it is
+    KEEP_ALIVE_ACK = 13, "keep_alive_ack";
+    /// A new connection between ports that had one
+    REUSED_PORTS = 14, "reused_ports";
+}
+
+impl Flags {
+    /// Whether one of these is set.
+    #[must_use]
+    pub fn has(self, flags: Self) -> bool {
+        self.0 & flags.0 != 0
+    }
+
+    /// Adds these.
+    pub fn set(&mut self, flags: Self) {
+        self.0 |= flags.0;
+    }
+}
+
+/// What was found on one segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Finding {
+    /// What kind it is
+    pub flags: Flags,
+    /// Time since the segment was first sent that this one acknowledges
+    pub ack_rtt_ns: Option<u64>,
+    /// Sent and not acknowledged, this segment's data included
+    pub bytes_in_flight: Option<u32>,
+}
+
+/// How a host's window is scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+enum Scale {
+    /// Its SYN is not in the capture
+    #[default]
+    Unknown,
+    Off,
+    Shift(u8),
+}
+
+impl Scale {
+    fn shift(self) -> u32 {
+        match self {
+            Self::Shift(shift) => u32::from(shift),
+            Self::Unknown | Self::Off => 0,
+        }
+    }
+}
+
+/// What is known of one direction's segments.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    unacked: Unacked,
+    /// The number of its first byte less one: of its SYN, if that was seen
+    base_seq: Option<u32>,
+    /// The number after the highest that was seen
+    next_seq: Option<u32>,
+    next_seq_ns: i64,
+    /// The payload of the segment that set it: 0 if it was an ACK alone
+    next_seq_payload_bytes: u32,
+    /// The number after the highest that the other side can acknowledge
+    ackable: Option<u32>,
+    /// The number of its FIN
+    fin_seq: Option<u32>,
+    /// The highest number that the other side has acknowledged
+    acked: Option<u32>,
+    last_ack: Option<u32>,
+    last_ack_ns: i64,
+    last_flags: Flags,
+    /// Duplicate ACKs in a row
+    duplicate_acks: i64,
+    /// The window as it stood in the last segment
+    window: Option<u16>,
+    scale: Scale,
+    /// Whether nothing but its SYN was seen, whose window is never scaled
+    only_syn: bool,
+    sack: Sack,
+    /// Whether what is in flight can be told: not after a hole, until the other side acknowledges something
+    in_flight_known: bool,
+}
+
+impl Default for Sender {
+    fn default() -> Self {
+        Self {
+            unacked: Unacked::default(),
+            base_seq: None,
+            next_seq: None,
+            next_seq_ns: 0,
+            next_seq_payload_bytes: 0,
+            ackable: None,
+            fin_seq: None,
+            acked: None,
+            last_ack: None,
+            last_ack_ns: 0,
+            last_flags: Flags::default(),
+            duplicate_acks: 0,
+            window: None,
+            scale: Scale::Unknown,
+            only_syn: false,
+            sack: Sack::default(),
+            in_flight_known: true,
+        }
+    }
+}
+
+impl Sender {
+    /// Whether a SYN with this number begins another connection than the one that was seen.
+    pub fn is_reused_by(&self, seq: u32) -> bool {
+        self.base_seq.is_some_and(|base| base != seq)
+    }
+
+    /// Whether anything of it was seen or acknowledged.
+    pub fn is_begun(&self) -> bool {
+        self.base_seq.is_some()
+    }
+
+    /// The payload that this acknowledgement adds to what was acknowledged: from the SYN's on, if that was seen, else
+    /// from the first acknowledgement.
+    pub fn newly_acked_bytes(&mut self, ack: u32) -> u32 {
+        // A FIN takes a number and is no payload.
+        let ack = match self.fin_seq {
+            Some(fin) if before(fin, ack) => fin,
+            _ => ack,
+        };
+        let bytes = match self.acked {
+            Some(acked) if before(acked, ack) => ack.wrapping_sub(acked),
+            Some(_) => return 0,
+            None => 0,
+        };
+        self.acked = Some(ack);
+        bytes
+    }
+}
+
+/// One segment at its time, between its sender and the other side.
+pub struct Exchange<'a> {
+    /// Who sent it
+    pub sender: &'a mut Sender,
+    /// Whom it is for
+    pub peer: &'a mut Sender,
+    /// The segment
+    pub segment: &'a Segment,
+    /// When it was captured
+    pub time_ns: i64,
+    /// From the SYN to the handshake's last ACK, if they were seen
+    pub handshake_ns: Option<u64>,
+}
+
+impl Exchange<'_> {
+    /// Finds what there is to find, and remembers what the next segments need.
+    pub fn analyse(&mut self, flags: Flags) -> Finding {
+        let mut finding = Finding {
+            flags,
+            ..Finding::default()
+        };
+        self.set_bases();
+        self.sender.sack = Sack::default();
+        if self.segment.has(ACK) {
+            self.peer.in_flight_known = true;
+        }
+        self.windows_and_acks(&mut finding.flags);
+        self.acknowledged_unseen(&mut finding.flags);
+        if self.segment.payload_bytes > 0 || self.segment.has(SYN | FIN) {
+            self.repeated(&mut finding.flags);
+        }
+        self.remember(finding.flags);
+        finding.ack_rtt_ns = self
+            .peer
+            .unacked
+            .acknowledge(self.segment.ack)
+            .and_then(|sent_ns| u64::try_from(self.time_ns.wrapping_sub(sent_ns)).ok())
+            .filter(|&ns| ns > 0);
+        finding.bytes_in_flight = self.bytes_in_flight();
+        self.options();
+        finding
+    }
+
+    fn set_bases(&mut self) {
+        let segment = self.segment;
+        if self.sender.base_seq.is_none() {
+            let before = u32::from(!segment.has(SYN));
+            self.sender.base_seq = Some(segment.seq.wrapping_sub(before));
+        }
+        if self.peer.base_seq.is_none() && segment.has(ACK) {
+            self.peer.base_seq = Some(segment.ack.wrapping_sub(1));
+        }
+    }
+
+    /// Everything about windows, probes, keep-alives and duplicate ACKs.
+    fn windows_and_acks(&mut self, flags: &mut Flags) {
+        let (segment, sender, peer) = (self.segment, &mut *self.sender, &*self.peer);
+        let next = sender.next_seq;
+        let begins_at_next = next.unwrap_or(0) == segment.seq;
+        if segment.payload_bytes == 1 && begins_at_next && peer.window == Some(0) {
+            flags.set(Flags::ZERO_WINDOW_PROBE);
+            return self.count_duplicates(false);
+        }
+        let plain = !segment.has(SYN | FIN | RST);
+        if segment.window == 0 && plain {
+            flags.set(Flags::ZERO_WINDOW);
+        }
+        if next.is_some_and(|next| before(next, segment.seq)) && !segment.has(RST) {
+            flags.set(Flags::LOST_SEGMENT);
+            sender.in_flight_known = false;
+        }
+        let repeats_last = segment.seq == next.unwrap_or(0).wrapping_sub(1);
+        if segment.payload_bytes <= 1 && repeats_last && plain {
+            flags.set(Flags::KEEP_ALIVE);
+        }
+        if segment.payload_bytes > 0 && plain && peer.fills_window(segment) {
+            flags.set(Flags::WINDOW_FULL);
+        }
+        // What remains concerns ACKs that carry nothing and acknowledge nothing new.
+        let repeats_ack = segment.ack == sender.last_ack.unwrap_or(0);
+        if segment.payload_bytes > 0 || !plain || !begins_at_next || !repeats_ack {
+            return self.count_duplicates(false);
+        }
+        let same_window = sender.window == Some(segment.window);
+        match (segment.window, same_window) {
+            (0, true) if peer.last_flags.has(Flags::ZERO_WINDOW_PROBE) => {
+                flags.set(Flags::ZERO_WINDOW_PROBE_ACK);
+                self.count_duplicates(false);
+            }
+            (0, _) => self.count_duplicates(false),
+            (_, false) => {
+                flags.set(Flags::WINDOW_UPDATE);
+                self.count_duplicates(false);
+            }
+            (_, true) if peer.last_flags.has(Flags::KEEP_ALIVE) => {
+                flags.set(Flags::KEEP_ALIVE_ACK);
+                self.count_duplicates(false);
+            }
+            (_, true) => {
+                flags.set(Flags::DUPLICATE_ACK);
+                self.count_duplicates(true);
+            }
+        }
+    }
+
+    fn count_duplicates(&mut self, one_more: bool) {
+        if one_more {
+            self.sender.duplicate_acks += 1;
+        }
+        if self.segment.ack != self.sender.last_ack.unwrap_or(0) {
+            self.sender.duplicate_acks = 0;
+        }
+    }
+
+    /// Whether the other side acknowledges what was not seen of this one.
+    fn acknowledged_unseen(&mut self, flags: &mut Flags) {
+        let ack = self.segment.ack;
+        let beyond = self.peer.ackable.is_some_and(|most| before(most, ack));
+        if beyond && self.segment.has(ACK) {
+            flags.set(Flags::ACK_LOST_SEGMENT);
+            self.peer.ackable = self.peer.next_seq;
+        }
+    }
+
+    /// Retransmissions of each kind, and segments out of order: what does not advance the sequence number.
+    fn repeated(&mut self, flags: &mut Flags) {
+        let (segment, sender, peer) = (self.segment, &*self.sender, &*self.peer);
+        if flags.has(Flags::KEEP_ALIVE) {
+            return;
+        }
+        let end = segment.seq.wrapping_add(segment.payload_bytes);
+        let acknowledged = peer.last_ack.is_some_and(|ack| !before(ack, end));
+        if segment.payload_bytes > 0 && acknowledged {
+            return flags.set(Flags::SPURIOUS_RETRANSMISSION);
+        }
+        let Some(next) = sender.next_seq.filter(|&next| before(segment.seq, next)) else {
+            return;
+        };
+        // What follows a probe of a zero window begins with the probe's byte.
+        if segment.payload_bytes > 1 && next.wrapping_sub(1) == segment.seq {
+            return;
+        }
+        let since = |then: i64| self.time_ns.wrapping_sub(then) as u64;
+        if peer.duplicate_acks >= DUPLICATE_ACKS_FOR_FAST
+            && peer.last_ack == Some(segment.seq)
+            && since(peer.last_ack_ns) < FAST_RETRANSMISSION_NS
+        {
+            return flags.set(Flags::FAST_RETRANSMISSION);
+        }
+        let soon = since(sender.next_seq_ns) < self.handshake_ns.unwrap_or(OUT_OF_ORDER_NS);
+        if soon && (next != segment.end() || sender.next_seq_payload_bytes == 0) {
+            return flags.set(Flags::OUT_OF_ORDER);
+        }
+        flags.set(Flags::RETRANSMISSION);
+    }
+
+    fn remember(&mut self, flags: Flags) {
+        let (segment, sender) = (self.segment, &mut *self.sender);
+        let end = segment.end();
+        if segment.has(SYN) {
+            sender.acked = Some(segment.seq.wrapping_add(1));
+        }
+        if segment.has(FIN) {
+            sender.fin_seq = Some(end.wrapping_sub(1));
+        }
+        if end != segment.seq {
+            sender.unacked.push(segment.seq, end, self.time_ns);
+        }
+        let syn_or_fin = u32::from(segment.has(SYN | FIN));
+        if sender
+            .next_seq
+            .is_none_or(|next| before(next.wrapping_add(syn_or_fin), end))
+        {
+            sender.next_seq_payload_bytes = segment.payload_bytes;
+        }
+        // A probe of a zero window is not to be acknowledged.
+        if !flags.has(Flags::ZERO_WINDOW_PROBE) {
+            if sender.next_seq.is_none_or(|next| before(next, end)) {
+                sender.next_seq = Some(end);
+                sender.next_seq_ns = self.time_ns;
+            }
+            if sender.ackable.is_none_or(|most| most == segment.seq) {
+                sender.ackable = sender.next_seq;
+            }
+        }
+        sender.window = Some(segment.window);
+        sender.last_ack = segment.has(ACK).then_some(segment.ack);
+        sender.last_ack_ns = self.time_ns;
+        sender.last_flags = flags;
+    }
+
+    /// What is sent and not acknowledged, less what the other side has selectively acknowledged.
+    fn bytes_in_flight(&mut self) -> Option<u32> {
+        if self.segment.payload_bytes == 0 || !self.sender.in_flight_known {
+            return None;
+        }
+        let mut bytes = self.sender.unacked.span_bytes()?;
+        for (left, right) in self.peer.sack.blocks() {
+            bytes = bytes.wrapping_sub(right.wrapping_sub(*left));
+        }
+        let bytes = Some(bytes).filter(|&bytes| bytes > 0 && bytes < IN_FLIGHT_MOST)?;
+        Some(bytes - u32::from(self.segment.has(SYN | FIN))).filter(|&bytes| bytes > 0)
+    }
+
+    /// What the options say holds from the next segment on.
+    fn options(&mut self) {
+        let (segment, sender, peer) = (self.segment, &mut *self.sender, &mut *self.peer);
+        sender.sack = segment.options.sack;
+        if let Some(shift) = segment.options.window_scale {
+            sender.scale = Scale::Shift(shift);
+        }
+        if segment.has(SYN) {
+            sender.only_syn = true;
+            if sender.scale == Scale::Unknown {
+                (sender.scale, peer.scale) = (Scale::Off, Scale::Off);
+            } else if segment.has(ACK) && peer.scale == Scale::Off {
+                sender.scale = Scale::Off;
+            }
+        } else if segment.has(ACK) {
+            sender.only_syn = false;
+        }
+    }
+}
+
+impl Sender {
+    /// Whether a segment for this host goes to the very end of the window that it offered.
+    fn fills_window(&self, segment: &Segment) -> bool {
+        let (Some(window), Some(ack)) = (self.window, self.last_ack) else {
+            return false;
+        };
+        let shift = if self.only_syn { 0 } else { self.scale.shift() };
+        let edge = ack.wrapping_add(u32::from(window) << shift);
+        self.scale != Scale::Unknown && segment.seq.wrapping_add(segment.payload_bytes) == edge
+    }
+}

@@ -1,0 +1,22 @@
+"""The agent: the program `netwarp-agent`, which does what Python cannot or should not."""
+
+import shutil
+import sys
+from pathlib import Path
+
+AGENT = "netwarp-agent"
+
+
+class AgentMissingError(Exception):
+    """There is no agent; says so, and what mends it."""
+
+
+def find_agent() -> Path:
+    """The agent's binary: beside the Python that runs, else on the PATH. Raises AgentMissingError."""
+    beside = Path(sys.executable).parent / AGENT
+    found = beside if beside.is_file() else shutil.which(AGENT)
+    if found is None:
+        raise AgentMissingError(
+            f"The program {AGENT} is missing, which runs inside the labs and reads captures: `make setup` installs it."
+        )
+    return Path(found).absolute()

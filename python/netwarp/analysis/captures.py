@@ -1,0 +1,33 @@
+"""Captures (pcap, pcapng): what they tell of flows. The agent reads them; docs/pcap.md says what each column means."""
+
+import subprocess
+from pathlib import Path
+
+import polars as pl
+
+from netwarp.agent import find_agent
+
+
+class CaptureError(Exception):
+    """A capture that cannot be read; says which and why."""
+
+
+def flows_of(*captures: Path) -> pl.DataFrame:
+    """One row for each flow and direction in which packets went, in the order of the captures and of first packets.
+
+    A row is about what `src` sent, and about what `dst` said of it: `packets`, `bytes`, `retransmissions`,
+    `bytes_in_flight_mean` and `gap_ms_mean` are counted on the packets from `src`; `ack_rtt_…`, `acks`,
+    `ack_interval_ms_mean`, `duplicate_acks` and `zero_windows` on those of `dst` that acknowledge them. What does not
+    exist (an RTT without a sample, retransmissions of UDP) is null. A capture that ends within a packet is read up to
+    there. Raises CaptureError if a file cannot be read or is damaged, AgentMissingError without an agent.
+    """
+    return _table(["--arrow", *map(str, captures)])
+
+
+def _table(arguments: list[str]) -> pl.DataFrame:
+    done = subprocess.run([find_agent(), "pcap", *arguments], capture_output=True, check=False)
+    if done.returncode != 0:
+        lines = done.stderr.decode(errors="replace").splitlines()
+        wrong = [line.removeprefix("error: ") for line in lines if not line.startswith("note: ")]
+        raise CaptureError("\n".join(wrong) or f"the agent ended with exit code {done.returncode}")
+    return pl.read_ipc_stream(done.stdout)

@@ -65,13 +65,19 @@ def flow_failure(flow: Flow, account: Mapping[str, Any] | None) -> str | None:
 
 
 def flow_doubts(flow: Flow, account: Mapping[str, Any]) -> Iterator[str]:
-    """Why a flow's result may be its host's and not the network's: more than 5 % of its busy time limited by it."""
+    """Why a flow's result may be its host's and not the network's: more than 5 % of its busy time limited by it.
+
+    A buffer whose size the scenario gives may well be the limit: it is what was asked for.
+    """
     if flow.tool not in _SELF_LIMITED or not account["busy_us"]:
         return
-    limits = {"rwnd_limited_us": "the receiver's window", "sndbuf_limited_us": "the send buffer"}
-    for column, what in limits.items():
+    limits = (
+        ("rwnd_limited_us", "the receiver's window", flow.receive_buffer_given),
+        ("sndbuf_limited_us", "the send buffer", flow.send_buffer_given),
+    )
+    for column, what, given in limits:
         share = (account[column] or 0) / account["busy_us"]
-        if share > LIMITED_SHARE:
+        if share > LIMITED_SHARE and not given:
             yield f"flow {flow.name} was limited by {what} for {share:.0%} of its busy time, not by the network"
 
 

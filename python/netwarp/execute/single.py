@@ -7,7 +7,7 @@ from typing import Any
 from netwarp.analysis.run import analyse_run
 from netwarp.analysis.validity import check_run
 from netwarp.engines import Engine, Job, Outcome
-from netwarp.lab import build_lab, memory_bytes
+from netwarp.lab import build_lab, given_sysctl, memory_bytes
 from netwarp.plan import Run
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError
@@ -57,6 +57,9 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
         "memory_bytes": job.memory_bytes,
         "engine": engine.name,
         "identity": dict(engine.identity),
+        "given_sysctl": {
+            node: sorted(given) for node in run.scenario.nodes if (given := given_sysctl(run.scenario, node))
+        },
         "lab": job.lab,
     }
 

@@ -40,16 +40,19 @@ def memory_bytes(run: Run) -> int:
     return Sizes(run.scenario, Network(run.scenario)).memory_bytes()
 
 
+def given_sysctl(scenario: Scenario, node: str) -> dict[str, str]:
+    """The sysctls that the scenario gives a node: its own, over them those of the tuner in use."""
+    tuner = scenario.tuner
+    return scenario.nodes[node].sysctl | (tuner.sysctl if tuner and tuner.tunes(node) else {})
+
+
 def _nodes(scenario: Scenario, sizes: Sizes) -> list[LabNode]:
-    """Nodes with their sysctls: computed defaults, over them the node's own, over them the tuner's."""
-    tuner = scenario.tuners.get(scenario.run.tuner)
+    """Nodes with their sysctls: computed defaults, over them what the scenario gives."""
     nodes: list[LabNode] = []
     for name, node in scenario.nodes.items():
         most = sizes.socket_bytes(name)
         sysctl = {"net.ipv4.tcp_rmem": f"4096 131072 {most}", "net.ipv4.tcp_wmem": f"4096 16384 {most}"}
-        sysctl |= node.sysctl
-        if tuner is not None and (tuner.nodes is None or name in tuner.nodes):
-            sysctl |= tuner.sysctl
+        sysctl |= given_sysctl(scenario, name)
         nodes.append({"name": name, "forward": node.forward, "sysctl": sysctl})
     return nodes
 

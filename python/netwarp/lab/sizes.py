@@ -65,7 +65,7 @@ class Sizes:
 
     def queue(self, hop: Hop) -> str:
         """The queue at the sending end of this hop: the user's, or the default."""
-        return self.network.links[hop.link].queue.of(hop.direction) or self.default_queue(hop)
+        return self.network.timeline(hop)[0][1].queue or self.default_queue(hop)
 
     def _frame(self, hop: Hop) -> int:
         return self.network.links[hop.link].mtu + FRAME_HEADER_BYTES

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from netwarp.scenario.check_changes import check_changes
 from netwarp.scenario.check_links import check_addresses, check_interfaces, check_link
 from netwarp.scenario.errors import did_you_mean
-from netwarp.scenario.fields import NODE_WIRE
+from netwarp.scenario.fields import NODE_WIRE, Sysctl
 from netwarp.scenario.flows import CommandFlow, Iperf3Flow
-from netwarp.scenario.model import MAX_RUN_NS, Capture, Scenario
+from netwarp.scenario.model import MAX_RUN_NS, Capture, Scenario, Tuner
 from netwarp.scenario.reach import unreachable
 from netwarp.scenario.source import Keys
 from netwarp.scenario.units import format_duration
@@ -111,6 +111,37 @@ def _check_tuners(scenario: Scenario) -> Iterator[Found]:
         for node in tuner.nodes or ():
             if node not in scenario.nodes:
                 yield ("tuners", name, "nodes"), f'there is no node "{node}"{did_you_mean(node, scenario.nodes)}'
+        if not tuner.sysctl and tuner.queue is None:
+            yield ("tuners", name), "tunes nothing; give it `sysctl`, `queue`, or both"
+        yield from _check_tuners_queue(("tuners", name), tuner, scenario)
+    yield from _check_sysctls(scenario)
+
+
+def _check_tuners_queue(keys: Keys, tuner: Tuner, scenario: Scenario) -> Iterator[Found]:
+    """A tuner's queue stands at nodes that are named, where there is a queue to replace."""
+    if tuner.queue is None:
+        return
+    if tuner.nodes is None:
+        yield (*keys, "queue"), "would replace every queue of every node, the bottleneck's too; name the `nodes`"
+        return
+    for name, link in scenario.links.items():
+        for node in link.raw:
+            if tuner.tunes(node):
+                yield (*keys, "queue"), f'the end "{node}" of link "{name}" is set up by `raw`, which has its own queue'
+
+
+def _check_sysctls(scenario: Scenario) -> Iterator[Found]:
+    """A node's interfaces have the queues of their links, so the one that would give them a queue does nothing."""
+    settings: dict[Keys, Sysctl] = {("nodes", name): node.sysctl for name, node in scenario.nodes.items()}
+    settings |= {("tuners", name): tuner.sysctl for name, tuner in scenario.tuners.items()}
+    for keys, sysctl in settings.items():
+        if "net.core.default_qdisc" in sysctl:
+            queue = sysctl["net.core.default_qdisc"]
+            yield (
+                (*keys, "sysctl", "net.core.default_qdisc"),
+                f'has no effect here, as each end of a link has a queue of its own; write queue = "{queue}" '
+                + ("in the tuner" if keys[0] == "tuners" else "in the link, or in a tuner for the node"),
+            )
 
 
 def _check_capture(index: int, capture: Capture, scenario: Scenario) -> Iterator[Found]:

@@ -201,11 +201,27 @@ class Change(Model):
     queue: Annotated[Directed[Queue | None], either_way(plain_is_both=False)] | None = None
 
 
+def _no_program(value: object) -> None:
+    """A tuner that is a program, such as bpftune, has its place here once there are engines that it can run in."""
+    if value is not None:
+        raise ValueError(
+            "programs as tuners come with the real-time engines; in virtual time a tuner is a set of sysctls, a queue, "
+            "or both"
+        )
+
+
 class Tuner(Model):
-    """A set of sysctls for some nodes (None: all of them); one more thing a sweep can vary, as `run.tuner`."""
+    """What some nodes (None: all of them) are tuned with before the flows start: sysctls, and a queue in place of those
+    at their ends of links, as net.core.default_qdisc gives a host. One more thing a sweep can vary, as `run.tuner`."""
 
     nodes: tuple[str, ...] | None = None
-    sysctl: Sysctl
+    sysctl: Sysctl = Field(default_factory=dict)
+    queue: Queue | None = None
+    command: Annotated[None, BeforeValidator(_no_program)] = None
+
+    def tunes(self, node: str) -> bool:
+        """Whether this node is among those it is for."""
+        return self.nodes is None or node in self.nodes
 
 
 class Case(Model):
@@ -258,6 +274,11 @@ class Scenario(Model):
     views: tuple[Annotated[str, AfterValidator(view_name)], ...] = ()
 
     _source: Source | None = PrivateAttr(default=None)
+
+    @property
+    def tuner(self) -> Tuner | None:
+        """The tuner in use, if any."""
+        return self.tuners.get(self.run.tuner)
 
     @property
     def source(self) -> Source:

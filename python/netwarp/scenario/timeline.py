@@ -53,7 +53,8 @@ class _Entry:
 def timeline(scenario: Scenario, link: str, way: int) -> tuple[tuple[int, State], ...]:
     """The state at the start (time 0), and after each moment that changes it. Raises TimelineError."""
     first = scenario.links[link]
-    queue = first.queue.of(way)
+    tuner = scenario.tuner
+    queue = tuner.queue if tuner and tuner.queue and tuner.tunes(first.ends[way]) else first.queue.of(way)
     state = State(first.rate.of(way), first.delay.of(way), first.jitter.of(way), first.loss.of(way), queue)
     states: dict[int, State] = {0: state}
     for at, changed in _walk(scenario, link, way, state):

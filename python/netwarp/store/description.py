@@ -22,6 +22,7 @@ class Flow:
     """One flow of the lab; `group` is its name in the scenario.
 
     Data goes from source to destination, if `reverse` (responses to requests, iperf3 -R) from destination to source.
+    `send_buffer_given`, `receive_buffer_given`: the scenario itself set the size of the sender's, the receiver's buffer.
     """
 
     id: int
@@ -35,6 +36,8 @@ class Flow:
     start_ns: int
     duration_ns: int
     reverse: bool = False
+    send_buffer_given: bool = False
+    receive_buffer_given: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def describe(run: Mapping[str, Any]) -> Description:
             warmup_ns=_warmup_ns(run),
             duration_ns=int(lab["duration_ns"]),
             sample_ns=int(lab.get("record", {}).get("sample_ns", 0)),
-            flows=tuple(_flow(entry, int(lab["duration_ns"])) for entry in lab["flows"]),
+            flows=tuple(_flow(entry, run) for entry in lab["flows"]),
             ends=tuple(_end(link, end, lab) for link in lab["links"] for end in link["ends"]),
             changes=changes_of(lab),
         )
@@ -166,7 +169,10 @@ def _duration_ns(text: Any) -> int:
     return round(float(match[1]) * _UNITS_NS[match[2]])
 
 
-def _flow(entry: Mapping[str, Any], lab_duration_ns: int) -> Flow:
+def _flow(entry: Mapping[str, Any], run: Mapping[str, Any]) -> Flow:
+    reverse = entry["tool"] == "request" or bool(_REVERSE.intersection(entry.get("args") or ()))
+    sender, receiver = ("to", "from") if reverse else ("from", "to")
+    given = run.get("given_sysctl", {})
     return Flow(
         id=int(entry["id"]),
         name=str(entry["name"]),
@@ -177,8 +183,10 @@ def _flow(entry: Mapping[str, Any], lab_duration_ns: int) -> Flow:
         destination=str(entry["destination"]),
         destination_port=int(entry.get("destination_port") or 0),
         start_ns=int(entry["start_ns"]),
-        duration_ns=int(entry.get("duration_ns") or lab_duration_ns - int(entry["start_ns"])),
-        reverse=entry["tool"] == "request" or bool(_REVERSE.intersection(entry.get("args") or ())),
+        duration_ns=int(entry.get("duration_ns") or int(run["lab"]["duration_ns"]) - int(entry["start_ns"])),
+        reverse=reverse,
+        send_buffer_given="net.ipv4.tcp_wmem" in given.get(entry.get(sender), ()),
+        receive_buffer_given="net.ipv4.tcp_rmem" in given.get(entry.get(receiver), ()),
     )
 
 

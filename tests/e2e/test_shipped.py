@@ -18,6 +18,7 @@ SHORT = {
         *("--set", "duration=4s", "--set", "warmup=1s", "--set", "links.bottleneck.queue=pfifo limit 83"),
     ],
     "join-and-leave": ["--case", "bbr"],
+    "tuners": ["--set", "duration=5s", "--set", "links.bottleneck.delay=10ms"],
 }
 
 

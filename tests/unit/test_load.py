@@ -203,6 +203,14 @@ BAD = [
         'did you mean "small"?',
     ),
     (('name = "t"', 'name = "t"\ntuners = { x = { nodes = ["h9"], sysctl = {} } }'), 2, 'there is no node "h9"'),
+    (('name = "t"', 'name = "t"\ntuners = { x = { nodes = ["h1"] } }'), 2, "tunes nothing"),
+    (('name = "t"', 'name = "t"\ntuners = { x = { queue = "fq" } }'), 2, "name the `nodes`"),
+    (('name = "t"', 'name = "t"\ntuners = { x = { command = ["bpftune"] } }'), 2, "with the real-time engines"),
+    (
+        ('name = "t"', 'name = "t"\ntuners = { x = { sysctl = { "net.core.default_qdisc" = "fq" } } }'),
+        2,
+        'write queue = "fq" in the tuner',
+    ),
     (('name = "t"', 'name = "t"\nrecord = { captures = [{ at = "bottleneck:h1" }] }'), 2, 'no "link:node"'),
 ]
 

@@ -22,7 +22,7 @@ class Flow:
     """One flow of the lab; `group` is its name in the scenario.
 
     Data goes from source to destination, if `reverse` (responses to requests, iperf3 -R) from destination to source.
-    `send_buffer_given`, `receive_buffer_given`: the scenario itself set the size of the sender's, the receiver's buffer.
+    `send_buffer_given`, `receive_buffer_given`: the scenario itself sets the size of the sender's, receiver's buffer.
     """
 
     id: int

@@ -1,10 +1,11 @@
 """From a scenario to a result, and from an old result to new tables and figures: what `run` and `report` do."""
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -13,10 +14,10 @@ from rich.console import Console
 from netwarp.analysis.ensemble import statistics_frame
 from netwarp.analysis.expectations import Checked, check_expectations
 from netwarp.analysis.run import analyse_run
-from netwarp.engines import Engine
+from netwarp.engines import VirtualEngine
 from netwarp.execute import Execution, execute
-from netwarp.execute.local import processors
 from netwarp.execute.manifest import manifest, plan_json
+from netwarp.execute.processors import processors
 from netwarp.execute.progress import RunProgress
 from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, parse_scenario
@@ -72,18 +73,22 @@ def keep_traces(scenario: Scenario, result: ResultDir) -> None:
 
 def make_study(
     scenario: Scenario,
-    engine: Engine,
+    engine: VirtualEngine,
     directory: Path,
     *,
     seeds: Sequence[int] | None = None,
     cases: Sequence[str] | None = None,
     jobs: int | None = None,
+    dask: str | None = None,
     fail_fast: bool = False,
     retry_failed: bool = False,
     plots: bool = True,
     console: Console | None = None,
 ) -> Study:
-    """Plan, execute, summarise, check, draw. Raises ScenarioError, StoreError (PlanMismatchError)."""
+    """Plan, execute (on the workers of the Dask scheduler at `dask`, if given), summarise, check, draw.
+
+    Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
+    """
     console = console or Console(stderr=True)
     plan = make_plan(scenario, seeds, cases, engine.identity)
     with create_result(
@@ -94,14 +99,23 @@ def make_study(
     ) as result:
         keep_traces(scenario, result)
         with RunProgress(plan, console) as progress:
-            execution = execute(
-                plan, engine, result, jobs=jobs, fail_fast=fail_fast, retry_failed=retry_failed, progress=progress
-            )
+            make = partial(execute, jobs=jobs) if dask is None else _on_cluster(dask, console)
+            execution = make(plan, engine, result, fail_fast=fail_fast, retry_failed=retry_failed, progress=progress)
         summary = summarise(result, told=execution.done)
         checked = () if execution.interrupted else check_expectations(summary, scenario.expect)
         figures = _draw(result, summary, console) if plots and not execution.interrupted else ()
         views = () if execution.interrupted else _view(result, scenario, summary, plots, console)
     return Study(result, execution, summary, tuple(checked), figures, views)
+
+
+def _on_cluster(address: str, console: Console) -> Callable[..., Execution]:
+    # Lazily: what speaks to other machines takes a second to import.
+    from netwarp.execute.cluster import execute_on_cluster
+
+    def tell(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    return partial(execute_on_cluster, address=address, tell=tell)
 
 
 def analyse_again(directory: Path, *, plots: bool = True, console: Console | None = None) -> Study:

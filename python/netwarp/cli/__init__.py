@@ -69,6 +69,7 @@ def run(
     seeds: int | None = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
     kernel: str | None = None,
+    dask: str | None = None,
     plots: bool = True,
     fail_fast: Annotated[bool, Parameter(negative=())] = False,
     retry_failed: Annotated[bool, Parameter(negative=())] = False,
@@ -92,6 +93,8 @@ def run(
         Runs at once; default: one for each CPU.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
+    dask
+        Address of a Dask scheduler, such as tcp://host:8786: its workers make the runs, instead of this machine.
     plots
         Draw the figures.
     fail_fast
@@ -118,6 +121,7 @@ def run(
             seeds=range(1, seeds + 1) if seeds else None,
             cases=case,
             jobs=jobs,
+            dask=dask,
             fail_fast=fail_fast,
             retry_failed=retry_failed,
             plots=plots,

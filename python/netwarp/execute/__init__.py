@@ -1,5 +1,6 @@
 """A plan → the runs of a result directory."""
 
-from netwarp.execute.local import Execution, execute
+from netwarp.execute.execution import Execution
+from netwarp.execute.local import execute
 
 __all__ = ["Execution", "execute"]

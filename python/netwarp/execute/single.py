@@ -1,6 +1,8 @@
 """One run from its plan to its place in the result directory: lab, engine, digests, metrics, status."""
 
 import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +25,47 @@ class Cancelled(Exception):
     """The run was interrupted and has left nothing."""
 
 
+@dataclass(frozen=True)
+class Order:
+    """All that it takes to make a run, here or on another machine: what the engine gets, and what run.json says."""
+
+    job: Job
+    description: Mapping[str, Any]
+
+
 def execute_run(run: Run, engine: Engine, result: ResultDir, cpu: int | None, cancelled: threading.Event) -> Outcome:
     """Make one run; a failed one has its directory as well, with the reason. Raises Cancelled, StoreError."""
-    job = job_of(run)
+    order = order_of(run, engine)
     with result.making(run.id) as directory:
-        write_json(directory / "run.json", _description(run, job, engine))
-        outcome = engine.run(job, directory, cpu, cancelled)
-        if outcome.status == "cancelled":
-            raise Cancelled(run.id)
-        write_digests(directory)
-        if outcome.status == "ok":
-            outcome = _analysed(directory, outcome)
-        RunDir(directory).write_status(outcome.status, outcome.reason, **outcome.facts)
+        return fulfil(order, engine, directory, cpu, cancelled)
+
+
+def fulfil(order: Order, engine: Engine, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+    """Make the ordered run in an empty directory. Raises Cancelled, StoreError."""
+    write_json(directory / "run.json", order.description)
+    outcome = engine.run(order.job, directory, cpu, cancelled)
+    if outcome.status == "cancelled":
+        raise Cancelled(order.job.id)
+    write_digests(directory)
+    if outcome.status == "ok":
+        outcome = _analysed(directory, outcome)
+    RunDir(directory).write_status(outcome.status, outcome.reason, **outcome.facts)
     return outcome
+
+
+def refuse(order: Order, result: ResultDir, reason: str) -> Outcome:
+    """File the ordered run as failed, without having made it. Raises StoreError."""
+    with result.making(order.job.id) as directory:
+        write_json(directory / "run.json", order.description)
+        write_digests(directory)
+        RunDir(directory).write_status("failed", reason)
+    return Outcome("failed", reason)
+
+
+def order_of(run: Run, engine: Engine) -> Order:
+    """The run as an order."""
+    job = job_of(run)
+    return Order(job, _description(run, job, engine))
 
 
 def job_of(run: Run) -> Job:

@@ -1,0 +1,188 @@
+"""Runs of a plan on many machines, through a Dask scheduler: the same bytes as here, since nothing else is allowed.
+
+Dask moves the orders and the results, and gives a run that died with its worker to another. What netwarp adds: workers
+are asked what they make runs with before they get any, and only as many runs are under way as there are places for.
+"""
+
+import queue
+import re
+import tarfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from distributed import Client, Future, KilledWorker
+
+from netwarp.engines import EngineError, Outcome, VirtualEngine
+from netwarp.execute.crew import Crew
+from netwarp.execute.execution import Execution, Progress, missing_runs
+from netwarp.execute.single import Order, order_of, refuse
+from netwarp.execute.worker import Made, make_run, unpack
+from netwarp.plan import Plan, Run
+from netwarp.store.digests import compare_digests, digest_run, read_digests
+from netwarp.store.errors import StoreError
+from netwarp.store.result import ResultDir
+
+_AHEAD = 2
+"""Runs under way for each place: one being made, one on its way."""
+_CONNECT_S = 15
+_POLL_S = 0.5
+_LOOK_S = 3.0
+
+
+@dataclass(frozen=True)
+class _Sent:
+    run: Run
+    order: Order
+    workers: tuple[str, ...]
+
+
+def execute_on_cluster(
+    plan: Plan,
+    engine: VirtualEngine,
+    result: ResultDir,
+    address: str,
+    *,
+    fail_fast: bool = False,
+    retry_failed: bool = False,
+    progress: Progress = lambda event, run, outcome: None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Execution:
+    """Make every run of `plan` that `result` does not have yet, on the workers of the Dask scheduler at `address`.
+
+    A worker whose kernel, agent, tools or netwarp differ from those here is named through `tell`, and not used; with
+    none left to begin with, EngineError. When all go away later, the study waits for others. Otherwise as `execute`.
+    """
+    if not re.fullmatch(r"(tcp|tls|ws|wss|ucx)://\S+:\d+", address):
+        raise EngineError(f'"{address}" is no address of a Dask scheduler; they look like tcp://host:8786')
+    try:
+        client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+    except OSError as error:
+        raise EngineError(f"There is no Dask scheduler at {address}: {error}") from error
+    with client:
+        return _Study(Crew(client, engine, tell), result, progress).make(plan, fail_fast, retry_failed)
+
+
+class _Study:
+    """The runs of one plan on the workers of one scheduler."""
+
+    def __init__(self, crew: Crew, result: ResultDir, progress: Progress) -> None:
+        self.crew, self.client, self.engine = crew, crew.client, crew.engine
+        self.result, self.progress = result, progress
+        self.id = f"netwarp-{uuid.uuid4().hex[:8]}"
+        self.execution = Execution()
+        self.under_way: dict[Future[Any], _Sent] = {}
+        self.finished: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
+
+    def make(self, plan: Plan, fail_fast: bool, retry_failed: bool) -> Execution:
+        self.crew.refresh()
+        if not self.crew.fit:
+            raise EngineError(_no_worker(self.crew))
+        todo = missing_runs(plan, self.result, self.execution, retry_failed, self.progress)
+        try:
+            self._all(todo, fail_fast)
+        except KeyboardInterrupt:
+            self.execution.interrupted = True
+        finally:
+            if self.under_way:
+                self.crew.cancel(self.id)
+                self.client.cancel(list(self.under_way), force=True)
+        return self.execution
+
+    def _all(self, todo: Iterator[Run], fail_fast: bool) -> None:
+        looked = time.monotonic()
+        more = True
+        while more or self.under_way:
+            more = more and self._send(todo)
+            if not self.under_way:
+                break
+            self._receive()
+            if fail_fast and self.execution.failed:
+                return
+            if time.monotonic() - looked > _LOOK_S:
+                self._look()
+                looked = time.monotonic()
+
+    def _send(self, todo: Iterator[Run]) -> bool:
+        """Fill the places; whether there is more to send."""
+        while len(self.under_way) < max(1, _AHEAD * self.crew.places):
+            run = next(todo, None)
+            if run is None:
+                return False
+            self._submit(run, order_of(run, self.engine))
+            self.progress("start", run, None)
+        return True
+
+    def _submit(self, run: Run, order: Order) -> None:
+        workers = tuple(self.crew.fit)
+        future = self.client.submit(
+            make_run,
+            order,
+            self.engine.kernel.digest,
+            self.id,
+            key=f"{self.id}-{run.id}-{uuid.uuid4().hex[:8]}",
+            workers=list(workers),
+            allow_other_workers=False,
+            pure=False,
+        )
+        self.under_way[future] = _Sent(run, order, workers)
+        future.add_done_callback(self.finished.put)
+
+    def _receive(self) -> None:
+        try:
+            future = self.finished.get(timeout=_POLL_S)
+        except queue.Empty:
+            return
+        sent = self.under_way.pop(future, None)
+        if sent is None:
+            return  # it was sent to others meanwhile
+        outcome = self._outcome(future, sent)
+        if outcome is None:  # it was lost on the way, and is made again
+            self._submit(sent.run, sent.order)
+            return
+        self.execution.done[sent.run.id] = outcome
+        self.progress("end", sent.run, outcome)
+
+    def _outcome(self, future: Future[Any], sent: _Sent) -> Outcome | None:
+        if future.status == "cancelled":
+            return None
+        error = future.exception()
+        if isinstance(error, KilledWorker):
+            return refuse(sent.order, self.result, f"each worker that began it died ({error}); see the workers' logs")
+        if error is not None:
+            return refuse(sent.order, self.result, f"its worker could not make it: {type(error).__name__}: {error}")
+        made: Made = future.result()
+        if made.outcome is None:
+            return None
+        try:
+            with self.result.making(sent.run.id) as directory:
+                unpack(made.archive, directory)
+                if compare_digests(read_digests(directory), digest_run(directory)):
+                    raise StoreError("the digests of its files are not those that its worker made")
+        except (tarfile.TarError, StoreError) as error:
+            return refuse(sent.order, self.result, f"it came back damaged: {error}")
+        return made.outcome
+
+    def _look(self) -> None:
+        """See to workers that came and went; what waits for workers that are gone is sent to those that are there."""
+        before = len(self.crew.fit)
+        self.crew.refresh()
+        if not self.crew.fit:
+            if before:
+                self.crew.tell("every worker has gone; waiting for others (Ctrl-C ends; what is done is kept)")
+            return
+        stranded = [
+            f for f, sent in self.under_way.items() if not f.done() and not set(sent.workers) & set(self.crew.fit)
+        ]
+        for future in stranded:
+            sent = self.under_way.pop(future)
+            self._submit(sent.run, sent.order)
+            self.client.cancel([future], force=True)
+
+
+def _no_worker(crew: Crew) -> str:
+    if not crew.unfit:
+        return "The Dask scheduler has no worker: start some with `dask worker ADDRESS --nthreads 1`."
+    return "No worker of the Dask scheduler can make these runs; see above what each one lacks."

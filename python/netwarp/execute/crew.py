@@ -1,0 +1,88 @@
+"""Which workers of a Dask scheduler make a study's runs: those that would make the very same bytes as this machine."""
+
+import shlex
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from distributed import Client
+
+from netwarp.engines import VirtualEngine
+from netwarp.execute.worker import Means, cancel, means, means_of
+
+
+@dataclass
+class Crew:
+    """The workers that are used, and those that are not, each told of once."""
+
+    client: Client
+    engine: VirtualEngine
+    tell: Callable[[str], None]
+    fit: dict[str, int] = field(default_factory=dict)
+    """Address → how many runs it makes at once."""
+    unfit: dict[str, str] = field(default_factory=dict)
+    """Address → why it is not used, and what mends it."""
+
+    def refresh(self) -> None:
+        """Look who has come and who has gone; ask those who are new what they make runs with."""
+        present: Mapping[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
+        self.fit = {address: places for address, places in self.fit.items() if address in present}
+        self.unfit = {address: why for address, why in self.unfit.items() if address in present}
+        new = [address for address in present if address not in self.fit and address not in self.unfit]
+        if not new:
+            return
+        # An exception comes back in the place of an answer, also that of a worker that has no netwarp to import.
+        answers = self.client.run(means, self.engine.kernel.digest, workers=new, on_error="return")
+        here = means_of(self.engine)
+        for address, answer in answers.items():
+            why = complaint(answer, here, str(self.engine.kernel.directory), _host(address))
+            if why is None:
+                self.fit[address] = int(present[address]["nthreads"])
+            else:
+                self.unfit[address] = why
+                self.tell(f"worker {present[address].get('name', address)} at {address} is not used: {why}")
+
+    @property
+    def places(self) -> int:
+        """How many runs the workers make at once."""
+        return sum(self.fit.values())
+
+    def cancel(self, study: str) -> None:
+        """End the runs of a study that the workers are at."""
+        if self.fit:
+            self.client.run(cancel, study, workers=list(self.fit), on_error="ignore")
+
+
+def complaint(answer: Means | BaseException, here: Means, kernel_directory: str, host: str) -> str | None:
+    """Why a worker cannot be used, with the command that mends it; None if it can."""
+    install = f"install there the netwarp that is here (version {here.netwarp}) and start the worker again"
+    if isinstance(answer, BaseException):
+        return f"it cannot say what it would make runs with ({type(answer).__name__}: {answer}); {install}"
+    if answer.identity["netwarp"] != here.identity["netwarp"]:
+        return f"its netwarp ({answer.netwarp}) is not this one, or has been changed; {install}"
+    if answer.lacks_kernel:
+        return f"{answer.problem}; copy it there: {_copy(kernel_directory, host, f'{answer.kernels}/')}"
+    return _difference(answer, here, host)
+
+
+def _difference(answer: Means, here: Means, host: str) -> str | None:
+    if answer.problem is not None:
+        return f"{answer.problem} Run `netwarp doctor` there."
+    keys = sorted({*here.identity, *answer.identity})
+    other = [key for key in keys if here.identity.get(key) != answer.identity.get(key)]
+    if "agent" in other:
+        return f"its agent is another; copy this one there: {_copy(here.agent, host, answer.agent)}"
+    if other:
+        return f"its {' and its '.join(other)} differ from those here; install the same versions there"
+    return None
+
+
+def _copy(source: str, host: str, target: str) -> str:
+    return f"`rsync -a --mkpath {shlex.quote(source)} {shlex.quote(f'{host}:{target}')}`"
+
+
+def _host(address: str) -> str:
+    """The host of a worker's address such as tcp://10.0.0.1:40331."""
+    host = address.rpartition("//")[2].rpartition(":")[0].strip("[]")
+    return socket.gethostname() if host in ("127.0.0.1", "::1") else host

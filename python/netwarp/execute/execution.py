@@ -1,0 +1,41 @@
+"""What every way of executing a plan shares: what is still to be made, and what became of it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from netwarp.engines import Outcome
+from netwarp.plan import Plan, Run
+from netwarp.store.result import ResultDir
+
+
+@dataclass
+class Execution:
+    """What became of a plan: `done` maps the ids of finished runs to their outcomes, `kept` were there already."""
+
+    done: dict[str, Outcome] = field(default_factory=dict)
+    kept: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def failed(self) -> list[str]:
+        """Ids of the runs that failed now."""
+        return [run_id for run_id, outcome in self.done.items() if outcome.status == "failed"]
+
+
+Progress = Callable[[str, Run, Outcome | None], None]
+"""Hears ("start" | "end" | "kept", run, outcome)."""
+
+
+def missing_runs(
+    plan: Plan, result: ResultDir, execution: Execution, retry_failed: bool, progress: Progress
+) -> Iterator[Run]:
+    """The runs that `result` does not have yet (or that failed, with `retry_failed`); the others are noted as kept."""
+    for run in plan:
+        if not result.is_complete(run.id):
+            yield run
+            continue
+        if retry_failed and result.run(run.id).status().get("status") == "failed":
+            yield run
+            continue
+        execution.kept.append(run.id)
+        progress("kept", run, None)

@@ -1,0 +1,45 @@
+"""CPUs: each run has one of its own, as long as there are enough."""
+
+import contextlib
+import fcntl
+import itertools
+import os
+from collections.abc import Iterator
+
+from netwarp.kernels import cache_directory
+
+_turn = itertools.count(os.getpid())
+
+
+def processors() -> list[int]:
+    """The CPUs that this process may use."""
+    return sorted(os.sched_getaffinity(0))
+
+
+@contextlib.contextmanager
+def claimed_processor() -> Iterator[int]:
+    """A CPU that no other run of this user on this machine has while the block lasts; if there is none, one in turn.
+
+    A lock on a file in netwarp's cache is the claim, so that it ends with the process, however that ends.
+    """
+    available = processors()
+    start = next(_turn)
+    for number in range(len(available)):
+        cpu = available[(start + number) % len(available)]
+        with contextlib.ExitStack() as stack:
+            if _claim(cpu, stack):
+                yield cpu
+                return
+    yield available[start % len(available)]
+
+
+def _claim(cpu: int, stack: contextlib.ExitStack) -> bool:
+    """Whether the CPU could be claimed until `stack` ends; false as well where the cache cannot be written."""
+    place = cache_directory().with_name("processors")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        file = stack.enter_context((place / str(cpu)).open("w"))
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

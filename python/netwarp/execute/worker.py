@@ -1,0 +1,124 @@
+"""What a Dask worker does for a study: says what it would make runs with, and makes them in a directory of its own."""
+
+import hashlib
+import io
+import tarfile
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import netwarp
+from netwarp.engines import EngineError, Outcome, VirtualEngine
+from netwarp.execute.processors import claimed_processor
+from netwarp.execute.single import Cancelled, Order, fulfil
+from netwarp.kernels import Kernel, cache_directory, list_kernels
+
+
+class LackedKernel(EngineError):
+    """The kernel that a study is made with is not on this machine."""
+
+
+_cancelled: defaultdict[str, threading.Event] = defaultdict(threading.Event)
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a machine makes runs with. `identity` holds the digest of each part that decides a result's bytes."""
+
+    identity: Mapping[str, str]
+    netwarp: str
+    agent: str
+    kernels: str
+    problem: str | None = None
+    lacks_kernel: bool = False
+
+
+@dataclass(frozen=True)
+class Made:
+    """A run made elsewhere: how it went, and its directory as a tar archive. No outcome: it was cancelled."""
+
+    outcome: Outcome | None
+    archive: bytes
+
+
+def means_of(engine: VirtualEngine) -> Means:
+    """What this process makes runs with, if it makes them with `engine`."""
+    identity = dict(engine.identity) | {"netwarp": sources_digest()}
+    return Means(identity, version("netwarp"), str(engine.agent), str(cache_directory()))
+
+
+def means(kernel_digest: str) -> Means:
+    """What this worker makes runs with on the kernel of that digest; without one, what is wrong, as a sentence."""
+    try:
+        return means_of(_engine(kernel_digest))
+    except EngineError as error:
+        identity = {"netwarp": sources_digest()}
+        lacks = isinstance(error, LackedKernel)
+        return Means(identity, version("netwarp"), "", str(cache_directory()), str(error), lacks)
+
+
+def make_run(order: Order, kernel_digest: str, study: str) -> Made:
+    """Make the ordered run, on a CPU of its own; `study` is the name that `cancel` goes by.
+
+    Raises EngineError, StoreError.
+    """
+    engine = _engine(kernel_digest)
+    with (
+        tempfile.TemporaryDirectory(prefix="netwarp-", ignore_cleanup_errors=True) as place,
+        claimed_processor() as cpu,
+    ):
+        try:
+            outcome = fulfil(order, engine, Path(place), cpu, _cancelled[study])
+        except Cancelled:
+            return Made(None, b"")
+        return Made(outcome, pack(Path(place)))
+
+
+def cancel(study: str) -> None:
+    """End the runs of a study that this worker is at, and make no more of them."""
+    _cancelled[study].set()
+
+
+def pack(directory: Path) -> bytes:
+    """The files of a directory as a tar archive."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.add(directory, arcname=".")
+    return buffer.getvalue()
+
+
+def unpack(archive: bytes, directory: Path) -> None:
+    """Put the files of an archive into a directory, and nowhere else. Raises tarfile.TarError, OSError."""
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(directory, filter="data")
+
+
+@cache
+def sources_digest() -> str:
+    """SHA-256 (hex) over netwarp's own Python sources: they decide the lab and the metrics."""
+    root = Path(netwarp.__file__).parent
+    total = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        total.update(f"{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    return total.hexdigest()
+
+
+@cache
+def _engine(kernel_digest: str) -> VirtualEngine:
+    """The engine with the kernel of that digest. Raises EngineError."""
+    kernel = _kernel(kernel_digest)
+    return replace(VirtualEngine.find(kernel.key), kernel=kernel)
+
+
+def _kernel(digest: str) -> Kernel:
+    found = list_kernels()
+    for kernel in found:
+        if kernel.digest == digest:
+            return kernel
+    there = ", ".join(f"{kernel.digest[:12]} ({kernel.version})" for kernel in found) or "none"
+    raise LackedKernel(f"the kernel {digest[:12]} is not among its kernels ({there})")

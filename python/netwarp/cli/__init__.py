@@ -65,6 +65,7 @@ def run(
     *,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    sweep: Annotated[list[str] | None, Parameter(negative=())] = None,
     case: Annotated[list[str] | None, Parameter(negative=())] = None,
     seeds: int | None = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
@@ -85,6 +86,8 @@ def run(
         Where the result goes; default results/<name>-<UTC>. One with the same plan is resumed.
     set_
         PATH=VALUE replaces a value of the scenario; on a swept path it replaces the whole axis.
+    sweep
+        PATH=[VALUE, ...] adds an axis, or replaces the scenario's own of that path.
     case
         Only this case of the scenario; may be given several times.
     seeds
@@ -111,7 +114,7 @@ def run(
 
         positive("--seeds", seeds)
         positive("--jobs", jobs)
-        loaded = load_scenario(scenario, set_ or ())
+        loaded = load_scenario(scenario, [*(set_ or ()), *(f"sweep.{axis}" for axis in sweep or ())])
         for note in notes(loaded):
             say(f"note: {note.render(loaded.source.label)}")
         study = make_study(

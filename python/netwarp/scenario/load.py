@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from netwarp.scenario.check_study import check_study
 from netwarp.scenario.errors import Problem, ScenarioError, did_you_mean
 from netwarp.scenario.explain import explain
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.paths import parse_setting, resolve_path, with_value
+from netwarp.scenario.paths import parse_setting, resolve_path, swept_path, with_value
 from netwarp.scenario.source import Keys, Source
 
 MAX_FILE_BYTES = 4 * 2**20
@@ -136,6 +137,10 @@ def _apply(data: dict[str, Any], settings: Sequence[str]) -> tuple[dict[str, Any
     for setting in settings:
         try:
             path, value = parse_setting(setting)
+            if axis := swept_path(path):
+                data = _sweep(data, axis, value)
+                overrides[f'sweep."{axis}"'] = value
+                continue
             keys = resolve_path(path, data, sweepable=False)
             data = _set(data, keys, value)
             overrides[".".join(keys)] = value
@@ -146,6 +151,15 @@ def _apply(data: dict[str, Any], settings: Sequence[str]) -> tuple[dict[str, Any
     if problems:
         raise ScenarioError(problems, "command line")
     return data, overrides
+
+
+def _sweep(data: dict[str, Any], axis: str, values: Any) -> dict[str, Any]:
+    """Data with the axis: in the place of the file's own of the same path, else the last."""
+    if not isinstance(values, list):
+        raise ValueError(f"an axis needs a list of values, such as [{json.dumps(values, default=str)}]")
+    keys = resolve_path(axis, data)
+    own = (path for path in data.get("sweep", {}) if split_equal(path, keys, data))
+    return with_value(data, ("sweep", next(own, axis)), values)
 
 
 def _set(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:

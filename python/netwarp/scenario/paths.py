@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -123,3 +124,32 @@ def parse_setting(setting: str) -> tuple[str, Any]:
     except tomllib.TOMLDecodeError:
         return path.strip(), text.strip()
     return path.strip(), parsed["value"] if len(parsed) == 1 else text.strip()
+
+
+def swept_path(path: str) -> str | None:
+    """The path of the axis that `sweep."PATH"` (or `sweep.PATH`) names; None if it names none. Raises ValueError."""
+    head, *rest = split_dotted(path)
+    if head != "sweep":
+        return None
+    if not rest:
+        raise ValueError('"sweep" needs the path that is varied, such as sweep.flows.bulk.cc=["cubic", "bbr"]')
+    return ".".join(rest)
+
+
+def setting_of(path: str, value: Any) -> str:
+    """The setting `PATH=VALUE` for a value of Python: text, numbers, lists and tables of them. Raises ValueError."""
+    return f"{path}={_toml(value)}"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return (
+            "{"
+            + ", ".join(f"{json.dumps(str(key), ensure_ascii=False)} = {_toml(v)}" for key, v in value.items())
+            + "}"
+        )
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, str | int | float):
+        return json.dumps(value, ensure_ascii=False)  # which is TOML, too, for these
+    raise ValueError(f"a scenario cannot hold {value!r}; use text, numbers, lists or dictionaries")

@@ -28,6 +28,7 @@ STAGES = [
     "views",
     "study",
     "rerun",
+    "api",
     "cli",
 ]
 """In the order of the way. A new module or folder has its place in it, or this test fails."""

@@ -43,6 +43,15 @@ class Study:
     views: tuple[Path, ...] = ()
 
     @property
+    def path(self) -> Path:
+        """The result directory."""
+        return self.result.path
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """A table of the records over all good runs, read when it is collected; see `ResultDir.scan`."""
+        return self.result.scan(table)
+
+    @property
     def statistics(self) -> pl.DataFrame:
         """Median and interval of each metric at each point (`statistics.parquet`)."""
         return statistics_frame(self.summary, self.result.axes)
@@ -134,6 +143,15 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
         views = _view(result, scenario, summary, plots, console)
     checked = tuple(check_expectations(summary, scenario.expect))
     return Study(result, Execution(), summary, checked, figures, views)
+
+
+def open_study(directory: Path) -> Study:
+    """An old result as it stands: nothing is run, reckoned or drawn. Raises StoreError, ScenarioError."""
+    result = open_result(directory)
+    summary = result.summary()
+    checked = tuple(check_expectations(summary, scenario_of(result).expect))
+    figures = tuple(sorted(result.plots.glob("*.png")))
+    return Study(result, Execution(kept=[run.id for run in result.planned]), summary, checked, figures)
 
 
 def summarise(result: ResultDir, told: Collection[str] = ()) -> pl.DataFrame:

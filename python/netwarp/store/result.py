@@ -20,7 +20,9 @@ from netwarp.store.files import read_json, write_atomic, write_json, write_text
 from netwarp.store.lock import locked
 from netwarp.store.planfile import refuse_other_plan
 from netwarp.store.rundir import RunDir
-from netwarp.store.summary import MISSING, PlannedRun, RunOutcome, axes_of, planned_runs, summary_frame
+from netwarp.store.schemas import TABLES
+from netwarp.store.streams import scan_stream
+from netwarp.store.summary import MISSING, PlannedRun, RunOutcome, axes_of, axis_series, planned_runs, summary_frame
 
 _LOG = logging.getLogger(__name__)
 _TEMPORARY = ".part"
@@ -91,6 +93,20 @@ class ResultDir:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
 
+    def scan(self, table: str) -> pl.LazyFrame:
+        """A lazy frame of one table (`acks`, `packets`, `sockets` …) over all complete runs that did not fail.
+
+        Columns: run_id, seed, one per axis (its path), then the table's own; no row is read before it is collected.
+        """
+        runs = [run for run in self.planned if self._is_good(run.id)]
+        columns = [axis_series(axis, [run.point.get(axis) for run in runs]) for axis in self.axes]
+        frames = []
+        for number, run in enumerate(runs):
+            heads = [pl.lit(run.id).alias("run_id"), pl.lit(run.seed, pl.Int64).alias("seed")]
+            point = [pl.lit(values[number], values.dtype).alias(values.name) for values in columns]
+            frames.append(self.run(run.id).scan(table).select(*heads, *point, pl.all()))
+        return pl.concat(frames) if frames else scan_stream(self.path / "none", TABLES[table])
+
     def outcomes(self) -> list[RunOutcome]:
         """Status and metrics of every planned run, in the plan's order; one not made yet is `missing`."""
         return [self._outcome(run) for run in self.planned]
@@ -129,6 +145,9 @@ class ResultDir:
         """Read `statistics.parquet`. Raises StoreError."""
         with speaking(self.path / "statistics.parquet", "read"):
             return pl.read_parquet(self.path / "statistics.parquet")
+
+    def _is_good(self, run_id: str) -> bool:
+        return self.is_complete(run_id) and self.run(run_id).status().get("status") != "failed"
 
     def _outcome(self, run: PlannedRun) -> RunOutcome:
         directory = self.run(run.id)

@@ -1,0 +1,78 @@
+"""Python's way in: `import netwarp as nw; study = nw.run("bufferbloat", seeds=5)`. The command line's own objects."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from netwarp import scenario as scenarios
+from netwarp.engines import EngineError, VirtualEngine
+from netwarp.scenario import Scenario, ScenarioError
+from netwarp.scenario.paths import setting_of
+from netwarp.store.errors import StoreError
+from netwarp.study import Study, default_directory, make_study, open_study
+
+__all__ = ["EngineError", "ScenarioError", "StoreError", "Study", "load_result", "load_scenario", "run"]
+
+
+def load_scenario(
+    source: str | Path, *, set: Mapping[str, Any] | None = None, sweep: Mapping[str, Sequence[Any]] | None = None
+) -> Scenario:
+    """The scenario called `source` (a shipped name or a path), with values and axes of its own replaced.
+
+    `set` maps paths to values, `sweep` paths to lists of values:
+    `nw.load_scenario("bufferbloat", set={"duration": "10s"}, sweep={"flows.bulk.cc": ["cubic", "bbr"]})`.
+    Raises ScenarioError with every problem found.
+    """
+    settings = [setting_of(path, value) for path, value in (set or {}).items()]
+    settings += [setting_of(f"sweep.{path}", list(values)) for path, values in (sweep or {}).items()]
+    return scenarios.load_scenario(source, settings)
+
+
+def run(
+    source: str | Path | Scenario,
+    *,
+    set: Mapping[str, Any] | None = None,
+    sweep: Mapping[str, Sequence[Any]] | None = None,
+    cases: Sequence[str] | None = None,
+    seeds: int | Sequence[int] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    kernel: str | None = None,
+    dask: str | None = None,
+    plots: bool = False,
+    quiet: bool = False,
+) -> Study:
+    """Run a scenario as `netwarp run` does, and return what came of it.
+
+    `source` is a shipped scenario's name, a path, or what `load_scenario` returned (then without `set` and `sweep`);
+    `seeds` a number (5 is 1 to 5) or a list; `output` the result directory (default results/<name>-<UTC>), resumed if
+    it holds the same plan; `dask` the address of a scheduler whose workers make the runs; `quiet` leaves out the
+    progress.
+    A failed run is no exception: see `Study.failed` and the summary's column `status`.
+    Raises ScenarioError, EngineError, StoreError.
+    """
+    if isinstance(source, Scenario):
+        if set or sweep:
+            raise ValueError("give set and sweep to nw.load_scenario(); one that is loaded does not change")
+        chosen = source
+    else:
+        chosen = load_scenario(source, set=set, sweep=sweep)
+    return make_study(
+        chosen,
+        VirtualEngine.find(kernel),
+        default_directory(chosen) if output is None else Path(output),
+        seeds=range(1, seeds + 1) if isinstance(seeds, int) else seeds,
+        cases=cases,
+        jobs=jobs,
+        dask=dask,
+        plots=plots,
+        console=Console(stderr=True, quiet=quiet),
+    )
+
+
+def load_result(directory: str | os.PathLike[str]) -> Study:
+    """An old result, as it stands. Raises StoreError if the directory holds none."""
+    return open_study(Path(directory))

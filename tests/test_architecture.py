@@ -25,6 +25,7 @@ STAGES = [
     "analysis",
     "execute",
     "plots",
+    "exports",
     "views",
     "study",
     "rerun",
@@ -34,7 +35,7 @@ STAGES = [
 """In the order of the way. A new module or folder has its place in it, or this test fails."""
 
 WRITING = {"scenario", "plan", "lab", "kernels", "doctor", "engines", "execute"}
-READING = {"analysis", "plots", "views"}
+READING = {"analysis", "exports", "plots", "views"}
 """The two wings: engines only write, analysis only reads, and they meet in the store alone."""
 
 MEETING = {("execute", "analysis")}

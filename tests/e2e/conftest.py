@@ -36,6 +36,7 @@ queue = "pfifo limit 20"
 from = "h1"
 to = "h2"
 tool = "bulk"
+{flows}
 [sweep]
 "links.bottleneck.queue" = {queues}
 {more}
@@ -43,10 +44,14 @@ tool = "bulk"
 
 
 def write_scenario(
-    path: Path, queues: Sequence[str] = ("pfifo limit 20", "pfifo limit 40"), duration: str = "5s", more: str = ""
+    path: Path,
+    queues: Sequence[str] = ("pfifo limit 20", "pfifo limit 40"),
+    duration: str = "5s",
+    more: str = "",
+    flows: str = "",
 ) -> Path:
     """A scenario file of one flow through a bottleneck, swept over queues."""
-    path.write_text(SCENARIO.format(duration=duration, queues=json.dumps(list(queues)), more=more))
+    path.write_text(SCENARIO.format(duration=duration, queues=json.dumps(list(queues)), more=more, flows=flows))
     return path
 
 

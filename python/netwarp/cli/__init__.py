@@ -15,6 +15,7 @@ from cyclopts.exceptions import CycloptsError
 
 from netwarp.cli import results
 from netwarp.cli.common import ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
+from netwarp.cli.export import export
 from netwarp.cli.kernel import kernel_app
 from netwarp.cli.pcap import pcap_app
 
@@ -33,7 +34,7 @@ app = App(
 )
 app.command(kernel_app)
 app.command(pcap_app)
-for command in (results.plot, results.report, results.rerun):
+for command in (results.plot, results.report, results.rerun, export):
     app.command(command)
 
 

@@ -61,6 +61,12 @@ class ResultDir:
             ) from error
 
     @property
+    def good(self) -> list[PlannedRun]:
+        """The runs that have been made and did not fail, in the plan's order. Raises StoreError."""
+        made = (run for run in self.planned if self.is_complete(run.id))
+        return [run for run in made if self.run(run.id).status().get("status") != "failed"]
+
+    @property
     def axes(self) -> list[str]:
         """What differs between runs: `case` if there are cases, then the swept paths in the scenario's order."""
         return axes_of(self.plan, self.planned)
@@ -98,7 +104,7 @@ class ResultDir:
 
         Columns: run_id, seed, one per axis (its path), then the table's own; no row is read before it is collected.
         """
-        runs = [run for run in self.planned if self._is_good(run.id)]
+        runs = self.good
         columns = [axis_series(axis, [run.point.get(axis) for run in runs]) for axis in self.axes]
         frames = []
         for number, run in enumerate(runs):
@@ -145,9 +151,6 @@ class ResultDir:
         """Read `statistics.parquet`. Raises StoreError."""
         with speaking(self.path / "statistics.parquet", "read"):
             return pl.read_parquet(self.path / "statistics.parquet")
-
-    def _is_good(self, run_id: str) -> bool:
-        return self.is_complete(run_id) and self.run(run_id).status().get("status") != "failed"
 
     def _outcome(self, run: PlannedRun) -> RunOutcome:
         directory = self.run(run.id)

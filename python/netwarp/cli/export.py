@@ -1,0 +1,55 @@
+"""The command that writes a result in the formats of other programs."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from netwarp.cli.common import OK, USAGE, errors, say
+
+
+def export(
+    directory: Path,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    csv: Annotated[bool, Parameter(negative=())] = False,
+    parquet: Annotated[bool, Parameter(negative=())] = False,
+    flent: Annotated[bool, Parameter(negative=())] = False,
+    iperf3: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Write a result in the formats of other programs; runs that failed are left out.
+
+    Parameters
+    ----------
+    directory
+        A result directory.
+    output
+        Where the files go; default: the result's export/.
+    csv
+        Summary, statistics and all records as CSV, one file for each kind.
+    parquet
+        The same as Parquet.
+    flent
+        A .flent.gz for each run, as Flent's test tcp_nup.
+    iperf3
+        The JSON that iperf3 -J would have written, for each TCP flow.
+    """
+    wanted = [name for name, on in (("csv", csv), ("parquet", parquet), ("flent", flent), ("iperf3", iperf3)) if on]
+    if not wanted:
+        say("error: say in which format: --csv, --parquet, --flent, --iperf3 (or several)", style="red")
+        return USAGE
+    with errors():
+        from netwarp.exports import FORMATS
+        from netwarp.store.errors import speaking
+        from netwarp.store.result import open_result
+
+        result = open_result(directory)
+        place = output or directory / "export"
+        with speaking(place, "create"):
+            place.mkdir(parents=True, exist_ok=True)
+        for name in wanted:
+            for path in FORMATS[name](result, place):
+                sys.stdout.write(f"{path}\n")
+    return OK

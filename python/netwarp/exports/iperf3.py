@@ -1,0 +1,138 @@
+"""The JSON that iperf3 would have written of each TCP flow (`iperf3 -J`, version 3.12), for programs that read it.
+
+The keys are iperf3's own, as far as the records know what they say; what only iperf3 knows (its CPU use, its cookie) is
+left out. A flow whose tool was iperf3 has the program's own JSON, verbatim.
+"""
+
+import shutil
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis.flows import FlowData, load_flows
+from netwarp.analysis.senders import Sender
+from netwarp.analysis.tuples import flow_of_tuples
+from netwarp.exports.names import stem
+from netwarp.store.errors import StoreError, speaking
+from netwarp.store.files import write_json
+from netwarp.store.result import ResultDir
+from netwarp.store.rundir import RunDir
+
+_SOCKET = 5
+"""What iperf3 calls its first stream."""
+
+
+def write_iperf3(result: ResultDir, directory: Path) -> list[Path]:
+    """`RUN--FLOW.json` for each TCP flow of each good run. Raises StoreError if there is none."""
+    files = []
+    for run in result.good:
+        place = result.run(run.id)
+        segment_bytes = _segment_bytes(place)
+        for data in load_flows(place):
+            path = directory / f"{stem(result, run)}--{data.flow.name}.json"
+            own = place.path / f"iperf3-{data.flow.name}.json"
+            if own.is_file():
+                with speaking(path, "write"):
+                    shutil.copyfile(own, path)
+            elif data.sender is not None:
+                write_json(path, iperf3_document(data, data.sender, segment_bytes.get(data.flow.id)))
+            else:
+                continue
+            files.append(path)
+    if not files:
+        raise StoreError(f"{result.path} has no run with a TCP flow, and iperf3's JSON is made of those here")
+    return files
+
+
+def iperf3_document(data: FlowData, sender: Sender, segment_bytes: int | None) -> dict[str, Any]:
+    """One flow as `iperf3 -J` would show it at the sending end, with an interval each second from its start."""
+    flow = data.flow
+    end_ns = min(data.window.end_ns, data.run_end_ns)
+    edges = [*range(flow.start_ns, end_ns, 10**9), end_ns]
+    intervals = [_interval(data, sender, segment_bytes, start, end) for start, end in pairwise(edges)]
+    total = _span(sender, flow.start_ns, end_ns, flow.start_ns)
+    ends = total | _window("max_snd_cwnd", sender.cwnd_pkts.max(initial=0), segment_bytes) | _rtts(sender)
+    received = {key: value for key, value in total.items() if key != "retransmits"}
+    return {
+        "start": {
+            "connected": [
+                {
+                    "socket": _SOCKET,
+                    "local_host": flow.source,
+                    "local_port": flow.source_port,
+                    "remote_host": flow.destination,
+                    "remote_port": flow.destination_port,
+                }
+            ],
+            "version": f"netwarp {version('netwarp')}",
+            "test_start": {
+                "protocol": "TCP",
+                "num_streams": 1,
+                "omit": 0,
+                "duration": (end_ns - flow.start_ns) / 1e9,
+                "reverse": int(flow.reverse),
+            },
+            **({"tcp_mss_default": segment_bytes} if segment_bytes else {}),
+        },
+        "intervals": intervals,
+        "end": {
+            "streams": [
+                {
+                    "sender": {"socket": _SOCKET, **ends, "sender": True},
+                    "receiver": {"socket": _SOCKET, **received, "sender": True},
+                }
+            ],
+            "sum_sent": total | {"sender": True},
+            "sum_received": received | {"sender": True},
+        },
+    }
+
+
+def _interval(data: FlowData, sender: Sender, segment_bytes: int | None, start_ns: int, end_ns: int) -> dict[str, Any]:
+    span = _span(sender, start_ns, end_ns, data.flow.start_ns) | {"omitted": False, "sender": True}
+    last = int(np.searchsorted(sender.times_ns, end_ns, side="right")) - 1
+    state: dict[str, Any] = {}
+    if last >= 0:
+        state = _window("snd_cwnd", sender.cwnd_pkts[last], segment_bytes) | {"rtt": round(sender.srtt_ms[last] * 1e3)}
+    return {"streams": [{"socket": _SOCKET, **span, **state}], "sum": span}
+
+
+def _span(sender: Sender, start_ns: int, end_ns: int, origin_ns: int) -> dict[str, Any]:
+    """What was acknowledged and retransmitted between two moments, which are told from the flow's start."""
+    at = np.searchsorted(sender.times_ns, [start_ns, end_ns], side="right")
+    acked = np.concatenate([[0], sender.bytes_acked.astype(np.int64)])[at]
+    retransmitted = np.concatenate([[0], sender.retransmits])[at]
+    seconds = (end_ns - start_ns) / 1e9
+    count = int(acked[1] - acked[0])
+    return {
+        "start": (start_ns - origin_ns) / 1e9,
+        "end": (end_ns - origin_ns) / 1e9,
+        "seconds": seconds,
+        "bytes": count,
+        "bits_per_second": count * 8 / seconds if seconds else 0.0,
+        "retransmits": int(retransmitted[1] - retransmitted[0]),
+    }
+
+
+def _rtts(sender: Sender) -> dict[str, int]:
+    """iperf3's three, in microseconds, of the smoothed RTT that it reads; none without a sample."""
+    known = sender.srtt_ms[sender.srtt_ms > 0] * 1e3
+    if not len(known):
+        return {}
+    return {"max_rtt": round(known.max()), "min_rtt": round(known.min()), "mean_rtt": round(known.mean())}
+
+
+def _window(key: str, packets: float, segment_bytes: int | None) -> dict[str, int]:
+    """A window in bytes, as iperf3 has it; nothing where the size of a segment is unknown."""
+    return {key: round(packets * segment_bytes)} if segment_bytes else {}
+
+
+def _segment_bytes(run: RunDir) -> dict[int, int]:
+    """The sender's segment size by flow id, from exact records; samples know only what the socket began with."""
+    flow_of = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
+    sizes = run.scan("acks").group_by("tuple_id").agg(pl.col("mss_bytes").max()).collect()
+    return {flow_of[key]: size for key, size in sizes.iter_rows() if key in flow_of and size}

@@ -1,0 +1,34 @@
+"""All tables of a result, each in one file: the summary, the statistics, and the records of all good runs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+
+from netwarp.store.errors import speaking
+from netwarp.store.result import ResultDir
+from netwarp.store.schemas import TABLES
+
+
+def write_csv(result: ResultDir, directory: Path) -> list[Path]:
+    """`summary.csv`, `statistics.csv` and a CSV file for each kind of record. Raises StoreError."""
+    return _write(result, directory, "csv", lambda frame, path: frame.sink_csv(path))
+
+
+def write_parquet(result: ResultDir, directory: Path) -> list[Path]:
+    """The same as Parquet, with types and absent values kept. Raises StoreError."""
+    return _write(result, directory, "parquet", lambda frame, path: frame.sink_parquet(path))
+
+
+def _write(result: ResultDir, directory: Path, suffix: str, sink: Callable[[pl.LazyFrame, Path], object]) -> list[Path]:
+    frames = {"summary": result.summary().lazy(), "statistics": result.statistics().lazy()}
+    for name in TABLES:
+        if any(result.run(run.id).has_rows(name) for run in result.good):
+            frames[name] = result.scan(name)
+    files = []
+    for name, frame in frames.items():
+        path = directory / f"{name}.{suffix}"
+        with speaking(path, "write"):
+            sink(frame, path)
+        files.append(path)
+    return files

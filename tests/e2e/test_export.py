@@ -1,0 +1,139 @@
+"""Results in the formats of other programs, read by those programs."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from conftest import netwarp, succeed, write_scenario
+from netwarp.store.result import open_result
+
+TWO_FLOWS = """
+[flows.late]
+from = "h1"
+to = "h2"
+tool = "bulk"
+cc = "bbr"
+start = "2s"
+[flows.ping]
+from = "h1"
+to = "h2"
+tool = "ping"
+interval = "50ms"
+"""
+REAL = """
+[flows.real]
+from = "h1"
+to = "h2"
+tool = "iperf3"
+"""
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("export")
+    scenario = write_scenario(place / "s.toml", duration="6s", more="", flows=TWO_FLOWS)
+    succeed("run", scenario, "-o", place / "r", "--no-plots")
+    return place / "r"
+
+
+def test_tables_say_what_the_records_say(result: Path, tmp_path: Path) -> None:
+    out = succeed("export", result, "--csv", "--parquet", "-o", tmp_path).stdout.split()
+    assert {str(tmp_path / name) for name in ("acks.csv", "acks.parquet", "summary.csv", "statistics.parquet")} < set(
+        out
+    )
+    acks = open_result(result).scan("acks").collect()
+    assert acks["links.bottleneck.queue"].unique().sort().to_list() == ["pfifo limit 20", "pfifo limit 40"]
+    assert pl.read_parquet(tmp_path / "acks.parquet").equals(acks)
+    text = pl.read_csv(tmp_path / "acks.csv", infer_schema_length=None)
+    assert text.columns == acks.columns
+    assert text["bytes_acked"].to_list() == acks["bytes_acked"].to_list()
+    assert text["rtt_us"].null_count() == acks["rtt_us"].null_count()
+
+
+def test_flent_opens_and_draws(result: Path, tmp_path: Path) -> None:
+    succeed("export", result, "--flent", "-o", tmp_path)
+    files = sorted(tmp_path.glob("*.flent.gz"))
+    assert len(files) == 2
+    for plot in ("totals", "upload", "ping_cdf", "upload_with_ping_and_tcp_rtt"):
+        picture = tmp_path / f"{plot}.png"
+        _flent("-i", files[0], "-p", plot, "-o", picture)
+        assert picture.stat().st_size > 10_000
+    # As numbers: what Flent reads is what was measured.
+    table = tmp_path / "totals.csv"
+    _flent("-i", files[0], "-f", "csv", "-o", table)
+    frame = pl.read_csv(table)
+    run = open_result(result).good[0]
+    summary = open_result(result).summary().filter(pl.col("run_id") == run.id, pl.col("metric") == "goodput_mbps")
+    # Its length is 6 s, of which the flows use all but their start offsets; the late one begins after 2 s.
+    measured = dict(summary.select("name", "value").iter_rows())
+    assert frame["TCP upload::1"].mean() == pytest.approx(measured["bulk"], rel=0.01)
+    assert frame["TCP upload::2"].null_count() == 10
+    assert frame["TCP upload::2"].mean() == pytest.approx(measured["late"], rel=0.05)
+
+
+def test_flent_knows_the_kernels_view(result: Path, tmp_path: Path) -> None:
+    succeed("export", result, "--flent", "-o", tmp_path)
+    document = json.loads(gzip.decompress(min(tmp_path.glob("*.flent.gz")).read_bytes()))
+    points = document["raw_values"]["TCP upload::1"]
+    assert {"t", "val", "tcp_cwnd", "tcp_rtt"} <= set(points[-1])
+    assert all(20 < point["tcp_rtt"] < 200 for point in points[5:])
+    again = tmp_path / "again"
+    succeed("export", result, "--flent", "-o", again)
+    assert [p.read_bytes() for p in sorted(again.iterdir())] == [p.read_bytes() for p in sorted(tmp_path.glob("*.gz"))]
+
+
+def test_iperf3s_own_keys_with_our_numbers(tmp_path: Path) -> None:
+    scenario = write_scenario(tmp_path / "s.toml", ["pfifo limit 40"], "6s", flows=REAL)
+    succeed("run", scenario, "-o", tmp_path / "r", "--no-plots")
+    succeed("export", tmp_path / "r", "--iperf3", "-o", tmp_path / "x")
+    ours = json.loads(next((tmp_path / "x").glob("*--bulk.json")).read_text())
+    real = json.loads(next((tmp_path / "x").glob("*--real.json")).read_text())
+    kept = next((tmp_path / "r").glob("runs/*/iperf3-real.json"))
+    assert next((tmp_path / "x").glob("*--real.json")).read_bytes() == kept.read_bytes()
+    for place in (("start", "test_start"), ("end", "sum_sent"), ("end", "sum_received")):
+        assert set(_at(ours, *place)) <= set(_at(real, *place))
+    assert set(ours["intervals"][0]["streams"][0]) <= set(real["intervals"][0]["streams"][0])
+    assert set(ours["end"]["streams"][0]["sender"]) <= set(real["end"]["streams"][0]["sender"])
+    assert len(ours["intervals"]) == 6
+    assert sum(i["sum"]["bytes"] for i in ours["intervals"]) == ours["end"]["sum_sent"]["bytes"]
+    summary = open_result(tmp_path / "r").summary().filter(name="bulk")
+    retransmits = summary.filter(metric="retransmits")["value"][0]
+    assert ours["end"]["sum_sent"]["retransmits"] == retransmits
+    goodput = summary.filter(metric="goodput_mbps")["value"][0]
+    assert ours["end"]["sum_sent"]["bits_per_second"] / 1e6 == pytest.approx(goodput, rel=1e-6)
+
+
+def test_mistakes(result: Path, tmp_path: Path) -> None:
+    none = netwarp("export", result)
+    assert none.returncode == 2
+    assert "say in which format" in none.stderr
+    nothing = netwarp("export", tmp_path, "--csv")
+    assert nothing.returncode == 4
+    assert "not a result directory" in nothing.stderr
+    (tmp_path / "file").write_text("")
+    blocked = netwarp("export", result, "--csv", "-o", tmp_path / "file")
+    assert blocked.returncode == 4
+    assert "Traceback" not in blocked.stderr
+
+
+def _flent(*arguments: str | Path) -> None:
+    """Run the real program."""
+    command = [str(Path(sys.executable).parent / "flent"), *map(str, arguments)]
+    environment = os.environ | {"QT_QPA_PLATFORM": "offscreen", "MPLBACKEND": "agg"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "ERROR" not in done.stderr + done.stdout
+
+
+def _at(document: dict[str, object], *keys: str) -> dict[str, object]:
+    found: object = document
+    for key in keys:
+        assert isinstance(found, dict)
+        found = found[key]
+    assert isinstance(found, dict)
+    return found

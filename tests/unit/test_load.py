@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.scenario import ScenarioError, load_scenario, parse_scenario, scenario_schema, shipped_scenarios
 from netwarp.scenario.flows import BulkFlow, CbrFlow, CommandFlow, Iperf3Flow, OnOffFlow, PingFlow, RequestFlow
+from netwarp.scenario.paths import parse_setting, setting_of
 from scenario_texts import DUMBBELL, replaced
 
 EVERYTHING = """\
@@ -352,7 +353,7 @@ def test_settings(setting: str, check: object) -> None:
         ("links.bottleneck.delay=3ms", 'the case "far" sets this as well'),
         ("flows.bulk.to=h1", "a flow to itself"),
         ("..=3", "is not a dotted path"),
-        ("sweep.x=3", "no part of a scenario that can be set"),
+        ("sweep.x=3", "an axis needs a list of values, such as [3]"),
     ],
 )
 def test_bad_settings(setting: str, fragment: str) -> None:
@@ -423,3 +424,30 @@ def test_schema_knows_the_format() -> None:
     assert set(table["properties"]) == {"forward", "back"}
     for reference in re.findall(r'"#/[$]defs/(\w+)"', json.dumps(schema)):
         assert reference in schema["$defs"]
+
+
+def test_axes_from_outside_the_file() -> None:
+    scenario = parse_scenario(DUMBBELL, settings=['sweep.links.bottleneck.delay=["10ms", "20ms"]'])
+    assert scenario.sweep == {"links.bottleneck.delay": ("10ms", "20ms")}
+    swept = DUMBBELL + '[sweep]\n"links.bottleneck.delay" = ["90ms"]\n'
+    replaced = parse_scenario(swept, settings=['sweep."links.bottleneck.delay"=["10ms", "20ms"]'])
+    assert replaced.sweep == {"links.bottleneck.delay": ("10ms", "20ms")}
+
+
+@pytest.mark.parametrize(
+    ("setting", "fragment"),
+    [
+        ("sweep=3", '"sweep" needs the path that is varied'),
+        ("sweep.links.bottleneck.dely=['1ms']", 'did you mean "delay"?'),
+        ("sweep.links.bottleneck.delay=[]", "has no values"),
+        ("sweep.links.bottleneck.delay=['1ms', 5]", "5"),
+    ],
+)
+def test_bad_axes_from_outside(setting: str, fragment: str) -> None:
+    with pytest.raises(ScenarioError, match=re.escape(fragment)):
+        parse_scenario(DUMBBELL, settings=[setting])
+
+
+@pytest.mark.parametrize("value", ["text", 'a "quote"\n', 5, 2.5, True, ["a", 1], {"min": 1, "a b": ["x"]}, "💡"])
+def test_a_value_of_python_as_a_setting(value: object) -> None:
+    assert parse_setting(setting_of("flows.bulk.cc", value)) == ("flows.bulk.cc", value)

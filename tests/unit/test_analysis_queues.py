@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.analysis.queues import _ABSENT, _NEVER, Packets, drops, length_metrics, length_steps, marks
 from netwarp.analysis.weighting import Window
@@ -66,6 +66,7 @@ def test_no_packets() -> None:
     assert length_metrics(packets([]), Window(0, 10)) == {"length_pkts_mean": 0.0, "length_pkts_max": 0.0}
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=25), st.integers(1, 5))
 def test_length_is_arrivals_less_departures(arrivals: list[tuple[int, int]], limit: int) -> None:
     """A FIFO of `limit` packets in coarse time, its lengths reported as the kernel would: event by event."""

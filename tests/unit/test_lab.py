@@ -161,6 +161,7 @@ def test_offset_does_not_depend_on_other_flows() -> None:
     assert (with_other["name"], with_other["start_ns"]) == ("bulk", alone)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**12), st.integers(0, 2**62), st.text(max_size=9))
 def test_draws_stay_below(limit: int, seed: int, name: str) -> None:
     assert 0 <= draw_below(limit, seed, "start", name) < max(limit, 1)

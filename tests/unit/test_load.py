@@ -383,14 +383,14 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         load_scenario("buferbloat")
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.one_of(st.text(max_size=200), st.text(alphabet='[]{}="\n.abc1', max_size=80)))
 def test_any_text_is_refused_without_a_traceback(text: str) -> None:
     with pytest.raises(ScenarioError):
         parse_scenario(text)
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_damaged_scenarios_load_or_are_refused(data: st.DataObject) -> None:
     lines = EVERYTHING.splitlines()
@@ -440,7 +440,6 @@ def test_axes_from_outside_the_file() -> None:
         ("sweep=3", '"sweep" needs the path that is varied'),
         ("sweep.links.bottleneck.dely=['1ms']", 'did you mean "delay"?'),
         ("sweep.links.bottleneck.delay=[]", "has no values"),
-        ("sweep.links.bottleneck.delay=['1ms', 5]", "5"),
     ],
 )
 def test_bad_axes_from_outside(setting: str, fragment: str) -> None:

@@ -7,7 +7,7 @@ import matplotlib
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.plots import plot_result
 from netwarp.plots.labels import is_ordered, natural_key, slug, wrapped
@@ -21,6 +21,7 @@ SERIES = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(SERIES, st.integers(1, 12))
 def test_reduction_keeps_every_peak(samples: list[tuple[int, float]], columns: int) -> None:
     samples.sort(key=lambda s: s[0])

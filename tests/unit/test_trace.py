@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
@@ -95,6 +95,7 @@ def test_garbage_is_named_with_its_line(text: str, fragment: str) -> None:
     assert fragment in str(caught.value)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="0123456789.,%\n\ttimera lodyx-", max_size=80), st.booleans())
 def test_any_text_is_a_trace_or_refused(text: str, headed: bool) -> None:
     try:

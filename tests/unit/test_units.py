@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.scenario import units
 from netwarp.scenario.netem import FourState, GilbertElliott, Jitter, RandomLoss, parse_jitter, parse_loss
@@ -96,32 +96,38 @@ def test_refused(parse: object, value: object, fragment: str) -> None:
     assert len(str(refusal.value)) < 300
 
 
+@settings(deadline=None)
 @given(st.integers(0, units.MAX_RATE_BPS))
 def test_rate_round_trip(rate_bps: int) -> None:
     assert units.parse_rate(units.format_rate(rate_bps)) == rate_bps
 
 
+@settings(deadline=None)
 @given(st.integers(0, units.MAX_DURATION_NS))
 def test_duration_round_trip(duration_ns: int) -> None:
     assert units.parse_duration(units.format_duration(duration_ns)) == duration_ns
 
 
+@settings(deadline=None)
 @given(st.integers(0, units.MAX_SIZE_BYTES))
 def test_size_round_trip(size_bytes: int) -> None:
     assert units.parse_size(units.format_size(size_bytes)) == size_bytes
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**9))
 def test_percent_round_trip(billionths: int) -> None:
     fraction = billionths / 10**9
     assert units.parse_percent(units.format_percent(fraction)) == fraction
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.sampled_from(["kbit", "mbit"]))
 def test_rate_keeps_order(a: int, b: int, unit: str) -> None:
     assert (units.parse_rate(f"{a}{unit}") <= units.parse_rate(f"{b}{unit}")) == (a <= b)
 
 
+@settings(deadline=None)
 @given(st.decimals("0", "1000", places=3), st.sampled_from(list(units.DURATION_UNITS.items())))
 def test_duration_is_exact(number: object, unit: tuple[str, int]) -> None:
     thousandths = int(str(number).replace(".", ""))
@@ -129,6 +135,7 @@ def test_duration_is_exact(number: object, unit: tuple[str, int]) -> None:
         assert units.parse_duration(f"{number}{unit[0]}") * 1000 == thousandths * unit[1]
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_any_text_is_parsed_or_refused(text: str) -> None:
     for parse in (units.parse_rate, units.parse_duration, units.parse_size, units.parse_percent, parse_loss):

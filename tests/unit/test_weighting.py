@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.analysis.weighting import Held, Window, growth, hold, percentile, pool, weighted_mean, weighted_percentiles
 
@@ -16,6 +16,7 @@ def held(samples: list[tuple[int, int]]) -> Held:
     return Held(np.array([v for v, _ in samples], float), np.array([w for _, w in samples], np.int64))
 
 
+@settings(deadline=None)
 @given(SAMPLES, PERCENTS)
 def test_weighted_percentile_is_that_of_the_repeated_values(samples: list[tuple[int, int]], percent: float) -> None:
     repeated = sorted(v for v, w in samples for _ in range(w))
@@ -23,6 +24,7 @@ def test_weighted_percentile_is_that_of_the_repeated_values(samples: list[tuple[
     assert weighted_percentiles(held(samples), [percent]) == [wanted]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=50), PERCENTS)
 def test_percentile_of_events_is_that_of_weights_of_one(values: list[int], percent: float) -> None:
     assert [percentile(np.array(values, float), percent)] == weighted_percentiles(
@@ -30,12 +32,14 @@ def test_percentile_of_events_is_that_of_weights_of_one(values: list[int], perce
     )
 
 
+@settings(deadline=None)
 @given(SAMPLES)
 def test_weighted_mean(samples: list[tuple[int, int]]) -> None:
     wanted = sum(v * w for v, w in samples) / sum(w for _, w in samples)
     assert weighted_mean(held(samples)) == pytest.approx(wanted)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(-20, 120), st.integers(0, 9)), max_size=20),
     st.integers(0, 100),

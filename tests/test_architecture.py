@@ -24,6 +24,7 @@ STAGES = [
     "engines",
     "analysis",
     "execute",
+    "imports",
     "plots",
     "exports",
     "views",
@@ -34,7 +35,7 @@ STAGES = [
 ]
 """In the order of the way. A new module or folder has its place in it, or this test fails."""
 
-WRITING = {"scenario", "plan", "lab", "kernels", "doctor", "engines", "execute"}
+WRITING = {"scenario", "plan", "lab", "kernels", "doctor", "engines", "execute", "imports"}
 READING = {"analysis", "exports", "plots", "views"}
 """The two wings: engines only write, analysis only reads, and they meet in the store alone."""
 

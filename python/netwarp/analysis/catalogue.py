@@ -30,9 +30,9 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         _entry(
             "goodput_mbps",
             "payload × 8 / length of the flow's life in the window: for TCP what was acknowledged in it, for UDP what "
-            "arrived in it (copies not counted); programs that are not recorded: their own account",
+            "arrived in it (copies not counted); where neither is recorded: the flow's own account, else samples",
             "sum over flows",
-            f"{_ACKS}; `datagrams`; `flows`",
+            "`acks`; `datagrams`; `flows`; `sockets`",
         ),
         _entry(
             "rtt_ms_mean rtt_ms_p50 rtt_ms_p95 rtt_ms_p99 rtt_ms_max",
@@ -41,7 +41,9 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "`acks`; `pings`",
         ),
         _entry("srtt_ms_mean", "mean of the sender's smoothed RTT (RFC 6298)", "time", _ACKS),
-        _entry("retransmits", "segments retransmitted in the window", "sum over flows", _ACKS),
+        _entry(
+            "retransmits", "segments retransmitted in the window", "sum over flows", "`acks`, else `flows`, `sockets`"
+        ),
         _entry("cwnd_pkts_mean", "mean congestion window; of iperf3 -P the sum of its connections'", "time", _ACKS),
         _entry(
             "loss_pct",
@@ -124,7 +126,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "run": (
         _entry(
             "jain_index",
-            "(Σx)² / (n Σx²) of the goodputs x of the n bulk and iperf3 flows (Jain, Chiu, Hawe 1984)",
+            "(Σx)² / (n Σx²) of the goodputs x of the n bulk and iperf3 flows over TCP (Jain, Chiu, Hawe 1984)",
             "flows",
             "`flow.goodput_mbps`",
         ),

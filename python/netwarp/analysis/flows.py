@@ -50,19 +50,31 @@ class FlowData:
         return hold(self.sender.times_ns, getattr(self.sender, name), self.window) if self.sender else pool([])
 
     def goodput_mbps(self) -> float | None:
-        """Acknowledged or received payload per time in the window; else as the flow's account has it of its life."""
-        if self.sender is not None:
+        """Acknowledged or received payload per time in the window.
+
+        By the ACKs or the datagrams; else as the flow's account has it of its whole life; else by samples.
+        """
+        if self.sender is not None and not self.sender.sampled:
             return throughput.goodput_mbps(self.sender.times_ns, self.sender.bytes_acked, self.window)
         if self.arrivals is not None:
             return datagrams.goodput_mbps(self.arrivals, self.window)
-        received = self.account.get("received_bytes")
-        if not self.whole or self.flow.tool == "ping" or not isinstance(received, int) or not self.window.length_ns:
-            return None
-        return received * 8 / self.window.seconds / 1e6
+        received = None if self.flow.tool == "ping" else self._total("received_bytes")
+        if received is not None and self.window.length_ns:
+            return received * 8 / self.window.seconds / 1e6
+        if self.sender is not None:
+            return throughput.goodput_mbps(self.sender.times_ns, self.sender.bytes_acked, self.window)
+        return None
 
     def retransmits(self) -> int | None:
-        """Retransmitted packets in the window."""
+        """Retransmitted packets in the window; where ACKs are not recorded, as the flow's account has it."""
+        if self.sender is not None and self.sender.sampled and (total := self._total("retransmits")) is not None:
+            return total
         return growth(self.sender.times_ns, self.sender.retransmits, self.window) if self.sender else None
+
+    def _total(self, column: str) -> int | None:
+        """A total of the flow's own account, if it speaks of the window."""
+        value = self.account.get(column)
+        return value if self.whole and isinstance(value, int) else None
 
     def losses(self) -> tuple[int, int] | None:
         """How many echo requests or datagrams of those sent were lost: (lost, sent); None for TCP."""
@@ -133,8 +145,9 @@ def flow_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
 
 
 def run_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
-    """Jain's index over the goodputs of all bulk flows, each in the time it was active; absent for fewer than two."""
-    shares = [data.goodput_mbps() for data in flows if data.flow.tool in _SHARING]
+    """Jain's index over the goodputs of all flows that share by TCP, each in the time it was active; absent for fewer
+    than two."""
+    shares = [data.goodput_mbps() for data in flows if data.flow.tool in _SHARING and not data.flow.udp]
     yield from rows("run", "", {"jain_index": fairness.jain_index([x for x in shares if x is not None])})
 
 

@@ -19,6 +19,7 @@ class Sender:
     """One sender's state over time, columns of equal length sorted by time.
 
     `rtts_ms` are samples at `rtt_times_ns`, a column of its own length; empty if only smoothed values are known.
+    `sampled`: seen now and then, so that what happened after the last look is not in it; else after every ACK.
     """
 
     times_ns: Times
@@ -28,6 +29,7 @@ class Sender:
     retransmits: NDArray[np.int64]
     rtt_times_ns: Times
     rtts_ms: Values
+    sampled: bool = False
 
 
 def load_senders(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
@@ -58,6 +60,7 @@ def together(parts: Sequence[Sender]) -> Sender:
         retransmits=summed["retransmits"],
         rtt_times_ns=np.concatenate([p.rtt_times_ns for p in parts])[rtt_order],
         rtts_ms=np.concatenate([p.rtts_ms for p in parts])[rtt_order],
+        sampled=any(p.sampled for p in parts),
     )
 
 
@@ -113,6 +116,7 @@ def _from_sockets(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
             retransmits=_integers(ordered, "total_retrans"),
             rtt_times_ns=np.empty(0, np.int64),
             rtts_ms=np.empty(0),
+            sampled=True,
         )
         senders[flow_id].append(sender)
     return {flow_id: together(found) for flow_id, found in senders.items()}

@@ -9,8 +9,9 @@ from netwarp.analysis.flows import FlowData, run_window
 from netwarp.analysis.network import root_qdisc
 from netwarp.analysis.packets import as_packets, load_packets
 from netwarp.analysis.queues import length_steps
-from netwarp.analysis.throughput import throughput_per_interval
-from netwarp.analysis.weighting import Window
+from netwarp.analysis.senders import Sender
+from netwarp.analysis.throughput import sampled_per_interval, throughput_per_interval
+from netwarp.analysis.weighting import Values, Window
 from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
 
@@ -48,9 +49,22 @@ def throughput(flows: Sequence[FlowData], window: Window, interval_ns: int = 10*
     times = np.empty(0)
     for data in flows:
         if data.sender is not None:
-            times, values = throughput_per_interval(data.sender.times_ns, data.sender.bytes_acked, window, interval_ns)
+            times, values = _throughput(data, data.sender, window, interval_ns)
             total = values if total is None else total + values
     return _series("throughput_mbps", times, np.empty(0) if total is None else total)
+
+
+def _throughput(data: FlowData, sender: Sender, window: Window, interval_ns: int) -> tuple[Values, Values]:
+    """Goodput of one flow; what only samples tell of it begins and ends with what its own account says."""
+    if not sender.sampled:
+        return throughput_per_interval(sender.times_ns, sender.bytes_acked, window, interval_ns)
+    times, counter = sender.times_ns, sender.bytes_acked.astype(np.int64)
+    total = data.account.get("received_bytes")
+    if isinstance(total, int):
+        inside = (times > data.window.start_ns) & (times < data.window.end_ns) & (counter <= total)
+        times = np.concatenate([[data.window.start_ns], times[inside], [data.window.end_ns]])
+        counter = np.concatenate([[0], counter[inside], [total]])
+    return sampled_per_interval(times, counter, window, interval_ns)
 
 
 def whole_run(run: RunDir) -> Window:

@@ -19,7 +19,8 @@ def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...]) -> dict[int, i
 
     Data goes from a flow's source to its destination, or the other way where it is the peer that answers (`request`,
     iperf3 with -R). The generators' ports are unique; iperf3 chooses its source ports itself, so its data are all
-    connections with its server's port except the first, by which client and server agree on the test.
+    connections with its server's port except the first, by which client and server agree on the test. Where its source
+    ports are known they decide.
     """
     by_key: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
     by_server: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
@@ -32,7 +33,11 @@ def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...]) -> dict[int, i
         by_server[source, ports[0], destination, 0].append((number, protocol))
     found = {}
     for flow in flows:
-        if flow.tool == "iperf3":
+        if flow.source_ports:
+            wanted = UDP if flow.udp else TCP
+            keys = [_key(flow, own_port=port) for port in flow.source_ports]
+            numbers = [n for key in keys for n, protocol in by_key.get(key, []) if protocol == wanted]
+        elif flow.tool == "iperf3":
             numbers = _but_control(by_server.get(_key(flow, own_port=0), []))
         elif flow.tool == "ping":
             numbers = [n for n, protocol in by_key.get(_key(flow, peer_port=0), []) if protocol in _ICMP]

@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
-from netwarp.cli import results
+from netwarp.cli import imports, results
 from netwarp.cli.common import ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
 from netwarp.cli.export import export
 from netwarp.cli.kernel import kernel_app
@@ -36,6 +36,7 @@ app.command(kernel_app)
 app.command(pcap_app)
 for command in (results.plot, results.report, results.rerun, export):
     app.command(command)
+app.command(imports.import_, name="import")
 
 
 def main() -> NoReturn:

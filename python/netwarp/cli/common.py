@@ -17,13 +17,14 @@ def errors() -> Iterator[None]:
     """Every error that a user can act on, as its sentence and its exit code."""
     from netwarp.agent import AgentMissingError
     from netwarp.engines.job import EngineError
+    from netwarp.imports.errors import LayoutError
     from netwarp.kernels.errors import KernelError
     from netwarp.scenario.errors import ScenarioError
     from netwarp.store.errors import PlanMismatchError, SelectionError, StoreError
 
     try:
         yield
-    except (ScenarioError, PlanMismatchError, SelectionError) as error:
+    except (ScenarioError, PlanMismatchError, SelectionError, LayoutError) as error:
         fail(error, USAGE)
     except (AgentMissingError, EngineError, KernelError, StoreError) as error:
         fail(error, ENVIRONMENT)

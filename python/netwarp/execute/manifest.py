@@ -4,16 +4,27 @@ import os
 import platform
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Protocol
 
-from netwarp.engines import Engine
 from netwarp.plan import Plan
 
 
-def manifest(engine: Engine, argv: list[str]) -> dict[str, Any]:
+class Maker(Protocol):
+    """Who made the runs of a result: an engine, or the import of what others measured."""
+
+    @property
+    def name(self) -> str:
+        """As in `plan.json`."""
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """What of it decides a result."""
+
+
+def manifest(engine: Maker, argv: list[str]) -> dict[str, Any]:
     """Versions, digests, command line, host and date (UTC) of this invocation."""
     return {
         "netwarp": version("netwarp"),
@@ -34,7 +45,7 @@ def manifest(engine: Engine, argv: list[str]) -> dict[str, Any]:
 
 
 def plan_json(
-    plan: Plan, engine: Engine, seeds: Sequence[int] | None = None, cases: Sequence[str] | None = None
+    plan: Plan, engine: Maker, seeds: Sequence[int] | None = None, cases: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """The plan as written beside its results: axes and runs, each with id, seed, point and case.
 

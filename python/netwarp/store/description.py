@@ -23,6 +23,7 @@ class Flow:
 
     Data goes from source to destination, if `reverse` (responses to requests, iperf3 -R) from destination to source.
     `send_buffer_given`, `receive_buffer_given`: the scenario itself sets the size of the sender's, receiver's buffer.
+    `source_ports` are those of all its connections where they are known (imported results). `udp`: iperf3 -u.
     """
 
     id: int
@@ -38,6 +39,8 @@ class Flow:
     reverse: bool = False
     send_buffer_given: bool = False
     receive_buffer_given: bool = False
+    source_ports: tuple[int, ...] = ()
+    udp: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,8 @@ def _flow(entry: Mapping[str, Any], run: Mapping[str, Any]) -> Flow:
         reverse=reverse,
         send_buffer_given="net.ipv4.tcp_wmem" in given.get(entry.get(sender), ()),
         receive_buffer_given="net.ipv4.tcp_rmem" in given.get(entry.get(receiver), ()),
+        source_ports=tuple(int(port) for port in entry.get("source_ports") or ()),
+        udp=entry.get("protocol") == "udp",
     )
 
 

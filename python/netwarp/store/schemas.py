@@ -137,11 +137,11 @@ LINKS = Table(
         _TIME,
         _INTERFACE,
         column("tx_bytes", "u64", "bytes", "sent so far"),
-        column("tx_packets", "u64", "packets", "sent so far"),
+        column("tx_packets", "u64?", "packets", "sent so far"),
         column("rx_bytes", "u64", "bytes", "received so far"),
-        column("rx_packets", "u64", "packets", "received so far"),
-        column("tx_dropped", "u64", "packets", "dropped on sending so far"),
-        column("rx_dropped", "u64", "packets", "dropped on receiving so far"),
+        column("rx_packets", "u64?", "packets", "received so far"),
+        column("tx_dropped", "u64?", "packets", "dropped on sending so far"),
+        column("rx_dropped", "u64?", "packets", "dropped on receiving so far"),
     ),
 )
 

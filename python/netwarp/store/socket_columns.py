@@ -5,12 +5,12 @@ from netwarp.store.table import Column, column
 _IDENTITY = (
     column("time_ns", "i64", "ns", "when, from t0"),
     column("node", "utf8", "", "the node whose socket it is"),
-    column("cookie", "u64", "", "the kernel's socket cookie"),
+    column("cookie", "u64?", "", "the kernel's socket cookie"),
     column("source", "utf8", "", "local address"),
     column("source_port", "u16", "", "local port"),
     column("destination", "utf8", "", "peer's address"),
     column("destination_port", "u16", "", "peer's port"),
-    column("congestion_control", "utf8", "", "name of the congestion control"),
+    column("congestion_control", "utf8?", "", "name of the congestion control"),
 )
 
 _STATE = (

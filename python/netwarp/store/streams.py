@@ -1,6 +1,6 @@
 """Reading Arrow IPC streams lazily, whatever state a dying run left them in."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,13 @@ class StreamState(StrEnum):
     EMPTY = "empty"  # no bytes, or not even a whole schema
     TRUNCATED = "truncated"  # the writer died: no end-of-stream mark
     COMPLETE = "complete"
+
+
+def write_stream(path: Path, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows as the table's stream; a column that a row lacks is absent in it. Raises StoreError."""
+    content = pa.Table.from_pylist([dict(row) for row in rows], schema=table.schema)
+    with speaking(path, "write"), pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(content)
 
 
 def polars_schema(table: Table) -> pl.Schema:

@@ -1,0 +1,41 @@
+"""The command that takes in what other scripts measured."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from netwarp.cli.common import errors, say, stderr
+
+
+def import_(
+    directory: Path,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    plots: bool = True,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Make a result of measurements that other scripts took with iperf3, ss, ifstat and tcpdump; see docs/import.md.
+
+    Parameters
+    ----------
+    directory
+        Where the scripts left SCENARIO/SCENARIO_run_N/, or one of these directories.
+    output
+        Where the result goes; default results/<name>-<UTC>.
+    plots
+        Draw the figures.
+    json
+        Print the summary as JSON instead of a table.
+    """
+    with errors():
+        from netwarp.cli.results import tell
+        from netwarp.imports import import_result
+        from netwarp.study import analyse_again
+
+        imported = import_result(directory, output)
+        for note in imported.notes:
+            say(str(note), style="yellow" if note.left_out else None)
+        return tell(analyse_again(imported.path, plots=plots, console=stderr()), as_json=json)
+    raise AssertionError("unreachable")

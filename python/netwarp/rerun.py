@@ -18,8 +18,8 @@ from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.plan import Plan, Run, make_plan
 from netwarp.store.digests import Difference, compare_digests, digest_run
-from netwarp.store.errors import StoreError
-from netwarp.store.planfile import place_of
+from netwarp.store.errors import SelectionError, StoreError
+from netwarp.store.planfile import IMPORTED, place_of
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.study import keep_traces, scenario_of, summarise
 
@@ -104,6 +104,8 @@ class _Comparison:
 
 def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
     """The old plan as this netwarp makes it, of the runs that there are."""
+    if old.plan.get("engine") == IMPORTED:
+        raise SelectionError(f"{old.path} was imported, not run: what measured it cannot be repeated from here")
     asked = old.plan.get("asked")
     if asked is None:
         raise StoreError(f"{old.path} does not say what it was asked for (plan.json); an older netwarp made it")

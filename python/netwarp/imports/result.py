@@ -12,9 +12,10 @@ from typing import Any
 from netwarp.execute.manifest import manifest
 from netwarp.imports.layout import RunFiles, find_runs
 from netwarp.imports.network import Timed, scenario_toml
-from netwarp.imports.run import ENGINE, Note, ReadRun, read_run, write_run
+from netwarp.imports.run import Note, ReadRun, read_run, write_run
 from netwarp.plan import ID_DIGITS
 from netwarp.store.digests import digest_file
+from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import create_result
 
 _FORMAT = 1
@@ -32,7 +33,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class _Maker:
-    name: str = ENGINE
+    name: str = IMPORTED
     identity: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -69,7 +70,7 @@ def _name(directory: Path) -> str:
 
 def _id(files: RunFiles) -> str:
     """A run's id: of what it is called and of the content of its files. Raises StoreError."""
-    hashed = hashlib.sha256(f"{ENGINE} {_FORMAT}\0{files.scenario}\0{files.repetition}".encode())
+    hashed = hashlib.sha256(f"{IMPORTED} {_FORMAT}\0{files.scenario}\0{files.repetition}".encode())
     for path in files.files():
         hashed.update(f"\0{path.name}\0{digest_file(path) if path.is_file() else ''}".encode())
     return hashed.hexdigest()[:ID_DIGITS]
@@ -90,4 +91,4 @@ def _plan(name: str, found: Sequence[RunFiles], ids: Sequence[str]) -> dict[str,
         {"id": run_id, "seed": files.repetition, "point": {}, "case": files.scenario}
         for files, run_id in zip(found, ids, strict=True)
     ]
-    return {"name": name, "engine": ENGINE, "identity": {}, "axes": [], "runs": runs}
+    return {"name": name, "engine": IMPORTED, "identity": {}, "axes": [], "runs": runs}

@@ -16,12 +16,12 @@ from netwarp.imports.times import filled, since
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import speaking
 from netwarp.store.files import write_json
+from netwarp.store.planfile import IMPORTED
 from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import FLOWS, LINKS
 from netwarp.store.schemas import SOCKETS as SOCKETS_TABLE
 from netwarp.store.streams import write_stream
 
-ENGINE = "import"
 _PAUSE_S = 3.0
 _STEP_S = 1.0
 _ESTABLISHED = 1
@@ -120,7 +120,7 @@ def write_run(run: ReadRun, directory: Path, run_id: str, scenario: str) -> tupl
             "case": run.files.scenario,
             "scenario": {"name": scenario},
             "warmup_ns": 0,
-            "engine": ENGINE,
+            "engine": IMPORTED,
             "identity": {},
             "imported": {"run": run.files.path.resolve().name, "notes": told},
             "lab": lab,

@@ -157,23 +157,26 @@ def read_ss(text: str) -> SsLog:
     """Everything that a file of one or many calls tells; lines that mean nothing are counted. Never raises."""
     dumps = [Dump()]
     known: set[tuple[Any, ...]] = set()
-    current: Socket | None = None
+    told: list[tuple[Socket, list[str]]] = []
+    current: list[str] | None = None
     strange: list[int] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         if line[0] in " \t" and current is not None and _ENDS.match(line.strip()) is None:
-            current.update(_info(line))
+            current.append(line)
         elif _is_heading(line):
             current = None
             _begin(dumps, known)
             dumps[-1].headed = True
         elif (begun := _socket(line)) is not None:
-            if _key(begun) in known:  # calls without a heading (-H): the next one begins with a socket seen already
+            socket, rest = begun
+            if _key(socket) in known:  # calls without a heading (-H): the next one begins with a socket seen already
                 _begin(dumps, known)
-            known.add(_key(begun))
-            dumps[-1].sockets.append(begun)
-            current = begun
+            known.add(_key(socket))
+            dumps[-1].sockets.append(socket)
+            current = [rest]
+            told.append((socket, current))
         elif (stamp := parse_stamp(line)) is not None:
             current = None
             _begin(dumps, known)
@@ -181,8 +184,10 @@ def read_ss(text: str) -> SsLog:
         elif not _is_of_others(line):
             current = None
             strange.append(number)
+    for socket, lines in told:
+        socket.update(_info(" ".join(lines)))
+    _complete([socket for socket, _ in told])
     found = tuple(dump for dump in dumps if dump.sockets or dump.headed)
-    _complete([socket for dump in found for socket in dump.sockets])
     return SsLog(found, len(strange), strange[0] if strange else 0)
 
 
@@ -206,8 +211,11 @@ def _key(socket: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(socket[name] for name in ("source", "source_port", "destination", "destination_port"))
 
 
-def _socket(line: str) -> Socket | None:
-    """A socket's first line; None if it is none. Without the column of states (`ss state established`) it is 1."""
+def _socket(line: str) -> tuple[Socket, str] | None:
+    """A socket's first line: what it tells of state and ends, and the rest of it; None if it is none.
+
+    Without the column of states (`ss state established`) the state is taken to be that.
+    """
     match = _ENDS.match(re.sub(r"^tcp\s+", "", line.strip()))
     if match is None or (match["state"] is not None and match["state"] not in _STATES):
         return None
@@ -217,7 +225,7 @@ def _socket(line: str) -> Socket | None:
         return None
     state = _STATES.index(match["state"]) + 1 if match["state"] else 1
     ends = {"source": source, "source_port": source_port, "destination": destination}
-    return {"state": state, **ends, "destination_port": destination_port, **_info(match["rest"])}
+    return {"state": state, **ends, "destination_port": destination_port}, match["rest"]
 
 
 def _end(text: str) -> tuple[str, int | None]:
@@ -229,7 +237,7 @@ def _end(text: str) -> tuple[str, int | None]:
 
 
 def _info(text: str) -> Socket:
-    """What the words of a socket's second line tell; words that are not known are passed over."""
+    """What the words after a socket's ends tell; words that are not known are passed over."""
     socket: Socket = {}
     options = 0
     words = _USERS.sub("", text).split()

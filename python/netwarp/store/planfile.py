@@ -7,6 +7,9 @@ from typing import Any
 
 from netwarp.store.errors import PlanMismatchError
 
+IMPORTED = "import"
+"""The engine of a plan whose runs others made (`netwarp import`)."""
+
 
 def refuse_other_plan(path: Path, here: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Raise PlanMismatchError if the plan of the result at `path` asks for other runs than the wanted one."""

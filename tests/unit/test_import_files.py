@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.imports.captures import keep_capture
 from netwarp.imports.errors import LayoutError, UnreadableError
@@ -71,6 +71,7 @@ def test_a_log_that_cannot_be_used_says_why(text: str, why: str) -> None:
         read_ifstat(text, "eth9")
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200) | st.text("0123456789.:na/ \nKBpsinout", max_size=200).map(HEADINGS.__add__))
 def test_any_log_is_read_or_refused(text: str) -> None:
     try:
@@ -99,6 +100,7 @@ def test_times_between_and_beyond_known_ones() -> None:
     assert filled([None, 5.0, None], [100.0, 101.5, 103.0], 1.0) == [3.5, 5.0, 6.5]
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_any_text_is_a_time_or_none(text: str) -> None:
     stamp = parse_stamp(text)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.imports.errors import UnreadableError
 from netwarp.imports.iperf3 import Iperf3Test, read_test
@@ -237,6 +237,7 @@ KEYS = [
 ]
 
 
+@settings(deadline=None)
 @given(keys=st.sampled_from(KEYS), value=NESTED, protocol=st.sampled_from(["tcp", "udp"]))
 def test_no_value_in_any_place_is_too_much(
     tmp_path_factory: pytest.TempPathFactory, keys: tuple[str, ...], value: Any, protocol: str

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.imports.ss import SsLog, read_ss, rows
 from netwarp.store.schemas import SOCKETS
@@ -87,13 +87,12 @@ def test_version_6_and_dctcp() -> None:
 def test_the_recorded_calls() -> None:
     log = read_ss((SAMPLES / "ss-6.1-client.txt").read_text())
     assert log.strange_lines == 0
-    assert [len(dump.sockets) for dump in log.dumps] == [0, 3, 3, 3, 3, 0, 0, 0, 1, 1, 1, 1]
+    assert [len(dump.sockets) for dump in log.dumps] == [0, 3, 3, 3, 3, 0, 0, 0, 1, 1, 1]
     assert [socket["total_retrans"] for socket in log.dumps[2].sockets] == [0, 75, 50]
     server = read_ss((SAMPLES / "ss-6.1-server.txt").read_text())
     assert {socket["source"] for dump in server.dumps for socket in dump.sockets} == {"192.168.214.104"}
-    assert all(
-        socket["bytes_sent"] == 0 for dump in server.dumps for socket in dump.sockets if not socket["bytes_acked"]
-    )
+    silent = [socket for dump in server.dumps for socket in dump.sockets if socket.get("bytes_acked") == 0]
+    assert {socket["bytes_sent"] for socket in silent} == {0}
 
 
 @pytest.mark.parametrize(
@@ -169,6 +168,7 @@ WORD = st.sampled_from((HEAD + ENDS + V4 + V5 + V6).split()) | st.text(max_size=
 LINE = st.builds("{}{}".format, st.sampled_from(["", "\t ", "ESTAB 0 0 "]), st.lists(WORD, max_size=12).map(" ".join))
 
 
+@settings(deadline=None)
 @given(st.lists(LINE | st.sampled_from([HEAD, ENDS, V4, V5, V6, "10:00:00"]), max_size=12).map("\n".join))
 def test_any_words_in_any_order_give_rows_that_fit(text: str) -> None:
     log = read_ss(text)
@@ -178,6 +178,7 @@ def test_any_words_in_any_order_give_rows_that_fit(text: str) -> None:
 NUMBERS = st.integers(-10, 2**70) | st.floats() | st.text(max_size=6)
 
 
+@settings(deadline=None)
 @given(st.sampled_from(V5.split()), NUMBERS)
 def test_any_value_of_any_word_gives_a_row_that_fits(word: str, value: object) -> None:
     """What is too large for its column, or no number, is absent."""
@@ -186,6 +187,7 @@ def test_any_value_of_any_word_gives_a_row_that_fits(word: str, value: object) -
     assert table(read_ss(text)).num_rows >= 1
 
 
+@settings(deadline=None)
 @given(st.integers(1, 10**6), st.integers(1, 10**9), st.integers(0, 2**31), st.integers(1, 2**32 - 1))
 def test_what_ss_prints_of_a_state_is_that_state(rtt_us: int, acked: int, retrans: int, cwnd: int) -> None:
     more = f" retrans:0/{retrans}" if retrans else ""

@@ -233,7 +233,7 @@ TABLES: dict[str, Table] = {
 
 OTHER_FILES = {
     "captures/LINK-NODE.pcap": "what the scenario's `captures` ask for: nanosecond pcap, frames with their Ethernet "
-    "header, times in the run's clock (0 is t0), nothing dropped for want of a reader",
+    "header, times in the run's clock (0 is t0), nothing dropped for want of a reader; of an imported run as it was",
     "iperf3-FLOW.json": "what iperf3's client printed (`-J`), verbatim",
     "FLOW-client.out, .err": "standard output and error of a `command`'s client; of iperf3's client `iperf3-FLOW.err`",
     "FLOW-server.out, .err": "the same of a server",

@@ -1,0 +1,89 @@
+"""Runs, sweeps, and what happens before the first of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from netwarp.plan import make_plan
+from netwarp.scenario.load import parse_scenario
+
+from bench import scenarios
+from bench.command import Timed, clocked, timed
+from bench.row import Row, measure
+
+REPEATS = 3
+
+
+def _repeated(scenario: str, place: Path, *arguments: str) -> Timed:
+    """The run that took the median of several times."""
+    all_of_them = [timed(scenario, place / str(number), *arguments) for number in range(REPEATS)]
+    return sorted(all_of_them, key=lambda one: one.seconds)[REPEATS // 2]
+
+
+@measure
+def ten_megabits(place: Path) -> Iterator[Row]:
+    """One run of a minute."""
+    whole = _repeated(scenarios.ten_megabits(), place / "plain", "--no-plots")
+    yield Row("60 s at 10 Mbit/s, exact, whole command", whole.seconds, 2, virtual_s=60, packets=whole.packets)
+    yield _engine(whole, 60, 0.5)
+    drawn = _repeated(scenarios.ten_megabits(), place / "drawn")
+    yield Row("  with figures", drawn.seconds, 4, virtual_s=60, packets=drawn.packets)
+
+
+def _engine(run: Timed, virtual_s: float, bar: float | None = None) -> Row:
+    name = "  the engine alone, boot to power-off"
+    return Row(name, run.engine_s, bar, virtual_s=virtual_s, packets=run.packets, cpu_s=run.cpu_s)
+
+
+@measure
+def gigabit(place: Path) -> Iterator[Row]:
+    """A fast link."""
+    for exact, bar in ((False, 8.0), (True, 20.0)):
+        run = timed(scenarios.gigabit(exact), place / str(exact), "--no-plots")
+        name = f"10 s at 1 Gbit/s, {'exact' if exact else 'sampled'}, whole command"
+        yield Row(name, run.seconds, bar, virtual_s=10, packets=run.packets)
+        yield _engine(run, 10)
+
+
+@measure
+def sweep(place: Path) -> Iterator[Row]:
+    """The shipped scenario, and the rate of runs in a longer sweep."""
+    seconds = clocked("run", "bufferbloat", "-o", str(place / "bufferbloat"))
+    yield Row("bufferbloat: 5 runs of 60 s and their figures", seconds, 12, virtual_s=300)
+    count = 20
+    runs = timed(scenarios.ten_megabits(seeds=count), place / "seeds", "--no-plots")
+    rate = count / runs.seconds * 60
+    yield Row(f"{count} runs of 60 s at 10 Mbit/s, analysed", rate, 60, "runs/min", more_is_better=True)
+
+
+@measure
+def flows(place: Path) -> Iterator[Row]:
+    """What a packet costs as flows grow in number."""
+    for count in (1, 100, 1000):
+        run = timed(scenarios.many_flows(count), place / str(count), "--no-plots")
+        yield Row(f"10 s at 100 Mbit/s, flows: {count}", run.seconds, virtual_s=10, packets=run.packets)
+        yield _engine(run, 10)
+        million = 1e6 / run.packets
+        yield Row("  the engine for a million packets", run.engine_s * million, cpu_s=run.cpu_s * million)
+
+
+@measure
+def datagrams(place: Path) -> Iterator[Row]:
+    """UDP."""
+    for exact in (False, True):
+        run = timed(scenarios.datagrams(exact), place / str(exact), "--no-plots")
+        name = f"10 s of 10 cbr flows at 20 Mbit/s, {'exact' if exact else 'sampled'}"
+        yield Row(name, run.seconds, 2, virtual_s=10, packets=run.packets)
+
+
+@measure
+def without_runs(place: Path) -> Iterator[Row]:
+    """What happens before the first run."""
+    text = scenarios.ten_thousand_runs()
+    begin = time.perf_counter()
+    plan = make_plan(parse_scenario(text))
+    yield Row(f"a plan of {len(plan):,} runs", time.perf_counter() - begin, 2)
+    yield Row("netwarp --help", median(clocked("--help") for _ in range(5)), 0.3)

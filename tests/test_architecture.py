@@ -25,6 +25,7 @@ STAGES = [
     "analysis",
     "execute",
     "imports",
+    "compare",
     "plots",
     "exports",
     "views",
@@ -37,6 +38,8 @@ STAGES = [
 
 WRITING = {"scenario", "plan", "lab", "kernels", "doctor", "engines", "execute", "imports"}
 READING = {"analysis", "exports", "plots", "views"}
+WRITING = {"scenario", "plan", "lab", "kernels", "doctor", "engines", "execute"}
+READING = {"analysis", "compare", "exports", "plots", "views"}
 """The two wings: engines only write, analysis only reads, and they meet in the store alone."""
 
 MEETING = {("execute", "analysis")}

@@ -1,7 +1,7 @@
 """The command line. No logic: each command parses, calls, prints, and turns errors into sentences and exit codes.
 
-Exit codes: 0 fine; 1 an expectation failed; 2 usage or invalid scenario; 3 a run failed; 4 this environment can't;
-130 interrupted.
+Exit codes: 0 fine; 1 an expectation failed or a regression was found; 2 usage or invalid scenario; 3 a run failed;
+4 this environment can't; 130 interrupted.
 """
 
 import os
@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
-from netwarp.cli import imports, results
+from netwarp.cli import compare, imports, results
 from netwarp.cli.common import ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
 from netwarp.cli.export import export
 from netwarp.cli.kernel import kernel_app
@@ -34,7 +34,7 @@ app = App(
 )
 app.command(kernel_app)
 app.command(pcap_app)
-for command in (results.plot, results.report, results.rerun, export):
+for command in (results.plot, results.report, results.rerun, export, compare.compare):
     app.command(command)
 app.command(imports.import_, name="import")
 

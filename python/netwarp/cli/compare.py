@@ -1,0 +1,98 @@
+"""`netwarp compare`."""
+
+import json as json_
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from netwarp.cli.common import FAILED_EXPECTATION, OK, errors, say, stdout
+
+if TYPE_CHECKING:
+    from netwarp.compare import Comparison
+
+
+def compare(
+    a: Path,
+    b: Path | None = None,
+    /,
+    *,
+    in_a: Annotated[list[str] | None, Parameter(name=["--in-a", "-a"], negative=())] = None,
+    in_b: Annotated[list[str] | None, Parameter(name=["--in-b", "-b"], negative=())] = None,
+    metric: Annotated[list[str] | None, Parameter(negative=())] = None,
+    least: Annotated[list[str] | None, Parameter(negative=())] = None,
+    all_: Annotated[bool, Parameter(name="--all", negative=())] = False,
+    json: Annotated[bool, Parameter(negative=())] = False,
+    junit: Path | None = None,
+) -> int:
+    """Compare two results: per metric B is better, worse, the same as A, or it is unclear. Exit code 1 if worse.
+
+    A difference counts if it is sound (over seeds, and over all that is compared) and large enough to matter. Points of
+    sweeps are matched by their axes. docs/compare.md says how.
+
+    Parameters
+    ----------
+    a
+        A result directory: what is held to be right.
+    b
+        The result directory that is judged; default: A, to compare two parts of one result.
+    in_a
+        PATH=VALUE: only A's runs with this value of an axis, such as flows.bulk.cc=cubic; may be given several times.
+    in_b
+        The same of B.
+    metric
+        Only this metric, or pattern of metrics such as 'flow.rtt_*'; may be given several times.
+    least
+        METRIC=SIZE: what difference of a metric (or pattern) matters: 5% of A's value, or 0.5 in its unit.
+    all_
+        Show every metric, those that are the same, too.
+    json
+        Print the comparison as JSON.
+    junit
+        Write it to this file as JUnit XML, for CI systems.
+    """
+    with errors():
+        from netwarp.compare import compare as compare_
+        from netwarp.compare import open_side
+        from netwarp.compare.formats import as_json
+        from netwarp.compare.formats import junit as junit_
+        from netwarp.compare.least import parse_least
+        from netwarp.store.errors import SelectionError
+        from netwarp.store.files import write_text
+
+        if b is None and not (in_a and in_b):
+            raise SelectionError("give two results, or two parts of one: -a PATH=VALUE -b PATH=VALUE")
+        sides = open_side("A", a, in_a or ()), open_side("B", b or a, in_b or ())
+        found = compare_(*sides, metrics=metric or (), least=[parse_least(text) for text in least or ()])
+        if junit is not None:
+            write_text(junit, junit_(found))
+        if json:
+            sys.stdout.write(json_.dumps(as_json(found), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        else:
+            _print(found, everything=all_)
+        return FAILED_EXPECTATION if found.regression else OK
+    raise AssertionError("unreachable")
+
+
+def _print(comparison: "Comparison", *, everything: bool) -> None:
+    from netwarp.compare.formats import shown_rows, table
+    from netwarp.compare.words import differences, notes, sentence
+
+    out = stdout()
+
+    def line(text: str, style: str | None = None) -> None:
+        out.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    line(sentence(comparison), "bold red" if comparison.regression else "bold")
+    line(f"A: {comparison.a.title}")
+    line(f"B: {comparison.b.title}")
+    for text in differences(comparison):
+        line(f"   {text}")
+    if rows := shown_rows(comparison, everything=everything):
+        out.print(table(comparison, rows))
+    for text in notes(comparison):
+        line(text)
+    hidden = len(comparison.rows) - len(rows)
+    if hidden and not everything and not comparison.identical:
+        say(f"{hidden} more values are the same, or unclear without a difference in sight: --all shows them")

@@ -1,0 +1,141 @@
+"""A comparison for people, for programs, and for the systems that gate changes: a table, JSON, JUnit XML."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+from rich.table import Table
+
+from netwarp.analysis.statistics import CONFIDENCE
+from netwarp.compare.judgement import Comparison, Row, Verdict
+from netwarp.compare.words import differences, needed_words, notes, sentence, size, weight
+from netwarp.store.summary import axis_title
+
+_STYLES = {Verdict.WORSE: "red", Verdict.BETTER: "green", Verdict.CHANGED: "cyan", Verdict.UNCLEAR: "yellow"}
+_MOST_UNCLEAR = 10
+
+
+def shown_rows(comparison: Comparison, *, everything: bool = False) -> list[Row]:
+    """What is worse, better, changed, each by size; then of the unclear those that may matter most; or all rows."""
+    order = list(Verdict)
+    rows = sorted(comparison.rows, key=lambda row: (order.index(row.verdict), -weight(row)))
+    if everything:
+        return rows
+    unclear = [row for row in rows if row.verdict is Verdict.UNCLEAR and weight(row) >= 1][:_MOST_UNCLEAR]
+    return [row for row in rows if row.verdict not in (Verdict.SAME, Verdict.UNCLEAR)] + unclear
+
+
+def table(comparison: Comparison, rows: Sequence[Row]) -> Table:
+    """A row for each of these: where, what, both medians, the shift with its interval, its size, and the verdict."""
+    keys = comparison.matching.keys
+    found = Table()
+    sure = min(row.shift.confidence for row in rows)
+    interval = f"[{min(sure, CONFIDENCE):.0%} interval]"
+    for heading in (*map(axis_title, keys), "metric", "of"):
+        found.add_column(heading)
+    for heading in ("A", "B", f"B − A\n\\{interval}", "in %"):
+        found.add_column(heading, justify="right")
+    found.add_column("verdict")
+    for row in rows:
+        shift = row.shift
+        verdict = row.verdict.value
+        if row.verdict is Verdict.UNCLEAR:
+            verdict += f": {needed_words(row, paired=comparison.paired)}"
+        found.add_row(
+            *("–" if value is None else value for value in row.point),
+            row.subject.full_metric,
+            row.subject.name,
+            *(f"{value:.4g}" for value in (row.a, row.b)),
+            f"{shift.estimate:+.3g} \\[{shift.low:+.3g}, {shift.high:+.3g}]",
+            "–" if row.percent is None else f"{row.percent:+.1f}",
+            verdict,
+            style=_STYLES.get(row.verdict),
+        )
+    return found
+
+
+def as_json(comparison: Comparison) -> dict[str, Any]:
+    """Everything, as what JSON can hold; numbers that do not exist are null."""
+    matching = comparison.matching
+    return {
+        "verdict": sentence(comparison),
+        "regression": comparison.regression,
+        "identical": comparison.identical,
+        "counts": {verdict.value: count for verdict, count in comparison.counts.items()},
+        "a": {"path": str(comparison.a.path), "chosen": dict(comparison.a.chosen)},
+        "b": {"path": str(comparison.b.path), "chosen": dict(comparison.b.chosen)},
+        "differences": list(differences(comparison)),
+        "paired": comparison.paired,
+        "seeds": list(comparison.seeds),
+        "notes": list(notes(comparison)),
+        "axes": list(matching.keys),
+        "only_a": [dict(zip(matching.keys, point, strict=True)) for point in matching.only_a],
+        "only_b": [dict(zip(matching.keys, point, strict=True)) for point in matching.only_b],
+        "broken": [dict(zip(matching.keys, point, strict=True)) for point in comparison.broken],
+        "rows": [_json_row(comparison, row) for row in comparison.rows],
+    }
+
+
+def _json_row(comparison: Comparison, row: Row) -> dict[str, Any]:
+    return {
+        "point": dict(zip(comparison.matching.keys, row.point, strict=True)),
+        **row.subject._asdict(),
+        "a": row.a,
+        "b": row.b,
+        "runs_a": row.runs_a,
+        "runs_b": row.runs_b,
+        "shift": row.shift.estimate,
+        "low": row.shift.low,
+        "high": row.shift.high,
+        "confidence": row.shift.confidence,
+        "sd": None if math.isnan(row.shift.sd) else row.shift.sd,
+        "percent": row.percent,
+        "p_adjusted": row.p,
+        "least": row.least,
+        "verdict": row.verdict.value,
+        "needed_runs": row.needed,
+    }
+
+
+def junit(comparison: Comparison) -> str:
+    """JUnit XML: a test case for each metric at each point; what is worse fails, what is unclear is skipped.
+
+    A point at which B has no good run is an error. The elements and attributes are those that GitHub's and GitLab's
+    readers and Jenkins' JUnit plugin share.
+    """
+    matching = comparison.matching
+    name = f"netwarp compare {comparison.a.title} {comparison.b.title}"
+    counts = {
+        "tests": len(comparison.rows) + len(comparison.broken),
+        "failures": comparison.counts[Verdict.WORSE],
+        "errors": len(comparison.broken),
+        "skipped": comparison.counts[Verdict.UNCLEAR],
+    }
+    attributes = {key: str(count) for key, count in counts.items()} | {"time": "0"}
+    root = ElementTree.Element("testsuites", {"name": "netwarp compare", **attributes})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": name, **attributes})
+    for row in comparison.rows:
+        case = _case(suite, matching.words(row.point), str(row.subject))
+        text = (
+            f"{row.verdict}: {size(row)} (A {row.a:.6g}, B {row.b:.6g}, difference {row.shift.estimate:+.4g} "
+            f"[{row.shift.low:+.4g}, {row.shift.high:+.4g}], adjusted p = {row.p:.3g}; {row.least:.3g} matters)"
+        )
+        if row.verdict is Verdict.WORSE:
+            ElementTree.SubElement(case, "failure", {"message": text, "type": "regression"}).text = text
+        elif row.verdict is Verdict.UNCLEAR:
+            message = f"{text}; to settle it: {needed_words(row, paired=comparison.paired)}"
+            ElementTree.SubElement(case, "skipped", {"message": message})
+        else:
+            ElementTree.SubElement(case, "system-out").text = text
+    for point in comparison.broken:
+        message = "no run of B is good here, though runs of A are"
+        ElementTree.SubElement(_case(suite, matching.words(point), "runs"), "error", {"message": message})
+    ElementTree.SubElement(suite, "system-out").text = "\n".join([sentence(comparison), *notes(comparison)])
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _case(suite: ElementTree.Element, point: str, name: str) -> ElementTree.Element:
+    where = {"classname": point or "netwarp", "name": name, "time": "0"}
+    return ElementTree.SubElement(suite, "testcase", where)

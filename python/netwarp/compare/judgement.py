@@ -1,0 +1,159 @@
+"""The judgement: per metric and point better, worse, changed, the same, or unclear."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netwarp.analysis.catalogue import HIGHER, Least, entry_of
+from netwarp.analysis.family import ALPHA, can_tell, paired_p_values, unpaired_p_values
+from netwarp.analysis.shift import Shift, needed_runs, paired_shift, unpaired_shift
+from netwarp.compare.match import Matching, Point, match, set_up_differences
+from netwarp.compare.samples import Samples, Subject, gather
+from netwarp.compare.side import Side
+
+_PAIRS = 2
+
+
+class Verdict(StrEnum):
+    """What came of a metric: `changed` is a difference that is neither better nor worse."""
+
+    WORSE = "worse"
+    BETTER = "better"
+    CHANGED = "changed"
+    UNCLEAR = "unclear"
+    SAME = "same"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric at one point: medians, the shift from A to B, and what it means.
+
+    `p` is adjusted for all rows of the comparison, `least` the difference that matters, `needed` about how many runs a
+    side would settle what is unclear (absent if it cannot be told).
+    """
+
+    point: Point
+    subject: Subject
+    a: float
+    b: float
+    runs_a: int
+    runs_b: int
+    shift: Shift
+    p: float
+    least: float
+    verdict: Verdict
+    needed: int | None
+
+    @property
+    def percent(self) -> float | None:
+        """The shift in percent of A's median; absent if that is 0."""
+        return 100 * self.shift.estimate / abs(self.a) if self.a else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything that was compared. `seeds` are the common ones if `paired`, else there are none.
+
+    `broken` are points at which no run of B is good though runs of A are: B is worse there whatever else.
+    `left_out` tells of runs that do not count, `one_sided` of metrics that one side alone has.
+    """
+
+    a: Side
+    b: Side
+    matching: Matching
+    set_up: tuple[str, ...]
+    seeds: tuple[int, ...]
+    paired: bool
+    identical: bool
+    rows: tuple[Row, ...]
+    broken: tuple[Point, ...]
+    left_out: tuple[str, ...]
+    one_sided: tuple[str, ...]
+
+    @cached_property
+    def counts(self) -> Mapping[Verdict, int]:
+        """How many rows there are of each verdict."""
+        found = Counter(row.verdict for row in self.rows)
+        return {verdict: found[verdict] for verdict in Verdict}
+
+    @property
+    def regression(self) -> bool:
+        """Whether B is worse in anything."""
+        return bool(self.broken or self.counts[Verdict.WORSE])
+
+    @property
+    def too_few(self) -> bool:
+        """Whether there are so few runs that no difference whatever could be told from chance."""
+        return bool(self.rows) and not any(can_tell(row.runs_a, row.runs_b, paired=self.paired) for row in self.rows)
+
+
+def compare(a: Side, b: Side, *, metrics: Sequence[str] = (), least: Sequence[tuple[str, Least]] = ()) -> Comparison:
+    """Hold B against A at every point that both have.
+
+    `metrics` are patterns (`flow.rtt_*`) of what is compared, all if none is given; `least` are pairs of a pattern and
+    the difference that matters instead of the catalogue's, of which the last that fits holds. Seeds that both sides
+    have are pairs: the same seed means the same chance on both. Raises SelectionError if nothing can be compared.
+    """
+    matching = match(a, b)
+    samples = gather(a, b, matching, metrics)
+    common = tuple(sorted(set(samples.seeds_a) & set(samples.seeds_b)))
+    paired = len(common) >= _PAIRS or common == samples.seeds_a == samples.seeds_b
+    if paired:
+        samples = samples.paired(common)
+    return Comparison(
+        a=a,
+        b=b,
+        matching=matching,
+        set_up=tuple(set_up_differences(a, b)),
+        seeds=common if paired else (),
+        paired=paired,
+        identical=samples.identical,
+        rows=tuple(_rows(samples, least, paired)),
+        broken=samples.broken,
+        left_out=samples.left_out,
+        one_sided=samples.one_sided,
+    )
+
+
+def _rows(samples: Samples, least: Sequence[tuple[str, Least]], paired: bool) -> list[Row]:
+    there = samples.comparable(paired=paired)
+    medians = [np.nanmedian(side[:, there], axis=0) for side in (samples.a, samples.b)]
+    one, other = samples.a[:, there], samples.b[:, there]
+    subjects = [samples.columns[at] for at in there]
+    thresholds = np.array([subject.least(least).of(a) for (_, subject), a in zip(subjects, medians[0], strict=True)])
+    if not len(there):
+        return []
+    p_values = paired_p_values(other - one, thresholds) if paired else unpaired_p_values(one, other, thresholds)
+    rows = []
+    for at, (point, subject) in enumerate(subjects):
+        shift = _shift(one[:, at], other[:, at], paired)
+        runs_a, runs_b = (int((~np.isnan(side[:, at])).sum()) for side in (one, other))
+        p, matters = float(p_values[at]), float(thresholds[at])
+        verdict = Verdict.SAME if point in samples.same_points else _verdict(shift, p, matters, subject)
+        needed = needed_runs(shift, matters, ALPHA / len(subjects)) if verdict is Verdict.UNCLEAR else None
+        a, b = (float(median[at]) for median in medians)
+        rows.append(Row(point, subject, a, b, runs_a, runs_b, shift, p, matters, verdict, needed))
+    return rows
+
+
+def _shift(one: NDArray[np.float64], other: NDArray[np.float64], paired: bool) -> Shift:
+    if paired:
+        differences = other - one
+        return paired_shift(differences[~np.isnan(differences)])
+    return unpaired_shift(one[~np.isnan(one)], other[~np.isnan(other)])
+
+
+def _verdict(shift: Shift, p: float, least: float, subject: Subject) -> Verdict:
+    """Better, worse or changed takes a sound difference that matters; the same takes that none that matters is left."""
+    if p < ALPHA and abs(shift.estimate) >= least:
+        better = entry_of(subject.scope, subject.metric)
+        if better is None or better.better is None:
+            return Verdict.CHANGED
+        return Verdict.BETTER if (shift.estimate > 0) == (better.better == HIGHER) else Verdict.WORSE
+    within = -least <= shift.low and shift.high <= least
+    return Verdict.SAME if within and shift.confidence >= 1 - ALPHA else Verdict.UNCLEAR

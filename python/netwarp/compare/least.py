@@ -1,0 +1,17 @@
+"""What the user says of how much matters: `flow.rtt_*=5%`, `flow.goodput_mbps=0.2`."""
+
+from netwarp.analysis.catalogue import Least
+from netwarp.store.errors import SelectionError
+
+
+def parse_least(text: str) -> tuple[str, Least]:
+    """`PATTERN=SIZE` as the pattern and the size. Raises SelectionError."""
+    pattern, equals, size = text.partition("=")
+    number = size.strip().removesuffix("%")
+    try:
+        value = float(number)
+    except ValueError:
+        value = float("nan")
+    if not pattern or not equals or not 0 <= value < float("inf"):
+        raise SelectionError(f'"{text}" is not METRIC=SIZE, such as flow.rtt_ms_p95=5% or flow.goodput_mbps=0.2')
+    return pattern.strip(), Least(value / 100, 0.0) if size.strip().endswith("%") else Least(0.0, value)

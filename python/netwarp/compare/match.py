@@ -1,0 +1,100 @@
+"""Which points of two results belong together, and in what the two differ."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from netwarp.compare.side import Side
+from netwarp.store.errors import SelectionError
+
+Point = tuple[str | None, ...]
+_TOLD = 3
+
+
+@dataclass(frozen=True)
+class Matching:
+    """`keys` are the axes by which points are matched; points are their values, in A's order.
+
+    `differing` says in what the sides differ by design: (axis, A's value, B's value), a value absent where that side
+    has no such axis.
+    """
+
+    keys: tuple[str, ...]
+    differing: tuple[tuple[str, str | None, str | None], ...]
+    points: tuple[Point, ...]
+    only_a: tuple[Point, ...]
+    only_b: tuple[Point, ...]
+
+    def words(self, point: Point) -> str:
+        """A point in words; empty if there is nothing to tell points apart."""
+        return ", ".join(f"{key} = {value}" for key, value in zip(self.keys, point, strict=True) if value is not None)
+
+
+def match(a: Side, b: Side) -> Matching:
+    """Match the points of two sides by the axes that they have in common.
+
+    An axis that has one value on either side is no key: it is what differs, if the two values do. Raises
+    SelectionError where no point is common, or an axis that only one side has leaves open which of its values is meant.
+    """
+    keys, differing = [], []
+    for axis in dict.fromkeys((*a.axes, *b.axes)):
+        in_a, in_b = a.values_of(axis), b.values_of(axis)
+        if len(in_a) <= 1 and len(in_b) <= 1:
+            if in_a != in_b:
+                differing.append((axis, _only(in_a), _only(in_b)))
+        elif not in_a or not in_b:
+            raise _open(axis, *((a, b, in_a) if in_a else (b, a, in_b)))
+        else:
+            keys.append(axis)
+    of_a, of_b = _points(a, keys), _points(b, keys)
+    matching = Matching(
+        keys=tuple(keys),
+        differing=tuple(differing),
+        points=tuple(point for point in of_a if point in of_b),
+        only_a=tuple(point for point in of_a if point not in of_b),
+        only_b=tuple(point for point in of_b if point not in of_a),
+    )
+    if not matching.points:
+        raise SelectionError(
+            f"A ({a.title}) and B ({b.title}) have no point in common: "
+            f"A has {_told(matching, matching.only_a)}; B has {_told(matching, matching.only_b)}"
+        )
+    return matching
+
+
+def set_up_differences(a: Side, b: Side) -> Iterator[str]:
+    """In what else the two were made differently: scenario, kernel, agent, tools, engine."""
+    if a.plan.get("name") != b.plan.get("name"):
+        yield f"scenario {a.plan.get('name')} → {b.plan.get('name')}"
+    if a.plan.get("engine") != b.plan.get("engine"):
+        yield f"engine {a.plan.get('engine')} → {b.plan.get('engine')}"
+    made: Mapping[str, Any] = a.plan.get("identity", {})
+    now: Mapping[str, Any] = b.plan.get("identity", {})
+    for key in sorted({*made, *now}):
+        if made.get(key) != now.get(key):
+            yield f"{key} {_digest(made.get(key))} → {_digest(now.get(key))}"
+
+
+def _digest(value: Any) -> str:
+    return "none" if value is None else str(value)[:12]
+
+
+def _only(values: list[str]) -> str | None:
+    return values[0] if values else None
+
+
+def _points(side: Side, keys: list[str]) -> list[Point]:
+    return list(side.summary.select(keys).unique(maintain_order=True).rows()) if keys else [()]
+
+
+def _open(axis: str, has: Side, lacks: Side, values: list[str]) -> SelectionError:
+    option = f"-{has.letter.lower()} '{axis}={values[0]}'"
+    return SelectionError(
+        f"{has.letter} ({has.path}) has {len(values)} values of {axis}, and {lacks.letter} ({lacks.path}) has no such "
+        f"axis; choose one, such as {option}"
+    )
+
+
+def _told(matching: Matching, points: tuple[Point, ...]) -> str:
+    more = f" and {len(points) - _TOLD} more" if len(points) > _TOLD else ""
+    return "; ".join(f"({matching.words(point)})" for point in points[:_TOLD]) + more

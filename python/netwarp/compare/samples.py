@@ -1,0 +1,171 @@
+"""The values of both sides as matrices: a row a run, a column a metric at a point, NaN where a run has none."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from netwarp.analysis.catalogue import Least, entry_of
+from netwarp.analysis.selection import is_member
+from netwarp.compare.match import Matching, Point
+from netwarp.compare.side import Side
+from netwarp.store.errors import SelectionError
+from netwarp.words import did_you_mean
+
+Numbers = NDArray[np.float64]
+_METRIC = ("scope", "name", "metric")
+
+
+class Subject(NamedTuple):
+    """What is measured: a metric of a flow, a queue, a link, or the run."""
+
+    scope: str
+    name: str
+    metric: str
+
+    @property
+    def full_metric(self) -> str:
+        """Scope and metric, such as `flow.goodput_mbps`."""
+        return f"{self.scope}.{self.metric}"
+
+    def __str__(self) -> str:
+        """Such as `flow.goodput_mbps of bulk`."""
+        return self.full_metric + (f" of {self.name}" if self.name else "")
+
+    def least(self, overriding: Sequence[tuple[str, Least]]) -> Least:
+        """The least difference that matters: of the last pattern that fits, else the catalogue's."""
+        entry = entry_of(self.scope, self.metric)
+        found = entry.least if entry else Least(0.05, 0.0)
+        for pattern, least in overriding:
+            if fnmatchcase(self.full_metric, pattern):
+                found = least
+        return found
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Values of A and of B by the same columns. Of paired samples rows are the common seeds, in order, on both sides.
+
+    `same_points` are those at which every run of the one side equals that of the other in all that was measured.
+    """
+
+    columns: tuple[tuple[Point, Subject], ...]
+    seeds_a: tuple[int, ...]
+    seeds_b: tuple[int, ...]
+    a: Numbers
+    b: Numbers
+    same_points: frozenset[Point]
+    broken: tuple[Point, ...]
+    left_out: tuple[str, ...]
+    one_sided: tuple[str, ...]
+
+    @property
+    def identical(self) -> bool:
+        """Whether all that was measured is equal."""
+        return bool(self.columns) and {point for point, _ in self.columns} == set(self.same_points)
+
+    def paired(self, seeds: Sequence[int]) -> "Samples":
+        """The runs of these seeds alone, in this order on both sides."""
+        a = self.a[[self.seeds_a.index(seed) for seed in seeds]]
+        b = self.b[[self.seeds_b.index(seed) for seed in seeds]]
+        equal = ((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=0) & ~np.isnan(a).all(axis=0)
+        differing = {point for (point, _), same in zip(self.columns, equal, strict=True) if not same}
+        same = frozenset(point for point, _ in self.columns if point not in differing)
+        pair = np.where(np.isnan(a + b), np.nan, 0.0)
+        return replace(self, seeds_a=tuple(seeds), seeds_b=tuple(seeds), a=a + pair, b=b + pair, same_points=same)
+
+    def comparable(self, *, paired: bool) -> NDArray[np.intp]:
+        """Columns that have something on both sides (of pairs: in one pair at least)."""
+        if paired:
+            return np.flatnonzero(~np.isnan(self.a + self.b).all(axis=0))
+        return np.flatnonzero(~np.isnan(self.a).all(axis=0) & ~np.isnan(self.b).all(axis=0))
+
+
+def gather(a: Side, b: Side, matching: Matching, patterns: Sequence[str]) -> Samples:
+    """The good runs of both sides at the common points, members of groups of flows left out.
+
+    Raises SelectionError if a pattern fits nothing, or no common point has good runs on both sides.
+    """
+    in_a, in_b = _values(a, matching, patterns), _values(b, matching, patterns)
+    columns = [column for column in in_a if column in in_b]
+    good_a, good_b = ({point for point, _ in found} for found in (in_a, in_b))
+    broken = tuple(point for point in matching.points if point in good_a and point not in good_b)
+    if not columns and not broken:
+        raise SelectionError(_nothing(a, b, matching, good_a, good_b))
+    seeds_a, matrix_a = _matrix(in_a, columns)
+    seeds_b, matrix_b = _matrix(in_b, columns)
+    both = good_a & good_b
+    return Samples(
+        tuple(columns),
+        seeds_a,
+        seeds_b,
+        matrix_a,
+        matrix_b,
+        frozenset(),
+        broken,
+        tuple(_left_out(side, matching) for side in (a, b) if _left_out(side, matching)),
+        tuple(_one_sided(a, in_a, in_b, both) + _one_sided(b, in_b, in_a, both)),
+    )
+
+
+_Values = Mapping[tuple[Point, Subject], dict[int, float]]
+
+
+def _values(side: Side, matching: Matching, patterns: Sequence[str]) -> _Values:
+    """By point and subject the value of each seed."""
+    good = side.summary.filter(pl.col("status") == "ok", pl.col("value").is_not_null())
+    names = good.filter(pl.col("scope") == "flow")["name"].unique().to_list()
+    members = [name for name in names if is_member(name, names)]
+    good = good.filter(~((pl.col("scope") == "flow") & pl.col("name").is_in(members)))
+    known = good.select(pl.format("{}.{}", "scope", "metric")).to_series().unique(maintain_order=True).to_list()
+    for pattern in patterns:
+        if not any(fnmatchcase(metric, pattern) for metric in known):
+            hint = did_you_mean(pattern, known) or ""
+            raise SelectionError(f'{side.letter} ({side.path}) has no metric "{pattern}"{hint}')
+    wanted = [metric for metric in known if not patterns or any(fnmatchcase(metric, pattern) for pattern in patterns)]
+    good = good.filter(pl.format("{}.{}", "scope", "metric").is_in(wanted))
+    values: dict[tuple[Point, Subject], dict[int, float]] = {}
+    points = set(matching.points)
+    for *key, scope, name, metric, seed, value in good.select(*matching.keys, *_METRIC, "seed", "value").iter_rows():
+        if (point := tuple(key)) in points:
+            values.setdefault((point, Subject(scope, name, metric)), {})[seed] = value
+    return values
+
+
+def _matrix(values: _Values, columns: Sequence[tuple[Point, Subject]]) -> tuple[tuple[int, ...], Numbers]:
+    seeds = tuple(sorted({seed for column in columns for seed in values[column]}))
+    rows = {seed: row for row, seed in enumerate(seeds)}
+    matrix = np.full((len(seeds), len(columns)), np.nan)
+    for number, column in enumerate(columns):
+        for seed, value in values[column].items():
+            matrix[rows[seed], number] = value
+    return seeds, matrix
+
+
+def _left_out(side: Side, matching: Matching) -> str:
+    """How many runs of the side at common points do not count; empty if all do."""
+    runs = side.summary.unique("run_id", maintain_order=True)
+    common = set(matching.points)
+    statuses = Counter(
+        status for *key, status in runs.select(*matching.keys, "status").iter_rows() if tuple(key) in common
+    )
+    bad = [f"{count} {'not made' if s == 'missing' else s}" for s, count in sorted(statuses.items()) if s != "ok"]
+    return f"{side.letter}: of {statuses.total()} runs {', '.join(bad)}, left out" if bad else ""
+
+
+def _one_sided(side: Side, has: _Values, lacks: _Values, both: set[Point]) -> list[str]:
+    """The subjects that one side alone has at points where both have good runs."""
+    found = dict.fromkeys(str(subject) for point, subject in has if point in both and (point, subject) not in lacks)
+    return [f"only in {side.letter}: {text}" for text in found]
+
+
+def _nothing(a: Side, b: Side, matching: Matching, good_a: set[Point], good_b: set[Point]) -> str:
+    if good_a and good_b:
+        return f"A ({a.title}) and B ({b.title}) have no metric in common at any common point"
+    empty = [f"{side.letter} ({side.title})" for side, good in ((a, good_a), (b, good_b)) if not good]
+    return f"{' and '.join(empty)} {'have' if len(empty) > 1 else 'has'} no good run at any of the common points"

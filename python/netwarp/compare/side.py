@@ -1,0 +1,71 @@
+"""One side of a comparison: a result, or the part of it in which some axes have given values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from netwarp.store.errors import SelectionError
+from netwarp.store.result import ResultDir, open_result
+from netwarp.store.summary import axis_text
+from netwarp.words import did_you_mean
+
+
+@dataclass(frozen=True)
+class Side:
+    """`letter` is A or B, `chosen` what was asked for, `summary` the rows of the runs that this leaves."""
+
+    letter: str
+    path: Path
+    chosen: Mapping[str, str]
+    plan: Mapping[str, Any]
+    axes: tuple[str, ...]
+    summary: pl.DataFrame
+
+    @property
+    def title(self) -> str:
+        """The directory, and what was chosen of it."""
+        return ", ".join([str(self.path), *(f"{path} = {value}" for path, value in self.chosen.items())])
+
+    def values_of(self, axis: str) -> list[str]:
+        """The values that an axis has here, as text, each once, in the plan's order."""
+        return list(dict.fromkeys(self.summary[axis].to_list())) if axis in self.axes else []
+
+
+def open_side(letter: str, path: Path, choices: Sequence[str] = ()) -> Side:
+    """The runs of the result at `path` for which every choice (`PATH=VALUE`) holds; values of axes become text.
+
+    Raises StoreError if it is no result or has no summary, SelectionError for a choice that it does not have.
+    """
+    result = open_result(path)
+    summary, axes = _texts(result), tuple(result.axes)
+    chosen = {}
+    for choice in choices:
+        axis, equals, value = choice.partition("=")
+        if not equals:
+            raise SelectionError(f'"{choice}" is not PATH=VALUE, such as flows.bulk.cc=cubic')
+        if axis not in axes:
+            raise SelectionError(
+                f'"{axis}" is not an axis of {path}{did_you_mean(axis, axes) if axes else ": none is"}'
+            )
+        known = [text for text in summary[axis].unique(maintain_order=True).to_list() if text is not None]
+        if value not in known:
+            raise SelectionError(f'{axis} is never "{value}" in {path}{did_you_mean(value, known)}')
+        chosen[axis] = value
+    kept = summary.filter(*(pl.col(axis) == value for axis, value in chosen.items()))
+    if kept.is_empty():
+        raise SelectionError(f"no run of {path} has {', '.join(f'{axis} = {value}' for axis, value in chosen.items())}")
+    return Side(letter, path, chosen, result.plan, axes, kept)
+
+
+def _texts(result: ResultDir) -> pl.DataFrame:
+    """The summary with the values of its axes as text, so that two results agree on what a value is."""
+    summary = result.summary()
+    texts = [
+        pl.Series(axis, [None if value is None else axis_text(value) for value in summary[axis].to_list()], pl.String)
+        for axis in result.axes
+        if axis in summary.columns
+    ]
+    return summary.with_columns(texts)

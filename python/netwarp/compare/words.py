@@ -1,0 +1,135 @@
+"""A comparison in words: one sentence of verdict, what the two differ in, and what else a reader must know."""
+
+from collections.abc import Iterator
+
+from netwarp.analysis.family import fewest_paired
+from netwarp.compare.judgement import Comparison, Row, Verdict
+from netwarp.compare.match import Point
+
+_TOLD = 5
+
+
+def sentence(comparison: Comparison) -> str:
+    """The verdict in one sentence."""
+    counts, total = comparison.counts, len(comparison.rows)
+    if comparison.broken:
+        return f"B is worse than A: at {_points(comparison, comparison.broken)} it has no good run, where A has."
+    if comparison.identical:
+        return f"B is identical to A: all {total} values are equal in every common run."
+    if counts[Verdict.WORSE] or counts[Verdict.BETTER]:
+        return _one_way_or_both(comparison)
+    return _neither(comparison)
+
+
+def _one_way_or_both(comparison: Comparison) -> str:
+    counts, total = comparison.counts, len(comparison.rows)
+    worse, better = counts[Verdict.WORSE], counts[Verdict.BETTER]
+    if worse and better:
+        text = f"better than A in {better} and worse in {worse} of {total} values"
+    elif worse:
+        text = f"worse than A in {worse} of {total} values, better in none"
+    else:
+        text = f"better than A in {better} of {total} values, worse in none"
+    return f"B is {text}{_rest(comparison)}{_greatest(comparison)}."
+
+
+def _neither(comparison: Comparison) -> str:
+    counts, total = comparison.counts, len(comparison.rows)
+    if changed := counts[Verdict.CHANGED]:
+        has = "values has" if changed == 1 else "values have"
+        return f"B is neither better nor worse than A, but {changed} of {total} {has} changed{_rest(comparison)}."
+    if not counts[Verdict.UNCLEAR]:
+        return f"B is the same as A: no value of {total} differs by as much as matters."
+    if comparison.too_few:
+        return f"Whether B differs from A is unclear: {_too_few(comparison)}."
+    return f"No difference is proven between A and B: of {total} values{_rest(comparison).removeprefix(',')}."
+
+
+def _rest(comparison: Comparison) -> str:
+    counts = comparison.counts
+    return f"{_clause(counts[Verdict.SAME], 'the same')}{_clause(counts[Verdict.UNCLEAR], 'unclear')}"
+
+
+def notes(comparison: Comparison) -> Iterator[str]:
+    """What the reader must know beside the table, a sentence a line."""
+    if comparison.paired:
+        seeds = comparison.seeds
+        yield f"Paired by {len(seeds)} common seeds ({_ranges(seeds)})."
+    else:
+        yield "Not paired: the two have no two seeds in common."
+    yield from (f"{text}." for text in comparison.left_out)
+    matching = comparison.matching
+    for letter, points in (("A", matching.only_a), ("B", matching.only_b)):
+        if points:
+            yield f"Only {letter} has {_points(comparison, points)}: not compared."
+    if comparison.one_sided:
+        more = len(comparison.one_sided) - _TOLD
+        yield "; ".join(comparison.one_sided[:_TOLD]) + (f"; and {more} more." if more > 0 else ".")
+
+
+def differences(comparison: Comparison) -> Iterator[str]:
+    """In what the two differ by design: axes, and what they were made with."""
+    for axis, a, b in comparison.matching.differing:
+        yield f"{axis} {'–' if a is None else a} → {'–' if b is None else b}"
+    yield from comparison.set_up
+
+
+def size(row: Row) -> str:
+    """The shift in words: `-37 %`, or where A's median is 0 from what to what."""
+    return f"{row.a:.3g} → {row.b:.3g}" if row.percent is None else f"{row.percent:+.3g} %"
+
+
+def weight(row: Row) -> float:
+    """The shift in least differences that matter, for sorting."""
+    return abs(row.shift.estimate) / row.least if row.least else float(row.shift.estimate != 0) * 1e9
+
+
+def needed_words(row: Row, *, paired: bool) -> str:
+    """How many runs would settle an unclear row."""
+    fewest = fewest_paired() if paired else 4
+    if row.needed is None:
+        return f"at least {fewest} runs each" if min(row.runs_a, row.runs_b) < fewest else "on the edge of what matters"
+    return "more than 1,000 runs each" if row.needed > 1000 else f"about {row.needed} runs each"
+
+
+def _too_few(comparison: Comparison) -> str:
+    runs = max(min(row.runs_a, row.runs_b) for row in comparison.rows)
+    if comparison.paired:
+        fewest = fewest_paired()
+        return (
+            f"with {runs} pairs of runs the smallest p-value there is is {1 / 2 ** (runs - 1):.2g}, and no difference, "
+            f"however large, can be told from chance; it takes {fewest} (--seeds {fewest})"
+        )
+    return (
+        f"with {runs} run{'s' if runs > 1 else ''} a side no difference, however large, can be told from chance; it "
+        f"takes 4 with seeds of their own, or {fewest_paired()} with the same (--seeds {fewest_paired()})"
+    )
+
+
+def _greatest(comparison: Comparison) -> str:
+    """The greatest of what is worse, or if nothing is of what is better."""
+    worst = Verdict.WORSE if comparison.counts[Verdict.WORSE] else Verdict.BETTER
+    row = max((row for row in comparison.rows if row.verdict is worst), key=weight)
+    place = comparison.matching.words(row.point)
+    return f"; most of all {row.subject} ({size(row)}{', at ' + place if place else ''})"
+
+
+def _clause(count: int, what: str) -> str:
+    return f", {count} {'are ' if count > 1 else 'is '}{what}" if count else ""
+
+
+def _points(comparison: Comparison, points: tuple[Point, ...]) -> str:
+    told = [f"({comparison.matching.words(point) or 'the one point'})" for point in points[:_TOLD]]
+    more = len(points) - len(told)
+    return ", ".join(told) + (f" and {more} more points" if more else "")
+
+
+def _ranges(seeds: tuple[int, ...]) -> str:
+    """`1–10, 12`"""
+    runs: list[list[int]] = []
+    for seed in seeds:
+        if runs and seed == runs[-1][1] + 1:
+            runs[-1][1] = seed
+        else:
+            runs.append([seed, seed])
+    return ", ".join(f"{low}" if low == high else f"{low}–{high}" for low, high in runs)

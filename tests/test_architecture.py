@@ -37,8 +37,6 @@ STAGES = [
 """In the order of the way. A new module or folder has its place in it, or this test fails."""
 
 WRITING = {"scenario", "plan", "lab", "kernels", "doctor", "engines", "execute", "imports"}
-READING = {"analysis", "exports", "plots", "views"}
-WRITING = {"scenario", "plan", "lab", "kernels", "doctor", "engines", "execute"}
 READING = {"analysis", "compare", "exports", "plots", "views"}
 """The two wings: engines only write, analysis only reads, and they meet in the store alone."""
 

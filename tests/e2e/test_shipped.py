@@ -18,8 +18,16 @@ SHORT = {
         *("--set", "duration=4s", "--set", "warmup=1s", "--set", "links.bottleneck.queue=pfifo limit 83"),
     ],
     "join-and-leave": ["--case", "bbr"],
+    "md1": ["--set", "duration=2s", "--set", "flows.poisson.rate=80mbit", "--seeds", "2"],
+    "mm1": ["--set", "duration=2s", "--set", "flows.poisson.rate=320mbit", "--seeds", "2"],
+    "mm1k": ["--set", "duration=2s", "--set", "flows.poisson.rate=320mbit", "--seeds", "2"],
+    "red-law": ["--set", "duration=3s", "--set", "flows.poisson.rate=110mbit"],
     "tuners": ["--set", "duration=5s", "--set", "links.bottleneck.delay=10ms"],
 }
+
+
+SENT_INTO = ("bottleneck:r1", "link:h1")
+"""The link that the traffic is to fill."""
 
 
 def test_every_shipped_scenario_is_tested() -> None:
@@ -32,7 +40,7 @@ def test_a_shipped_scenario_runs(tmp_path: Path, name: str) -> None:
     assert done.returncode in (0, 1), done.stderr
     rows = json.loads(done.stdout)
     assert {row["status"] for row in rows} == {"ok"}, done.stderr
-    busy = [row["value"] for row in rows if row["metric"] == "utilisation" and row["name"] == "bottleneck:r1"]
+    busy = [row["value"] for row in rows if row["metric"] == "utilisation" and row["name"] in SENT_INTO]
     assert min(busy) > 0.5
     assert list((tmp_path / "r" / "plots").glob("*.png"))
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from statistics import fmean, stdev
+from statistics import NormalDist, fmean, stdev
 
 CONFIDENCE = 0.95
 
@@ -35,3 +35,9 @@ def mean_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> In
 
     half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * stdev(values) / sqrt(len(values))
     return Interval(mean, mean - half, mean + half)
+
+
+def normal_interval(mean: float, deviation: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The interval of a normal variable of this mean and standard deviation."""
+    half = NormalDist().inv_cdf((1 + confidence) / 2) * deviation
+    return mean - half, mean + half

@@ -33,7 +33,7 @@ def test_the_lab_of_reds_law(tmp_path: Path) -> None:
     and max as many as are likely."""
     answer = netwarp("run", "red-law", "--no-plots", "-o", tmp_path / "r")
     assert answer.code == 0, answer.err + answer.out
-    assert "0 of 711900 packets are against it" in answer.words
+    assert "0 of 711900 packets are against it" in " ".join(answer.out.split())
     assert "does not hold" not in answer.out
     table = pl.read_csv(tmp_path / "r" / "red-law" / "red-law.csv")
     between = table.filter(pl.col("base").is_between(0.005, 0.0999))

@@ -145,3 +145,25 @@ def test_what_a_tuner_sets_is_part_of_a_run(runs: Runs) -> None:
         "r1": False,
         "h2": True,
     }
+
+
+def test_the_lab_of_tuners(tmp_path: Path) -> None:
+    """Whole, with its expectations; the view sets each tuner beside the default."""
+    answer = netwarp("run", "tuners", "--no-plots", "-o", tmp_path / "r")
+    assert answer.code == 0, answer.err + answer.out
+    table = pl.read_csv(tmp_path / "r" / "tuners" / "tuners.csv")
+    assert table.group_by("metric").len()["len"].to_list() == [14] * 4
+    ratios = {(row["place"][-5:], row["tuner"], row["metric"]): row["ratio"] for row in table.iter_rows(named=True)}
+    assert ratios["150ms", "default", "goodput_mbps"] == 1
+    assert ratios["150ms", "small-buffers", "goodput_mbps"] < 0.3
+    assert ratios["150ms", "large-buffers", "goodput_mbps"] > 1.5
+    assert ratios["150ms", "low-notsent", "unsent_kb_mean"] < 0.3
+
+
+def test_the_view_of_tuners_needs_tuners_to_compare(tmp_path: Path) -> None:
+    text = dumbbell(duration="1s").replace('name = "e2e"', 'name = "e2e"\nviews = ["tuners"]')
+    (tmp_path / "s.toml").write_text(text)
+    answer = netwarp("run", tmp_path / "s.toml", "-o", tmp_path / "r")
+    assert answer.code != 0
+    assert "Traceback" not in answer.err
+    assert 'sweep "run.tuner"' in answer.words

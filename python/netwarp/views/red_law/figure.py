@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from netwarp.views.red_law import Arrivals, Step
 
 _HEIGHT_IN = 4.6
-_STRETCH_S = 0.25
+_STRETCH_S = 0.1
 _FROM_S = 1.0
+_LEGEND: dict[str, Any] = {"fontsize": 8, "handlelength": 1.3, "borderpad": 0.1}
 _QUEUE, _AVERAGE, _DROPPED = "#b0b0b0", style.CATEGORICAL[0], style.CATEGORICAL[1]
 
 
@@ -25,7 +26,7 @@ def draw(red: Red, arrivals: Sequence[Arrivals], steps: Sequence[Step], name: st
     """Two panels side by side; returns the files. Raises StoreError."""
     with style.drawing():
         figure = style.new_figure(_HEIGHT_IN)
-        left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
+        left, right = figure.subplots(1, 2, width_ratios=(1, 1.3))
         figure.subplots_adjust(left=0.075, right=0.985, top=0.76, bottom=0.125, wspace=0.22)
         _stretch(left, red, arrivals[len(arrivals) // 2])
         _law(right, red, steps)
@@ -51,35 +52,28 @@ def _stretch(axes: Axes, red: Red, run: Arrivals) -> None:
     axes.set_ylim(bottom=0)
     axes.set_xlabel("time (s)")
     axes.set_title(f"Queue found on arrival (kB) · {run.label}", fontsize=10, loc="left", pad=22)
-    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=3, fontsize=8.5, handlelength=1.4, borderpad=0.1)
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=3, **_LEGEND)
 
 
 def _law(axes: Axes, red: Red, steps: Sequence[Step]) -> None:
     """The fraction dropped over the average: as measured, by the law, and by p_b alone."""
     average = np.linspace(red.min_bytes * 0.6, red.max_bytes - 1, 300)
     base, law = 100 * red.base_probability(average), 100 * red.drop_fraction(average)
-    axes.plot(average / 1e3, base, "--", color=style.CATEGORICAL[2], label="$p_b$")
-    axes.plot(average / 1e3, law, color=_AVERAGE, label="$2p_b/(1+p_b)$")
+    axes.plot(average / 1e3, base, "--", color=style.CATEGORICAL[2], label="$p_b$ alone")
+    axes.plot(average / 1e3, law, color=_AVERAGE, label="law: $2p_b/(1+p_b)$")
     within = [step for step in steps if step.average_bytes < red.max_bytes and step.law < 2 * red.max_p]
     for step in within:
         axes.plot([step.average_bytes / 1e3] * 2, [100 * step.low, 100 * step.high], color=style.INK, linewidth=1.4)
     places = [step.average_bytes / 1e3 for step in within]
     # Where the average strays over min or max, counting begins anew, and fewer are dropped than at a steady average.
     expected = [100 * step.expected / step.packets for step in within]
-    axes.plot(places, expected, "s", color=_AVERAGE, markersize=7, fillstyle="none", label="law, packet by packet")
+    axes.plot(places, expected, "s", color=_AVERAGE, markersize=7, fillstyle="none", label="law, by packet")
     axes.plot(places, [100 * step.fraction for step in within], "o", color=style.INK, markersize=4.5, label="measured")
     for value, text in ((red.min_bytes, "min"), (red.max_bytes, "max")):
         axes.axvline(value / 1e3, color=style.MUTED, linestyle=":")
         axes.text(value / 1e3, axes.get_ylim()[1], f"{text} ", va="top", ha="right", fontsize=9, color=style.MUTED)
-    axes.set_xlabel("RED's average of the queue (kB); beyond max all are dropped")
-    axes.set_title("Dropped on arrival (%), with 95 % interval", fontsize=10, loc="left", pad=22)
+    axes.set_xlabel("RED's average of the queue (kB)")
+    axes.set_title("Dropped on arrival (%), 95 % interval; beyond max all", fontsize=10, loc="left", pad=22)
     axes.set_ylim(bottom=0)
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(-0.02, 0.99),
-        ncols=4,
-        fontsize=8.5,
-        handlelength=1.4,
-        columnspacing=1.2,
-        borderpad=0.1,
-    )
+    axes.set_xlim(0, red.max_bytes / 1e3 * 1.02)
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=1.0, **_LEGEND)

@@ -9,7 +9,6 @@ from netwarp.analysis.flows import FlowData, run_window
 from netwarp.analysis.network import root_qdisc
 from netwarp.analysis.packets import as_packets, load_packets
 from netwarp.analysis.queues import length_steps
-from netwarp.analysis.senders import Sender
 from netwarp.analysis.throughput import sampled_per_interval, throughput_per_interval
 from netwarp.analysis.weighting import Values, Window
 from netwarp.store.description import End
@@ -43,19 +42,44 @@ def queue_length(run: RunDir, end: End) -> pl.DataFrame:
     return _series("length_pkts", root["time_ns"].to_numpy() / 1e9, root["length_pkts"].to_numpy().astype(np.float64))
 
 
+def delay(data: FlowData) -> pl.DataFrame:
+    """One-way delay of each datagram by when it was sent: time_s, delay_ms. Empty for other flows."""
+    if data.arrivals is None:
+        return _series("delay_ms", np.empty(0), np.empty(0))
+    order = np.argsort(data.arrivals.sent_ns, kind="stable")
+    return _series("delay_ms", data.arrivals.sent_ns[order] / 1e9, data.arrivals.delays_ns[order] / 1e6)
+
+
+def interval_ns(window: Window) -> int:
+    """The length of an interval of a goodput figure: a second, or of short runs a tenth, so that there are ten."""
+    return 10**9 if window.length_ns >= 10**10 else 10**8
+
+
 def throughput(flows: Sequence[FlowData], window: Window, interval_ns: int = 10**9) -> pl.DataFrame:
-    """Goodput of the flows together in each interval: time_s (its middle), throughput_mbps. Empty without records."""
+    """Goodput of the flows together in each interval: time_s (its middle), throughput_mbps. Empty without records.
+
+    Of TCP what was acknowledged in it, of UDP what arrived in it, copies not counted.
+    """
     total = None
     times = np.empty(0)
     for data in flows:
-        if data.sender is not None:
-            times, values = _throughput(data, data.sender, window, interval_ns)
+        if (found := _throughput(data, window, interval_ns)) is not None:
+            times, values = found
             total = values if total is None else total + values
     return _series("throughput_mbps", times, np.empty(0) if total is None else total)
 
 
-def _throughput(data: FlowData, sender: Sender, window: Window, interval_ns: int) -> tuple[Values, Values]:
-    """Goodput of one flow; what only samples tell of it begins and ends with what its own account says."""
+def _throughput(data: FlowData, window: Window, interval_ns: int) -> tuple[Values, Values] | None:
+    """Goodput of one flow; None without records.
+
+    What only samples tell of it begins and ends with what its own account says.
+    """
+    sender, arrivals = data.sender, data.arrivals
+    if sender is None:
+        if arrivals is None:
+            return None
+        counted = np.cumsum(np.where(arrivals.first, arrivals.payload_bytes, 0))
+        return throughput_per_interval(arrivals.received_ns, counted, window, interval_ns)
     if not sender.sampled:
         return throughput_per_interval(sender.times_ns, sender.bytes_acked, window, interval_ns)
     times, counter = sender.times_ns, sender.bytes_acked.astype(np.int64)

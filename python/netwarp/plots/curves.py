@@ -9,12 +9,13 @@ import polars as pl
 from netwarp.analysis import series
 from netwarp.analysis.flows import FlowData, load_flows
 from netwarp.analysis.phases import flow_phases
-from netwarp.plots.scene import Bar, Curve, Quantity
+from netwarp.plots.scene import Bar, Curve, Quantity, Schedule, Twin
 from netwarp.plots.series import reduce_series
 from netwarp.store.description import Description, End
 from netwarp.store.rundir import RunDir
 
 _COLUMNS = 700
+_MOST_SCHEDULES = 3
 
 GOODPUT = "throughput-"
 """How the names of goodput figures begin."""
@@ -48,15 +49,28 @@ def duration_s(run: RunDir) -> float:
     return run.description.duration_ns / 1e9
 
 
+def schedules(description: Description) -> list[Schedule]:
+    """The rates that change during the run, by link; none if they are too many. A link alike both ways counts once."""
+    found: dict[str, Schedule] = {}
+    for end in description.ends:
+        steps = [(max(at_ns, 0) / 1e9, rate_bps / 1e6) for at_ns, rate_bps in end.rates or ()]
+        kept = tuple(step for at, step in enumerate(steps) if at == 0 or step[1] != steps[at - 1][1])
+        alike = found.get(end.link)
+        if len(kept) > 1 and (alike is None or alike.steps != kept):
+            label = end.link if alike is None else f"{end.link}, from {end.node}"
+            found[end.link if alike is None else end.name] = Schedule(label, kept)
+    return list(found.values()) if len(found) <= _MOST_SCHEDULES else []
+
+
 def _frames(run: RunDir, flows: Sequence[FlowData], queue: str | None) -> Iterator[tuple[Quantity, pl.DataFrame]]:
     window = series.whole_run(run)
-    interval_ns = _interval_ns(window.length_ns)
+    interval_ns = series.interval_ns(window)
     for group, members in groupby(flows, key=lambda data: data.flow.group):
         together = list(members)
         for data in together:
             yield _cwnd(group), series.cwnd(data)
             yield _rtt(group, data), series.rtt(data)
-        yield _goodput(group, interval_ns), series.throughput(together, window, interval_ns)
+        yield _goodput(group, together[0], interval_ns), series.throughput(together, window, interval_ns)
     for end in run.description.ends:
         if end.name == queue:
             yield _queue(run.description, end), series.queue_length(run, end)
@@ -71,10 +85,16 @@ def _rtt(group: str, data: FlowData) -> Quantity:
     return Quantity(f"rtt-{group}", f"Round-trip time of {group}", how, "RTT (ms)", False, group)
 
 
-def _goodput(group: str, interval_ns: int) -> Quantity:
-    spoken = "second" if interval_ns == 10**9 else f"{interval_ns / 1e6:g} ms"
-    how = f"bytes acknowledged in each {spoken}"
-    return Quantity(f"{GOODPUT}{group}", f"Goodput of {group}", how, "goodput (Mbit/s)", False, group)
+def _goodput(group: str, data: FlowData, interval_ns: int) -> Quantity:
+    how = f"bytes {'arrived' if data.sender is None else 'acknowledged'} in each {_spoken(interval_ns)}"
+    # What iperf calls transfer: the bytes of an interval rather than their rate, 125 kB/s to 1 Mbit/s.
+    axis = f"transfer (kB in each {_spoken(interval_ns)})"
+    twin = Twin(f"Goodput and transfer of {group}", axis, 125 * interval_ns / 1e9)
+    return Quantity(f"{GOODPUT}{group}", f"Goodput of {group}", how, "goodput (Mbit/s)", False, group, twin)
+
+
+def _spoken(interval_ns: int) -> str:
+    return "second" if interval_ns == 10**9 else f"{interval_ns / 1e6:g} ms"
 
 
 def _queue(description: Description, end: End) -> Quantity:
@@ -84,11 +104,6 @@ def _queue(description: Description, end: End) -> Quantity:
 
 def _far_node(description: Description, end: End) -> str:
     return next((e.node for e in description.ends if e.link == end.link and e.node != end.node), "?")
-
-
-def _interval_ns(length_ns: int) -> int:
-    """A second, or for short runs a tenth, so that there are at least ten intervals."""
-    return 10**9 if length_ns >= 10**10 else 10**8
 
 
 def _curve(frame: pl.DataFrame) -> Curve:

@@ -10,10 +10,21 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class Twin:
+    """A second y axis: the title of a figure that has it, its label with unit, and how many of its unit are one of the
+    first axis'."""
+
+    title: str
+    axis: str
+    factor: float
+
+
+@dataclass(frozen=True)
 class Quantity:
     """What a figure shows: `stem` of its file name, title, how it was taken, label of the y axis with unit.
 
     `steps`: a state that holds until the next sample, drawn as steps. `group`: the TCP flows it is about, if any.
+    `twin`: of a rate in Mbit/s, what it comes to in each interval.
     """
 
     stem: str
@@ -22,6 +33,7 @@ class Quantity:
     axis: str
     steps: bool
     group: str = ""
+    twin: Twin | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +57,8 @@ class Bar:
 class Variant:
     """One value of the axis that the figure compares: its label, colour, dashes, and its curves (one a flow).
 
-    `phases` are the pieces of its strip, empty for none.
+    `phases` are the pieces of its strip, empty for none. `reference`: what the others are compared with, drawn behind
+    them.
     """
 
     label: str
@@ -53,11 +66,32 @@ class Variant:
     dash: str
     curves: Sequence[Curve]
     phases: Sequence[Bar] = ()
+    reference: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of several panels: its heading, and the variants in it."""
+
+    heading: str
+    variants: Sequence[Variant]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The rate of a link that changes: (s, Mbit/s), each holding until the next."""
+
+    label: str
+    steps: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What all panels of a figure share; `changes` are (seconds, words) of what the scenario changed meanwhile."""
+    """What all panels of a figure share.
+
+    `changes` are (seconds, words) of what the scenario changed meanwhile, without words where `schedules` tell it.
+    `panels`: what each is to show; one variant each unless given. `linear`: never on a log axis, as for shares.
+    """
 
     quantity: Quantity
     subtitle: str
@@ -65,3 +99,14 @@ class Scene:
     duration_s: float
     variants: Sequence[Variant]
     changes: Sequence[tuple[float, str]] = ()
+    schedules: Sequence[Schedule] = ()
+    panels: Sequence[Panel] = ()
+    linear: bool = False
+
+    @property
+    def shown_alone(self) -> Sequence[Panel]:
+        """The panels of a figure that has several: each variant in its own, before the references."""
+        if self.panels:
+            return self.panels
+        behind = [variant for variant in self.variants if variant.reference]
+        return [Panel(variant.label, [*behind, variant]) for variant in self.variants if not variant.reference]

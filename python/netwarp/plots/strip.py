@@ -1,13 +1,14 @@
-"""What lies beneath a figure over time: when the scenario changed something, and the phases of BBR."""
+"""What lies beneath a figure over time: the rates of links and what else the scenario changed, and BBR's phases."""
 
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import NullLocator
 
 from netwarp.plots import style
-from netwarp.plots.scene import Bar, Scene
+from netwarp.plots.scene import Bar, Scene, Schedule
 
 # Tints of the house colours; ProbeBW, where a flow spends its life, is the quietest.
 PHASE_COLOURS = {"Startup": "#E69F00", "Drain": "#CC79A7", "ProbeBW": "#d3e3ee", "ProbeRTT": "#0072B2"}
@@ -15,6 +16,10 @@ ROW_IN = 0.2
 _GAP_IN = 0.08
 _CHAR_IN = 0.066
 _MOST_ROWS = 6
+_RATE_IN = 0.34
+_MOST_NUMBERS = 14
+_MOST_MARKS = 40
+_LOG_FROM = 30
 _SHARE = 0.72
 
 
@@ -27,7 +32,7 @@ def phase_rows(scene: Scene) -> list[tuple[str, str, Sequence[Bar]]]:
 def height_in(scene: Scene, width_in: float) -> float:
     """How much room the strip needs beneath a panel of this width, in inches; 0 without anything to show."""
     rows = len(phase_rows(scene)) + len(change_rows(scene, width_in))
-    return rows * ROW_IN + _GAP_IN if rows else 0.0
+    return rows * ROW_IN + _GAP_IN * bool(rows) + len(scene.schedules) * (_RATE_IN + _GAP_IN)
 
 
 def change_rows(scene: Scene, width_in: float) -> list[list[tuple[float, str]]]:
@@ -35,6 +40,8 @@ def change_rows(scene: Scene, width_in: float) -> list[list[tuple[float, str]]]:
     rows: list[list[tuple[float, str]]] = []
     ends: list[float] = []
     for at_s, words in scene.changes:
+        if not words:
+            continue
         wide = len(words) * _CHAR_IN / width_in * scene.duration_s
         start = min(at_s, max(scene.duration_s - wide, 0))
         free = next((number for number, end in enumerate(ends) if end <= start), len(rows))
@@ -47,20 +54,58 @@ def change_rows(scene: Scene, width_in: float) -> list[list[tuple[float, str]]]:
 
 
 def mark_changes(axes: Axes, scene: Scene) -> None:
-    """A line through the panel wherever something changed."""
-    for at_s in dict.fromkeys(at_s for at_s, _ in scene.changes):
+    """A line through the panel wherever something changed; none where a trace would make a hatching of them."""
+    moments = dict.fromkeys(at_s for at_s, _ in scene.changes)
+    for at_s in moments if len(moments) <= _MOST_MARKS else ():
         axes.axvline(at_s, color=style.MUTED, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1.5)
 
 
 def draw_strip(figure: Figure, panel: Axes, scene: Scene, bottom: float, height: float) -> None:
-    """Draw the rows in the figure's [bottom, bottom + height], beneath the panel and as wide; they bear its x axis."""
+    """Draw all of it in the figure's [bottom, bottom + height], beneath the panel and as wide; it bears its x axis."""
     box = panel.get_position()
-    gap = _GAP_IN / float(figure.get_size_inches()[1])
-    axes = figure.add_axes((box.x0, bottom, box.width, height - gap))
+    inch = 1 / float(figure.get_size_inches()[1])
+    top = bottom + height
+    lowest = panel
+    for schedule in scene.schedules:
+        top -= (_RATE_IN + _GAP_IN) * inch
+        lowest = figure.add_axes((box.x0, top, box.width, _RATE_IN * inch))
+        _draw_schedule(lowest, schedule, scene.duration_s)
+        _take_ticks(lowest, panel)
     changes = change_rows(scene, box.width * style.WIDTH_IN)
     phases = phase_rows(scene)
+    if changes or phases:
+        lowest.tick_params(labelbottom=False)
+        axes = figure.add_axes((box.x0, bottom, box.width, top - bottom - _GAP_IN * inch))
+        _draw_rows(axes, changes, phases)
+        _take_ticks(axes, panel)
+    panel.tick_params(labelbottom=False)
+
+
+def _draw_schedule(axes: Axes, schedule: Schedule, duration_s: float) -> None:
+    """The rate as an area, log where it spans decades, each step's number in it where they are few."""
+    ats = [at_s for at_s, _ in schedule.steps] + [duration_s]
+    rates = [rate for _, rate in schedule.steps]
+    axes.fill_between(ats, [*rates, rates[-1]], min(rates) / 10, step="post", color=style.RATE, linewidth=0)
+    low, high = min(rates), max(rates)
+    if low > 0 and high / low > _LOG_FROM:
+        axes.set_yscale("log")
+        axes.set_ylim(low / 2.5, high * 1.3)
+    else:
+        axes.set_ylim(0, high * 1.1 or 1)
+    axes.yaxis.set_minor_locator(NullLocator())
+    numbered = len(rates) <= _MOST_NUMBERS
+    axes.set_yticks([] if numbered else [low, high], [] if numbered else [f"{low:g}", f"{high:g}"], fontsize=8)
+    for rate, start_s, end_s in zip(rates, ats, ats[1:], strict=False) if numbered else ():
+        axes.text((start_s + end_s) / 2, axes.get_ylim()[0], f"{rate:g}", fontsize=8, ha="center", va="bottom")
+    axes.grid(False)
+    axes.spines[["left"]].set_visible(False)
+    axes.set_ylabel(f"{schedule.label}\n(Mbit/s)", fontsize=8, rotation=0, ha="right", va="center", labelpad=4)
+
+
+def _draw_rows(
+    axes: Axes, changes: list[list[tuple[float, str]]], phases: list[tuple[str, str, Sequence[Bar]]]
+) -> None:
     axes.set_ylim(len(changes) + len(phases), 0)
-    axes.set_xlim(panel.get_xlim())
     axes.grid(False)
     axes.spines[["left"]].set_visible(False)
     for row, entries in enumerate(changes):
@@ -71,7 +116,9 @@ def draw_strip(figure: Figure, panel: Axes, scene: Scene, bottom: float, height:
         draw_bars(axes, bars, row + 0.5)
     axes.set_yticks([row + 0.5 for row in range(len(labels))], [shortened(label) for label in labels], fontsize=8)
     axes.tick_params(axis="y", length=0, pad=2)
-    panel.tick_params(labelbottom=False)
+
+
+def _take_ticks(axes: Axes, panel: Axes) -> None:
     axes.set_xticks(panel.get_xticks())
     axes.set_xlim(panel.get_xlim())
 

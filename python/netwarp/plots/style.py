@@ -26,6 +26,9 @@ _METADATA: dict[str, dict[str, Any]] = {
 _FAST = {"compress_level": 3}
 INK = "#222222"
 MUTED = "#666666"
+RATE = "#dcdcdc"
+REFERENCE = "#9a9a9a"
+"""What others are compared with: no colour, so that it is told from all of them."""
 WIDTH_IN = 9.0
 TICK_ROOM = 0.04
 """How far apart ticks with names of their own must be, in parts of an axis."""

@@ -1,39 +1,43 @@
 """Figures of a quantity over time: all variants in one, or one panel each."""
 
 from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from netwarp.plots import strip, style
 from netwarp.plots.labels import wrapped
-from netwarp.plots.scene import Quantity, Scene, Variant
+from netwarp.plots.scale import set_scale
+from netwarp.plots.scene import Bar, Panel, Quantity, Scene, Twin, Variant
 
 _LEGEND_CHARS = 24
 _HEAD_IN = 0.78
 _FOOT_IN = 0.55
 _LEFT_IN = 0.75
-_LOG_FROM = 30
-_SUBTITLE_CHARS = 100
+_PANEL_IN = 1.75
+_SUBTITLE_CHARS = 110
+_TICKS, _PANEL_TICKS = 6, 4
 _STEPS = [1, 2, 2.5, 5, 10]
+_LINE_IN = 0.24
+"""Height of a line of legend."""
+_RATE: dict[str, Any] = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (1, 1.2)), "zorder": 1.6}
 
 
 def overlay(scene: Scene) -> Figure:
     """All variants in one panel, the legend to its right (none for a single variant), changes and phases beneath."""
     several = len(scene.variants) > 1
     phases = bool(strip.phase_rows(scene))
-    labels = [wrapped(v.label, _LEGEND_CHARS) for v in scene.variants]
-    widest = max(len(line) for text in [*labels, scene.legend_title] for line in text.split("\n"))
-    right_in = 0.75 + 0.085 * widest if several else 1.15 if phases else 0.25
+    right_in = _legend_in(scene) if several else 1.15 if phases else 0.25
     strip_in = strip.height_in(scene, style.WIDTH_IN - _LEFT_IN - right_in)
     figure = style.new_figure(4.6 + strip_in)
     axes = figure.add_axes(_box(figure, right_in, strip_in))
-    for variant, label in zip(scene.variants, labels, strict=True):
-        _draw(axes, scene.quantity, variant, label)
+    for variant in scene.variants:
+        _draw(axes, scene.quantity, variant, wrapped(variant.label, _LEGEND_CHARS))
     axes.set_title("")
-    _finish(axes, scene, scene.variants)
+    _finish(axes, scene, _TICKS)
     axes.set_ylabel(scene.quantity.axis)
     box = axes.get_position()
     if strip_in:
@@ -48,44 +52,70 @@ def overlay(scene: Scene) -> Figure:
 
 
 def multiples(scene: Scene) -> Figure:
-    """One panel a variant, all with the same axes."""
-    count = len(scene.variants)
-    wide = 1 if count <= 3 else 2 if count <= 8 else 3
-    high = -(-count // wide)
-    phases = any(variant.phases for variant in scene.variants)
-    foot_in = 0.22 if phases else 0.0  # the phases' legend
-    figure = style.new_figure(_HEAD_IN + _FOOT_IN + foot_in + 1.75 * high)
+    """The scene's panels, all with the same axes; what the lines mean beneath them, where that is not their heading."""
+    panels = scene.shown_alone
+    wide = 1 if len(panels) <= 3 else 2 if len(panels) <= 8 else 3
+    high = -(-len(panels) // wide)
+    phases = any(variant.phases for panel in panels for variant in panel.variants)
+    legend = _legend_lines(scene)
+    foot_in = _LINE_IN * (phases + bool(legend))
+    figure = style.new_figure(_HEAD_IN + _FOOT_IN + foot_in + _PANEL_IN * max(high, 1 + (len(panels) == 1)))
     grid = figure.subplots(high, wide, sharex=True, sharey=True, squeeze=False)
-    x, y, w, h = _box(figure, 0.25, foot_in)
+    twin = scene.quantity.twin
+    x, y, w, h = _box(figure, 0.8 if twin else 0.25, foot_in)
     figure.subplots_adjust(left=x, bottom=y, right=x + w, top=y + h - 0.2 / _height(figure), hspace=0.32, wspace=0.06)
     for number, axes in enumerate(grid.flat):
-        if number >= count:
+        if number >= len(panels):
             axes.remove()
             continue
-        variant = scene.variants[number]
-        _draw(axes, scene.quantity, variant, None)
-        _phases_in(axes, variant)
-        if number:
-            strip.mark_changes(axes, scene)
-        axes.set_title(
-            wrapped(variant.label, 110 // wide), loc="left", fontsize=10, color=style.INK, pad=12 if phases else 6
-        )
-        if number + wide >= count:
+        _panel(axes, scene, panels[number], wide)
+        if number + wide >= len(panels):
             axes.set_xlabel("time (s)")
             axes.tick_params(labelbottom=True)
-    grid.flat[0].xaxis.set_major_locator(MaxNLocator(6, steps=_STEPS))
-    grid.flat[0].yaxis.set_major_locator(MaxNLocator(4, steps=_STEPS))
-    _finish(grid.flat[0], scene, scene.variants)
+    first = grid.flat[0]
+    first.xaxis.set_major_locator(MaxNLocator(6, steps=_STEPS))
+    first.set_xlim(0, scene.duration_s)
+    set_scale(first, scene, ticks=_PANEL_TICKS)
+    if twin:
+        for axes in grid[:, -1]:
+            _second_axis(axes, scene, twin)
     figure.text(0.012, y + h / 2, scene.quantity.axis, rotation=90, va="center", ha="left")
     if phases:
         strip.phase_legend(figure, x, 0.06 / _height(figure), beside=False)
+    if legend:
+        bottom = (0.06 + _LINE_IN * phases) / _height(figure)
+        figure.legend(handles=legend, loc="lower left", bbox_to_anchor=(x, bottom), borderaxespad=0, ncols=len(legend))
+    title = twin.title if twin else scene.quantity.title
     by = f", by {scene.legend_title}" if scene.legend_title else ""
-    style.head(figure, scene.quantity.title + by, " · ".join([scene.subtitle, *_spoken(scene)]), x)
+    style.head(figure, title + by, " · ".join([scene.subtitle, *_spoken(scene)]), x)
     return figure
+
+
+def _panel(axes: Axes, scene: Scene, panel: Panel, wide: int) -> None:
+    for steps in scene.schedules if scene.quantity.twin else ():
+        ats, rates = zip(*steps.steps, (scene.duration_s, steps.steps[-1][1]), strict=True)
+        axes.plot(ats, rates, drawstyle="steps-post", **_RATE)
+    for variant in panel.variants:
+        _draw(axes, scene.quantity, variant, None)
+    phases = [variant.phases for variant in panel.variants if variant.phases]
+    if phases:
+        _phases_in(axes, phases[0])
+    strip.mark_changes(axes, scene)
+    heading = wrapped(panel.heading, 110 // wide)
+    axes.set_title(heading, loc="left", fontsize=10, color=style.INK, pad=12 if phases else 6)
+
+
+def _second_axis(axes: Axes, scene: Scene, twin: Twin) -> None:
+    """The same axis once more at the right, its ticks named by what they come to in the twin's unit."""
+    beside = axes.twinx()
+    beside.grid(False)
+    set_scale(beside, scene, ticks=_PANEL_TICKS)
+    beside.yaxis.set_major_formatter(lambda value, _: f"{value * twin.factor:g}")
 
 
 def _draw(axes: Axes, quantity: Quantity, variant: Variant, label: str | None) -> None:
     crowd = len(variant.curves)
+    width = 2.4 if variant.reference else 1.1
     for number, curve in enumerate(variant.curves):
         axes.plot(
             curve.times,
@@ -94,48 +124,52 @@ def _draw(axes: Axes, quantity: Quantity, variant: Variant, label: str | None) -
             linestyle=variant.dash,
             drawstyle="steps-post" if quantity.steps else "default",
             alpha=1.0 if crowd == 1 else 0.55,
-            linewidth=1.1 if crowd == 1 else 0.8,
+            linewidth=width if crowd == 1 else 0.8 * width,
             label=label if number == 0 else None,
         )
 
 
-def _finish(axes: Axes, scene: Scene, variants: Sequence[Variant]) -> None:
-    """Axes from 0 to the run's end; RTTs whose ordinary values differ by far on a log axis."""
+def _legend_in(scene: Scene) -> float:
+    """How wide the margin for the legend is, in inches."""
+    labels = [wrapped(variant.label, _LEGEND_CHARS) for variant in scene.variants]
+    return 0.75 + 0.085 * max(len(line) for text in [*labels, scene.legend_title] for line in text.split("\n"))
+
+
+def _legend_lines(scene: Scene) -> list[Line2D]:
+    """What the lines of panels mean that their headings do not say."""
+    lines = [
+        Line2D([], [], color=variant.colour, ls=variant.dash, linewidth=2.2, label=variant.label)
+        for variant in scene.variants
+        if scene.panels or variant.reference
+    ]
+    rates = scene.schedules if scene.quantity.twin else ()
+    return lines + [Line2D([], [], label=f"rate of {steps.label}", **_RATE) for steps in rates]
+
+
+def _finish(axes: Axes, scene: Scene, ticks: int) -> None:
+    """Axes from 0 to the run's end, and lines where something changed."""
     strip.mark_changes(axes, scene)
     axes.set_xlim(0, scene.duration_s)
-    levels = [_levels(curve.values) for variant in variants for curve in variant.curves]
-    lowest, highest = min(low for low, _ in levels), max(high for _, high in levels)
-    if scene.quantity.stem.startswith("rtt") and lowest > 0 and highest / lowest > _LOG_FROM:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter("{x:g}")
-    else:
-        peak = max(float(np.nanmax(curve.values)) for variant in variants for curve in variant.curves)
-        axes.set_ylim(0, peak * 1.06 or 1)
-
-
-def _levels(values: np.ndarray) -> tuple[float, float]:
-    """The 1st and 99th percentiles of a curve, gaps aside."""
-    low, high = np.nanpercentile(values, [1, 99]) if np.isfinite(values).any() else (np.inf, -np.inf)
-    return float(low), float(high)
+    set_scale(axes, scene, ticks=ticks)
 
 
 def _spoken(scene: Scene) -> list[str]:
-    """What the dashed lines mean, in words if they are few."""
-    words = "; ".join(words for _, words in scene.changes)
+    """What the dashed lines mean, in words if they are few; nothing where the panels show it."""
+    said = [words for _, words in scene.changes if words]
+    if not scene.quantity.twin:
+        said += [f"rate of {s.label} {', '.join(f'{rate:g}' for _, rate in s.steps)} Mbit/s" for s in scene.schedules]
+    words = "; ".join(said)
     return [f"dashed: {words}" if len(words) + len(scene.subtitle) < _SUBTITLE_CHARS else "dashed: changes"] * bool(
         words
     )
 
 
-def _phases_in(axes: Axes, variant: Variant) -> None:
-    """The variant's phases along the top of its own panel."""
-    if not variant.phases:
-        return
+def _phases_in(axes: Axes, phases: Sequence[Bar]) -> None:
+    """A variant's phases along the top of its own panel."""
     inset = axes.inset_axes((0, 1, 1, 0.07), sharex=axes)
     inset.set_axis_off()
     inset.set_ylim(0, 1)
-    strip.draw_bars(inset, variant.phases, 0.5)
+    strip.draw_bars(inset, phases, 0.5)
 
 
 def _box(figure: Figure, right_in: float, foot_in: float = 0.0) -> tuple[float, float, float, float]:

@@ -52,7 +52,7 @@ def shares(tasks: Sequence[Task], count: int) -> list[list[Task]]:
 
 def _effort(task: Task) -> float:
     """About how long a figure takes: what its axes cost, and what its lines cost."""
-    return len(task.scene.variants) * (1.0 if task.alone else 0.4) + 1.0
+    return (len(task.scene.shown_alone) if task.alone else 0.4 * len(task.scene.variants)) + 1.0
 
 
 class Helpers:

@@ -63,10 +63,22 @@ class End:
 
 @dataclass(frozen=True)
 class Change:
-    """What changes on the network at a moment of the run, in words: `bottleneck: rate 10 → 1 Mbit/s`."""
+    """What changes on a link at a moment of the run, each property in words: `rate 10 → 1 Mbit/s`."""
 
     at_ns: int
-    what: str
+    link: str
+    words: tuple[str, ...]
+
+    @property
+    def what(self) -> str:
+        """All of it in words: `bottleneck: rate 10 → 1 Mbit/s, delay 10 → 50 ms`."""
+        return f"{self.link}: {', '.join(self.words)}"
+
+    @property
+    def besides_the_rate(self) -> str:
+        """The same without the rate, for figures that draw it; empty if there is nothing else."""
+        words = [word for word in self.words if not word.startswith("rate ")]
+        return f"{self.link}: {', '.join(words)}" if words else ""
 
 
 @dataclass(frozen=True)
@@ -127,7 +139,7 @@ def changes_of(lab: Mapping[str, Any]) -> tuple[Change, ...]:
         wires[entry["index"]] = after
         words = [*_wire_words(before, after), *_queue_words(entry.get("tc") or ())]
         found.setdefault((int(entry["at_ns"]), names[entry["index"]]), {}).update(dict.fromkeys(words))
-    return tuple(Change(at_ns, f"{link}: {', '.join(words)}") for (at_ns, link), words in found.items() if words)
+    return tuple(Change(at_ns, link, tuple(words)) for (at_ns, link), words in found.items() if words)
 
 
 def _wire_words(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -71,6 +71,20 @@ class ResultDir:
         """What differs between runs: `case` if there are cases, then the swept paths in the scenario's order."""
         return axes_of(self.plan, self.planned)
 
+    @property
+    def baseline(self) -> str | None:
+        """The case that the others are compared with, if the scenario names one (`baseline`)."""
+        named = self.plan.get("baseline")
+        return None if named is None else str(named["case"])
+
+    def settings_of(self, case: str) -> Mapping[str, Any]:
+        """What a case sets, by path; nothing is known of the cases of old results."""
+        return dict(self.plan.get("cases", {}).get(case, {}))
+
+    def usual_value(self, path: str) -> Any:
+        """What the scenario says of a path that a case sets, as written; None if it says nothing."""
+        return (self.plan.get("baseline") or {}).get("usual", {}).get(path)
+
     def run(self, run_id: str) -> RunDir:
         """The directory of a run, whether it exists or not."""
         return RunDir(self.path / "runs" / run_id)

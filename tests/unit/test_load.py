@@ -144,6 +144,7 @@ BAD = [
     (('name = "t"', 'name = "t"\nwarmup = "10s"'), 2, "leaves nothing of the run"),
     (('name = "t"', 'name = "t"\nviews = ["tree-node"]'), 2, 'there is no view "tree-node"'),
     (('name = "t"', 'name = "t"\nviews = "three-node"'), 2, "must be a list"),
+    (('name = "t"', 'name = "t"\nbaseline = "as it is"'), 2, 'there is no case "as it is"'),
     (('name = "t"', 'name = "t"\nseeds = 0'), 2, "not a number of seeds"),
     (('name = "t"', 'name = "t"\nseeds = [1, 1]'), 2, "a seed is listed twice"),
     (('ends = ["h1", "r1"]', 'ends = ["h1", "r2"]'), 8, 'there is no node "r2" (known: h1, r1, h2)'),

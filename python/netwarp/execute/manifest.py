@@ -10,6 +10,8 @@ from importlib.metadata import version
 from typing import Any, Protocol
 
 from netwarp.plan import Plan
+from netwarp.scenario.model import Scenario
+from netwarp.scenario.paths import value_at
 
 
 class Maker(Protocol):
@@ -49,6 +51,8 @@ def plan_json(
 ) -> dict[str, Any]:
     """The plan as written beside its results: axes and runs, each with id, seed, point and case.
 
+    `cases` is what each case sets, by path, and `baseline` the case that the others are compared with, with what the
+    scenario itself says of these paths, as written.
     `asked` is what was asked for beyond the file (settings, `seeds`, `cases`): with scenario.toml, all that it takes to
     make the same plan again.
     """
@@ -68,5 +72,17 @@ def plan_json(
             "cases": list(cases) if cases is not None else None,
         },
         "axes": list(plan.axes),
+        **_cases(plan.scenario),
         "runs": runs,
     }
+
+
+def _cases(scenario: Scenario) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if scenario.cases:
+        found["cases"] = {case.name: dict(case.set) for case in scenario.cases}
+    if scenario.baseline is not None:
+        paths = dict.fromkeys(path for case in scenario.cases for path in case.set)
+        usual = {path: value_at(path, scenario.source.data) for path in paths}
+        found["baseline"] = {"case": scenario.baseline, "usual": usual}
+    return found

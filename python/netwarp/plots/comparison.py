@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from typing import Any
 
 from netwarp.analysis.table import busiest_queue
 from netwarp.plots.curves import RunCurves, duration_s, run_curves, schedules
-from netwarp.plots.labels import natural_key, slug
+from netwarp.plots.labels import is_ordered, natural_key, slug
 from netwarp.plots.scene import Bar, Curve, Quantity, Schedule
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
@@ -58,7 +57,7 @@ class Comparison:
     def reference_of(self, run: Shown) -> tuple[str, Shown] | None:
         """What one of its runs is compared with, and how that is called."""
         if len(self.references) > 1:
-            return self.references[self.runs.index(run)]
+            return next(found for one, found in zip(self.runs, self.references, strict=True) if one is run)
         return self.references[0] if self.references else None
 
 
@@ -76,11 +75,15 @@ def comparisons(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | No
         yield from _against_baseline(result, shown)
         return
     runs = {_place(run.point): run for run in shown}
-    for rest, members in groupby(sorted(shown, key=lambda run: _rest(run, axis)), key=lambda run: _rest(run, axis)):
-        alike = sorted(members, key=lambda run: natural_key(_value(run, axis)))
+    groups: dict[tuple[str, ...], list[Shown]] = {}
+    for run in shown:
+        groups.setdefault(_rest(run, axis), []).append(run)
+    for rest, alike in groups.items():
+        if is_ordered([_value(run, axis) for run in alike]):  # else as the scenario has them
+            alike.sort(key=lambda run: natural_key(_value(run, axis)))
         place = {path: value for path, value in alike[0].point.items() if path != axis}
         references: list[tuple[str, Shown]] = []
-        if result.baseline is not None and place[CASE] != result.baseline:
+        if result.baseline is not None and place.get(CASE, result.baseline) != result.baseline:
             found = [runs.get(_place({**run.point, CASE: result.baseline})) for run in alike]
             references = [(result.baseline, run) for run in found if run is not None]
         labels = [axis_text(_value(run, axis)) for run in alike]
@@ -108,7 +111,8 @@ def _against_baseline(result: ResultDir, shown: Sequence[Shown]) -> Iterator[Com
             labels = {name: axis_text(result.settings_of(name)[varied[0]]) for name in names}
             usual = result.usual_value(varied[0])
             behind = behind if usual is None else f"{axis_text(usual)} ({behind})"
-        names.sort(key=lambda name: natural_key(labels[name]))
+        if is_ordered(list(labels.values())):
+            names.sort(key=lambda name: natural_key(labels[name]))
         references = [] if baseline is None else [(behind, baseline)]
         runs = [cases[name] for name in names]
         yield Comparison(differs, [labels[name] for name in names], runs, {}, slug("-".join(varied)), references)

@@ -54,6 +54,8 @@ def _check_axis(
 
 def _check_cases(scenario: Scenario, data: Mapping[str, Any], axes: Mapping[tuple[str, ...], str]) -> Iterator[Found]:
     names = [case.name for case in scenario.cases]
+    if scenario.baseline is not None and scenario.baseline not in names:
+        yield ("baseline",), f'there is no case "{scenario.baseline}"{did_you_mean(scenario.baseline, names)}'
     for index, case in enumerate(scenario.cases):
         if case.name in names[:index]:
             yield ("cases", index, "name"), f'there is another case "{case.name}"; names of cases are unique'

@@ -270,6 +270,7 @@ class Scenario(Model):
     tuners: dict[Name, Tuner] = Field(default_factory=dict)
     sweep: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
     cases: tuple[Case, ...] = ()
+    baseline: str | None = None  # the case that figures compare the others with
     expect: tuple[Expectation, ...] = ()
     views: tuple[Annotated[str, AfterValidator(view_name)], ...] = ()
 

@@ -15,7 +15,7 @@ from netwarp.scenario.model import SECTIONS, Change, Link, Node, Record, RunOpti
 from netwarp.scenario.source import split_dotted
 
 PLAIN = ("duration", "warmup")
-SET_ONLY = ("name", "summary", "seeds", "views")
+SET_ONLY = ("name", "summary", "seeds", "views", "baseline")
 GROUPS: dict[str, type[BaseModel]] = {"run": RunOptions, "record": Record}
 DIRECTED = ("rate", "delay", "jitter", "loss", "duplicate", "corrupt", "reorder", "queue", "trace", "outage")
 _FIELDS: dict[str, list[str]] = {
@@ -30,8 +30,8 @@ _FIELDS: dict[str, list[str]] = {
 def resolve_path(path: str, data: Mapping[str, Any], sweepable: bool = True) -> tuple[str, ...]:
     """The keys of `path`, checked against the format and the names in `data`.
 
-    `sweepable` leaves out what is no property of a run (`seeds`, `name`, `summary`, `views`). Raises ValueError with a
-    sentence that says which part is unknown and what was probably meant.
+    `sweepable` leaves out what is no property of a run (`seeds`, `name`, `summary`, `views`, `baseline`). Raises
+    ValueError with a sentence that says which part is unknown and what was probably meant.
     """
     head, *rest = split_dotted(path)
     if head == "seeds" and sweepable:
@@ -98,6 +98,17 @@ def with_value(data: Mapping[str, Any], keys: tuple[str, ...], value: Any) -> di
     else:
         copy[head] = with_value(_directions(head, inner, rest), tuple(rest), value)
     return copy
+
+
+def value_at(path: str, data: Mapping[str, Any]) -> Any:
+    """What the file itself says at a path, as written; None if it says nothing. Raises ValueError as `resolve_path`."""
+    value: Any = data
+    for key in resolve_path(path, data):
+        if isinstance(value, list | tuple):
+            value = value[int(key)]
+        else:
+            value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def _directions(field: str, plain: object, rest: list[str]) -> dict[str, Any]:

@@ -79,6 +79,13 @@ def test_a_reference_is_drawn_behind(tmp_path: Path) -> None:
         assert "10mbit (as it is)" in (result.plots / name).read_text()
 
 
+def test_a_grid_with_a_hole(tmp_path: Path) -> None:
+    """Five panels stand in three rows of two, and each row has its second axis."""
+    result = make(tmp_path / "r", [{"id": f"r{seed}", "seed": seed, "point": {}} for seed in range(5)])
+    files = {file.name: file for file in draw_comparisons(result, ("svg",))}
+    assert files["throughput-bulk-each.svg"].read_text().count("transfer (kB in each") == 1
+
+
 @pytest.mark.parametrize("left", [("as it is",), ("5", "20")])
 def test_part_of_a_study(tmp_path: Path, left: tuple[str, ...]) -> None:
     """The baseline alone, or without it, is drawn like anything else."""

@@ -77,8 +77,8 @@ def multiples(scene: Scene) -> Figure:
     first.set_xlim(0, scene.duration_s)
     set_scale(first, scene, ticks=_PANEL_TICKS)
     if twin:
-        for axes in grid[:, -1]:
-            _second_axis(axes, scene, twin)
+        for row in range(high):
+            _second_axis(grid.flat[min(row * wide + wide, len(panels)) - 1], scene, twin)
     figure.text(0.012, y + h / 2, scene.quantity.axis, rotation=90, va="center", ha="left")
     if phases:
         strip.phase_legend(figure, x, 0.06 / _height(figure), beside=False)

@@ -79,6 +79,7 @@ def multiples(scene: Scene) -> Figure:
     if twin:
         for row in range(high):
             _second_axis(grid.flat[min(row * wide + wide, len(panels)) - 1], scene, twin)
+        figure.text(0.988, y + h / 2, twin.axis, rotation=90, va="center", ha="right")
     figure.text(0.012, y + h / 2, scene.quantity.axis, rotation=90, va="center", ha="left")
     if phases:
         strip.phase_legend(figure, x, 0.06 / _height(figure), beside=False)

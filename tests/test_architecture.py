@@ -29,6 +29,7 @@ STAGES = [
     "plots",
     "exports",
     "views",
+    "report",
     "study",
     "rerun",
     "api",
@@ -37,7 +38,7 @@ STAGES = [
 """In the order of the way. A new module or folder has its place in it, or this test fails."""
 
 WRITING = {"scenario", "plan", "lab", "kernels", "doctor", "engines", "execute", "imports"}
-READING = {"analysis", "compare", "exports", "plots", "views"}
+READING = {"analysis", "compare", "exports", "plots", "report", "views"}
 """The two wings: engines only write, analysis only reads, and they meet in the store alone."""
 
 MEETING = {("execute", "analysis")}

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,7 @@ class Study:
     expectations: tuple[Checked, ...]
     figures: tuple[Path, ...]
     views: tuple[Path, ...] = ()
+    page: Path | None = None
 
     @property
     def path(self) -> Path:
@@ -92,11 +93,12 @@ def make_study(
     fail_fast: bool = False,
     retry_failed: bool = False,
     plots: bool = True,
+    page: bool = False,
     console: Console | None = None,
 ) -> Study:
     """Plan, execute (on the workers of the Dask scheduler at `dask`, if given), summarise, check, draw.
 
-    Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
+    With `page` write `report.html`. Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     console = console or Console(stderr=True)
     plan = make_plan(scenario, seeds, cases, engine.identity)
@@ -114,7 +116,8 @@ def make_study(
         checked = () if execution.interrupted else check_expectations(summary, scenario.expect)
         figures = _draw(result, summary, console) if plots and not execution.interrupted else ()
         views = () if execution.interrupted else _view(result, scenario, summary, plots, console)
-    return Study(result, execution, summary, tuple(checked), figures, views)
+        study = Study(result, execution, summary, tuple(checked), figures, views)
+        return _with_page(study, scenario, plots, console) if page and not execution.interrupted else study
 
 
 def _on_cluster(address: str, console: Console) -> Callable[..., Execution]:
@@ -128,7 +131,7 @@ def _on_cluster(address: str, console: Console) -> Callable[..., Execution]:
 
 
 def analyse_again(directory: Path, *, plots: bool = True, console: Console | None = None) -> Study:
-    """Metrics, summary, expectations and figures of an old result anew, from its records; nothing is run.
+    """Metrics, summary, expectations, figures and page of an old result anew, from its records; nothing is run.
 
     Raises StoreError, and ScenarioError if this netwarp no longer understands the result's scenario.
     """
@@ -141,8 +144,8 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
         summary = summarise(result)
         figures = _draw(result, summary, console) if plots else ()
         views = _view(result, scenario, summary, plots, console)
-    checked = tuple(check_expectations(summary, scenario.expect))
-    return Study(result, Execution(), summary, checked, figures, views)
+        checked = tuple(check_expectations(summary, scenario.expect))
+        return _with_page(Study(result, Execution(), summary, checked, figures, views), scenario, plots, console)
 
 
 def open_study(directory: Path) -> Study:
@@ -183,6 +186,16 @@ def _draw(result: ResultDir, summary: pl.DataFrame, console: Console) -> tuple[P
 
     with console.status("drawing"):
         return tuple(plot_result(result.path))
+
+
+def _with_page(study: Study, scenario: Scenario, plots: bool, console: Console) -> Study:
+    """The study with its `report.html` written."""
+    # Lazily: most runs write none.
+    from netwarp.report import Written, write_report
+
+    written = Written(scenario.summary, study.expectations, study.findings, study.views)
+    with console.status("writing the page"):
+        return replace(study, page=write_report(study.result, study.summary, written, figures=plots))
 
 
 def _view(

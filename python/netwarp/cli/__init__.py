@@ -74,6 +74,7 @@ def run(
     kernel: str | None = None,
     dask: str | None = None,
     plots: bool = True,
+    report: Annotated[bool, Parameter(negative=())] = False,
     fail_fast: Annotated[bool, Parameter(negative=())] = False,
     retry_failed: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
@@ -102,6 +103,8 @@ def run(
         Address of a Dask scheduler, such as tcp://host:8786: its workers make the runs, instead of this machine.
     plots
         Draw the figures.
+    report
+        Write the page report.html, too, as `netwarp report` does.
     fail_fast
         Stop at the first run that fails.
     retry_failed
@@ -130,6 +133,7 @@ def run(
             fail_fast=fail_fast,
             retry_failed=retry_failed,
             plots=plots,
+            page=report,
             console=stderr(),
         )
         return results.tell(study, as_json=json)

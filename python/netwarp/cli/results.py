@@ -46,6 +46,8 @@ def tell(study: "Study", *, as_json: bool) -> int:
         say(f"tables of the study: {len(tables)} in {', '.join(sorted({_folder(study, path) for path in tables}))}")
     if count := sum(path.suffix == ".png" for path in (*study.figures, *study.views)):
         say(f"figures: {count} in {study.result.plots}, each as PNG and SVG")
+    if study.page:
+        say(f"page: {study.page}")
     if study.execution.interrupted:
         return INTERRUPTED
     if study.failed:
@@ -124,14 +126,16 @@ def plot(
 
 
 def report(directory: Path, /, *, plots: bool = True, json: Annotated[bool, Parameter(negative=())] = False) -> int:
-    """Reckon the metrics, table, expectations and figures of an old result anew; nothing is run.
+    """Reckon the metrics, table, expectations and figures of an old result anew, and write them as one page.
+
+    The page is report.html in the result directory: one file that works offline. Nothing is run.
 
     Parameters
     ----------
     directory
         A result directory.
     plots
-        Draw the figures.
+        Draw the figures; without them the page has only the interactive ones.
     json
         Print the summary as JSON instead of a table.
     """

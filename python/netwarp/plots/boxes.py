@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator
 
 from netwarp.analysis.weighting import weighted_percentiles
 from netwarp.plots import style
@@ -64,8 +63,7 @@ def draw(chart: Chart) -> Figure:
     axes.grid(False, axis="x")
     if wants_log(marks):
         axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter("{x:g}")
+        style.log_ticks(axes.yaxis)
     else:
         axes.set_ylim(min(0.0, *marks), max(marks) * 1.08 or 1)
     axes.set_xlabel(chart.axis_label)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
 from netwarp.analysis.distribution import cumulative
 from netwarp.analysis.weighting import weighted_percentiles
@@ -43,8 +43,7 @@ def draw(chart: Chart) -> Figure:
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     if low > 0 and high / low > LOG_FROM:
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_major_formatter("{x:g}")
+        style.log_ticks(axes.xaxis)
         axes.set_xlim(low * 0.9, high * 1.1)
     else:
         axes.set_xlim(0, high * 1.04 or 1)

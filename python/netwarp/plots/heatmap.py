@@ -45,6 +45,8 @@ def draw(chart: Chart) -> Figure:
     figure.text(0.012, axes.get_position().y1 + 0.06 / height, chart.axis_label, fontsize=9, color=style.MUTED)
     box = axes.get_position()
     bar = figure.colorbar(image, cax=figure.add_axes((box.x1 + 0.02, box.y0, 0.018, box.height)))
+    if norm is LogNorm:
+        style.log_ticks(bar.ax.yaxis)
     bar.set_label(chart.value_label)
     bar.outline.set_visible(False)
     return figure

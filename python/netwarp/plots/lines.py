@@ -2,7 +2,7 @@
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from netwarp.plots import style
 from netwarp.plots.chart import MOST_DOTS, Chart, legend, legend_room_in, middle, panel, wants_log
@@ -63,9 +63,7 @@ def _scales(axes: Axes, chart: Chart, ats: list[float], labels: list[str]) -> No
     every = [value for values in chart.cells.values() for value in values]
     if wants_log(every):
         axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        style.log_ticks(axes.yaxis)
     else:
         axes.set_ylim(min(0.0, *every), max(every) * 1.06 or 1)
 

@@ -47,25 +47,29 @@ def draw_metric(
     is at most two axes, the result's first two if empty. Raises SelectionError, StoreError.
     """
     result = open_result(result_dir)
+    place = out or result.plots
+    with speaking(place, "create"):
+        place.mkdir(exist_ok=True, parents=True)
+    files: list[Path] = []
+    with style.drawing():
+        for stem, drawn, chart in charts(result, metric, by, kind):
+            files += style.save(KINDS[drawn](chart), place / stem, tuple(formats))
+    return files
+
+
+def charts(result: ResultDir, metric: str, by: Sequence[str], kind: str = AUTO) -> Iterator[tuple[str, str, Chart]]:
+    """What `draw_metric` draws: of each figure the stem of its file, its kind, and the chart that `KINDS` draw."""
     summary = result.summary()
     if kind not in (AUTO, *KINDS):
         raise SelectionError(f'"{kind}" is not a kind of figure{did_you_mean(kind, (AUTO, *KINDS))}')
     measured, bare = _measured(metric, metric_names(summary))
     axes = list(by) or _default_axes(result, summary["seed"].n_unique())
     scope, _, name = measured.partition(".")
-    place = out or result.plots
-    with speaking(place, "create"):
-        place.mkdir(exist_ok=True, parents=True)
-    files: list[Path] = []
-    with style.drawing():
-        for names in _names(result, scope, name, axes):
-            chosen = select(summary, result.axes, measured, axes, names)
-            drawn = _kind(chosen, kind, bare)
-            chart = _chart(result, chosen, metric, drawn, bare)
-            words = [slug(word) for word in (chosen.name, *(f"by {axis_title(axis)}" for axis in axes), drawn) if word]
-            stem = "-".join([metric, *words])
-            files += style.save(KINDS[drawn](chart), place / stem, tuple(formats))
-    return files
+    for names in _names(result, scope, name, axes):
+        chosen = select(summary, result.axes, measured, axes, names)
+        drawn = _kind(chosen, kind, bare)
+        words = [slug(word) for word in (chosen.name, *(f"by {axis_title(axis)}" for axis in axes), drawn) if word]
+        yield "-".join([metric, *words]), drawn, _chart(result, chosen, metric, drawn, bare)
 
 
 def _measured(metric: str, known: Sequence[str]) -> tuple[str, bool]:

@@ -8,8 +8,10 @@ import matplotlib
 from matplotlib import colormaps, rc_context
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from netwarp.plots.formats import FORMATS
 from netwarp.store.files import write_atomic
@@ -57,6 +59,7 @@ RC: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "netwarp",
     "path.simplify": True,
+    "text.parse_math": False,  # names are the users': a $ in one is a $
     "agg.path.chunksize": 0,
 }
 
@@ -83,6 +86,13 @@ def drawing() -> Any:
     """A context with the house style; matplotlib's own settings are untouched after it."""
     settings: Any = dict(matplotlib.rcParamsDefault) | RC | {"backend": "agg"}
     return rc_context(settings)
+
+
+def log_ticks(axis: Axis) -> None:
+    """Ticks of a logarithmic axis at 1, 2 and 5 of each decade, as plain numbers."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def head(figure: Figure, title: str, subtitle: str, left: float) -> None:

@@ -24,6 +24,7 @@ class Flow:
     Data goes from source to destination, if `reverse` (responses to requests, iperf3 -R) from destination to source.
     `send_buffer_given`, `receive_buffer_given`: the scenario itself sets the size of the sender's, receiver's buffer.
     `source_ports` are those of all its connections where they are known (imported results). `udp`: iperf3 -u.
+    `nodes` are those of source and destination, `cc` its congestion control; both empty if the lab does not say.
     """
 
     id: int
@@ -41,6 +42,8 @@ class Flow:
     receive_buffer_given: bool = False
     source_ports: tuple[int, ...] = ()
     udp: bool = False
+    nodes: tuple[str, ...] = ()
+    cc: str = ""
 
 
 @dataclass(frozen=True)
@@ -204,6 +207,8 @@ def _flow(entry: Mapping[str, Any], run: Mapping[str, Any]) -> Flow:
         receive_buffer_given="net.ipv4.tcp_rmem" in given.get(entry.get(receiver), ()),
         source_ports=tuple(int(port) for port in entry.get("source_ports") or ()),
         udp=entry.get("protocol") == "udp",
+        nodes=(str(entry["from"]), str(entry["to"])) if "from" in entry and "to" in entry else (),
+        cc=str(entry.get("cc") or ""),
     )
 
 

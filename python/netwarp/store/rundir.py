@@ -10,6 +10,7 @@ import polars as pl
 from netwarp.store.description import Description, describe
 from netwarp.store.errors import StoreError, speaking
 from netwarp.store.files import read_json, write_atomic, write_json
+from netwarp.store.network import Network, network_of
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState, scan_stream, stream_state
 
@@ -26,11 +27,20 @@ class RunDir:
     @cached_property
     def description(self) -> Description:
         """What the run was (`run.json`, with the lab in it or beside it). Raises StoreError."""
+        return describe(self._described)
+
+    @cached_property
+    def network(self) -> Network:
+        """The network that it ran on, from the same file. Raises StoreError."""
+        return network_of(self._described["lab"])
+
+    @property
+    def _described(self) -> dict[str, Any]:
         run = read_json(self.path / "run.json")
         if "lab" not in run:
             run["lab"] = read_json(self.path / "lab.json")
         run.setdefault("id", self.path.name)
-        return describe(run)
+        return run
 
     def scan(self, table: str) -> pl.LazyFrame:
         """A lazy frame of a table by name (`packets`, `acks` …); missing, empty, cut-short files are no errors."""

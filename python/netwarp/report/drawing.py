@@ -1,0 +1,215 @@
+"""The network as an SVG: nodes, and links with rate, delay and queue; lying for a screen, standing for a phone."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from markupsafe import Markup
+
+from netwarp.report.layout import Place, places
+from netwarp.report.quantities import count, duration, rate
+from netwarp.store.network import Link, Network, Way
+
+MOST_NODES = 24
+"""Of more than this a drawing cannot be read; the table of links has them all."""
+
+Text = tuple[str, Markup]
+"""A line of a label and its look."""
+
+_NODE_W, _NODE_H, _NODE_CHARS = 76, 36, 10
+_LINE_H, _CHAR_W = 15, 6.4
+_LABEL_CHARS, _TAG_CHARS = 30, 22
+_MARGIN, _BEND = 14, 46.0
+_NAME = Markup('fill="#333a42" font-weight="600"')
+_PLAIN = Markup('fill="#333a42"')
+_SWEPT = Markup('fill="#0b5cad" font-weight="600"')
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """What a drawing shows and where: the middle of each node, lines of text of each link and node.
+
+    `standing`: columns go down the page.
+    """
+
+    network: Network
+    where: Mapping[str, Place]
+    labels: Mapping[str, Sequence[Text]]
+    tags: Mapping[str, Sequence[str]]
+    standing: bool
+
+    @property
+    def widest(self) -> float:
+        """The width of the widest label."""
+        return max((len(text) for label in self.labels.values() for text, _ in label), default=10) * _CHAR_W
+
+    @property
+    def tallest(self) -> float:
+        """The height of the tallest label."""
+        return max((len(label) for label in self.labels.values()), default=1) * _LINE_H
+
+    @cached_property
+    def centres(self) -> dict[str, tuple[float, float]]:
+        """The middle of each node; the rows beside the main line leave room for its labels."""
+        several = max(row for _, row in self.where.values()) > 0
+        along = self.tallest + _NODE_H + 34 if self.standing else self.widest + _NODE_W + 36
+        across = (self.widest + 40 if several else 0) if self.standing else self.tallest + 44
+        return {
+            node: (row * across, column * along) if self.standing else (column * along, row * across)
+            for node, (column, row) in self.where.items()
+        }
+
+    @property
+    def box(self) -> tuple[float, float, float, float]:
+        """Left, top, width and height of all that is drawn."""
+        xs, ys = zip(*self.centres.values(), strict=True)
+        beside = max(self.widest - _NODE_W / 2 + 14, 0) if self.standing else 0
+        above = 0 if self.standing else max(self.tallest - _NODE_H / 2 + 4, 0)
+        below = 0 if self.standing else 2 * _LINE_H
+        left, top = min(xs) - _NODE_W / 2 - _MARGIN, min(ys) - _NODE_H / 2 - _MARGIN - above
+        return (
+            left,
+            top,
+            max(xs) + _NODE_W / 2 + _MARGIN + beside - left,
+            max(ys) + _NODE_H / 2 + _MARGIN + below - top,
+        )
+
+
+def draw(
+    network: Network, ends: Mapping[str, tuple[str, str]], swept: Mapping[str, str]
+) -> tuple[Markup, Markup] | None:
+    """The network lying and standing; None if it has too many nodes to be drawn.
+
+    `ends` has the nodes that data goes from and to, by the flows' name; `swept` says what a link's property takes, by
+    its path (`links.bottleneck.queue` → `5 values`).
+    """
+    if not 0 < len(network.nodes) <= MOST_NODES:
+        return None
+    where = places(network, [source for source, _ in ends.values()])
+    labels = {link.name: _label(link, swept) for link in network.links}
+    tags = {node: _tags(node, ends) for node in network.nodes}
+    lying, standing = (_svg(_Sheet(network, where, labels, tags, upright)) for upright in (False, True))
+    return lying, standing
+
+
+def _svg(sheet: _Sheet) -> Markup:
+    parts = [*_links(sheet)]
+    for node in sheet.network.nodes:
+        parts += _node(sheet, node)
+    left, top, width, height = sheet.box
+    head = Markup(
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="{:.0f} {:.0f} {:.0f} {:.0f}" width="{:.0f}" height="{:.0f}" '
+        'role="img" aria-label="The network: nodes {}; its links are in the table below" '
+        'font-family="system-ui, sans-serif" font-size="12">'
+    ).format(left, top, width, height, width, height, ", ".join(sheet.network.nodes))
+    return head + Markup("").join(parts) + Markup("</svg>")
+
+
+def _links(sheet: _Sheet) -> Iterator[Markup]:
+    """Lines first, then their labels, so that no line crosses a word; links between the same nodes bend apart."""
+    twins: dict[frozenset[str], int] = {}
+    texts: list[Markup] = []
+    for link in sheet.network.links:
+        one, other = link.ways[0].source, link.ways[0].target
+        pair = frozenset((one, other))
+        twins[pair] = twins.get(pair, -1) + 1
+        dx, dy = (twins[pair] * 2 * _BEND, 0.0) if sheet.standing else (0.0, twins[pair] * 2 * _BEND)
+        (x1, y1), (x2, y2) = sheet.centres[one], sheet.centres[other]
+        yield Markup(
+            '<path d="M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}" fill="none" stroke="#7c8793" stroke-width="2"/>'
+        ).format(x1, y1, (x1 + x2) / 2 + dx, (y1 + y2) / 2 + dy, x2, y2)
+        # On a slanting line the label stands nearer to the end beside the main line, where there is room.
+        outer = sheet.where[one][1] - sheet.where[other][1]
+        share = 0.5 if outer == 0 else 0.3 if outer > 0 else 0.7
+        x, y = x1 + (x2 - x1) * share + dx / 2, y1 + (y2 - y1) * share + dy / 2
+        texts += _text(sheet.labels[link.name], x, y, sheet.standing, slanting=outer != 0)
+    yield from texts
+
+
+def _text(label: Sequence[Text], x: float, y: float, standing: bool, *, slanting: bool) -> Iterator[Markup]:
+    """The lines of a label: above a lying line, to the right of a standing one, in the middle of a slanting one."""
+    height = len(label) * _LINE_H
+    top = y - height / 2 if standing or slanting else y - height - 2
+    for number, (text, look) in enumerate(label):
+        yield Markup(
+            '<text x="{:.1f}" y="{:.1f}" text-anchor="{}" {} paint-order="stroke" stroke="#ffffff" stroke-width="4" '
+            'stroke-linejoin="round">{}</text>'
+        ).format(
+            x + 12 if standing else x, top + (number + 0.75) * _LINE_H, "start" if standing else "middle", look, text
+        )
+
+
+def _node(sheet: _Sheet, name: str) -> Iterator[Markup]:
+    """A host as a box, a router rounded, its flows beside it."""
+    x, y = sheet.centres[name]
+    forwards = name in sheet.network.forwarding
+    yield Markup(
+        '<g><title>{}</title><rect x="{:.1f}" y="{:.1f}" width="{}" height="{}" rx="{}" fill="{}" stroke="#33475b" '
+        'stroke-width="1.5"/><text x="{:.1f}" y="{:.1f}" text-anchor="middle" font-weight="600" font-size="13" '
+        'fill="#1b2733">{}</text></g>'
+    ).format(
+        f"{name} ({'forwards' if forwards else 'host'})",
+        x - _NODE_W / 2,
+        y - _NODE_H / 2,
+        _NODE_W,
+        _NODE_H,
+        _NODE_H / 2 if forwards else 5,
+        "#e8edf2" if forwards else "#ffffff",
+        x,
+        y + 4.5,
+        _cut(name, _NODE_CHARS),
+    )
+    tags = sheet.tags[name]
+    for number, tag in enumerate(tags):
+        spot = (
+            (x + _NODE_W / 2 + 8, y + 4.5 + (number - (len(tags) - 1) / 2) * _LINE_H, "start")
+            if sheet.standing
+            else (x, y + _NODE_H / 2 + (number + 1) * _LINE_H, "middle")
+        )
+        yield Markup(
+            '<text x="{:.1f}" y="{:.1f}" text-anchor="{}" fill="#5a6672" paint-order="stroke" stroke="#ffffff" '
+            'stroke-width="4" stroke-linejoin="round">{}</text>'
+        ).format(*spot, tag)
+
+
+def _tags(node: str, ends: Mapping[str, tuple[str, str]]) -> list[str]:
+    """The flows that start and end at a node, by name or, if they are many, by number."""
+    sends = [group for group, (source, _) in ends.items() if source == node]
+    gets = [group for group, (_, target) in ends.items() if target == node]
+    return [_brief(verb, names) for verb, names in (("sends", sends), ("gets", gets)) if names]
+
+
+def _brief(verb: str, names: Sequence[str]) -> str:
+    text = ", ".join(names)
+    return f"{verb} {text}" if len(text) <= _TAG_CHARS else f"{verb} {count(len(names), 'flow')}"
+
+
+def _label(link: Link, swept: Mapping[str, str]) -> list[Text]:
+    """Name, rate and delay, queues of a link; what a sweep varies says so instead, in blue."""
+    varied = {path.split(".")[-1]: words for path, words in swept.items() if path.split(".")[1:2] == [link.name]}
+    one, other = (way_text(way) for way in link.ways)
+    lines = [(link.name, _NAME), (one if one == other else f"{one} ⇄ {other}", _PLAIN)]
+    if "queue" not in varied:
+        lines += [(text, _PLAIN) for text in _queues(link)]
+    lines += [(f"{name}: {words}", _SWEPT) for name, words in varied.items()]
+    return [(_cut(text, _LABEL_CHARS), look) for text, look in lines]
+
+
+def way_text(way: Way) -> str:
+    """Rate, delay and what else the wire does in one direction."""
+    parts = [rate(way.rate_bps)] if way.rate_bps else []
+    if way.delay_ns or way.jitter_ns:
+        parts.append(duration(way.delay_ns) + (f" ± {duration(way.jitter_ns)}" if way.jitter_ns else ""))
+    return ", ".join([*parts, *way.troubles])
+
+
+def _queues(link: Link) -> list[str]:
+    """The queues of both ways; of the way back none if it is the plain default and there is another one ahead."""
+    one, other = (way.queue or "tc's own" for way in link.ways)
+    if one == other:
+        return [one]
+    return [f"→ {one}", *([] if other.startswith("pfifo") else [f"← {other}"])]
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,182 @@
+"""The page's static figures: which there are, as SVG, each with its data; and in words those that are not drawn."""
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from netwarp.analysis.distribution import cumulative
+from netwarp.analysis.selection import NAME, SEED, names_of
+from netwarp.plots import style, timeline
+from netwarp.plots.chart import Chart, series_text
+from netwarp.plots.labels import numbers_of
+from netwarp.plots.metric import KINDS, charts
+from netwarp.plots.timeline import Life, Steps, Timeline
+from netwarp.report.svg import inline
+from netwarp.store.errors import SelectionError
+from netwarp.store.result import ResultDir
+from netwarp.store.rundir import RunDir
+from netwarp.store.summary import axis_text
+
+MOST_FIGURES = 14
+_MOST_NAMES = 3
+_MOST_CURVES = 12
+_BOXES_FROM = 5
+_MAP_FROM = 3
+_MOST_LIVES = 24
+_MOST_COURSES = 6
+_OVERVIEW = (
+    ("flow", ("goodput_mbps",)),
+    ("flow", ("rtt_ms_p95", "delay_ms_p95")),
+    ("queue", ("sojourn_ms_p95", "length_pkts_mean")),
+    ("link", ("utilisation",)),
+    ("run", ("jain_index",)),
+)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure in the page: a name for its files, its title, its SVG, and its data as CSV."""
+
+    stem: str
+    title: str
+    svg: Markup
+    data: str
+
+
+@dataclass(frozen=True)
+class _Wish:
+    metric: str
+    by: tuple[str, ...]
+    kind: str
+
+    @property
+    def command(self) -> str:
+        """What draws it."""
+        axes = f" --by {','.join(self.by)}" if self.by else ""
+        return f"netwarp plot DIR --metric {self.metric}{axes}" + (
+            f" --kind {self.kind}" if self.kind != "auto" else ""
+        )
+
+
+def static_figures(result: ResultDir, first: RunDir) -> tuple[list[Drawn], list[str]]:
+    """The figures of a result, `first` being the run whose timeline is drawn; and commands for what is left out."""
+    figures: list[Drawn] = []
+    left: list[str] = []
+    with style.drawing():
+        if (drawn := _timeline(first)) is not None:
+            figures.append(drawn)
+        for wish in _wishes(result):
+            if len(figures) >= MOST_FIGURES:
+                left.append(wish.command)
+                continue
+            try:
+                for stem, kind, chart in charts(result, wish.metric, wish.by, wish.kind):
+                    if kind == "cdf" and len(chart.spread) > _MOST_CURVES:
+                        left.append(wish.command)
+                    elif len(figures) < MOST_FIGURES:
+                        key = f"f{len(figures)}"
+                        svg = inline(KINDS[kind](chart), key, f"{chart.title}; {chart.subtitle}")
+                        figures.append(Drawn(stem, chart.title, svg, _csv(chart)))
+            except SelectionError:
+                continue  # no run that is fit for a figure has this metric
+    return figures, list(dict.fromkeys(left))
+
+
+def _wishes(result: ResultDir) -> Iterator[_Wish]:
+    """What to draw, the most telling first: metrics over the axes, maps, boxes over seeds, distributions."""
+    summary = result.summary().filter(status="ok")
+    seeds = summary["seed"].n_unique()
+    axes = tuple(axis for axis in result.axes if summary[axis].n_unique() > 1)[:2]
+    have = {scope: set(part["metric"].to_list()) for (scope,), part in summary.group_by("scope")}
+    chosen = [
+        (scope, next(one for one in options if one in have.get(scope, ())))
+        for scope, options in _OVERVIEW
+        if any(one in have.get(scope, ()) for one in options)
+    ]
+    many = {scope: len(names_of(summary, scope, metric)) > 1 for scope, metric in chosen}
+    for scope, metric in chosen if axes or seeds > 1 else ():
+        together = (NAME,) if scope == "flow" and many[scope] and len(axes) < 2 else ()
+        by = (*axes, *together) or (SEED,)
+        yield _Wish(f"{scope}.{metric}", by, "box" if seeds >= _BOXES_FROM and axes and scope == "flow" else "auto")
+    if len(axes) == 2 and min(summary[axis].n_unique() for axis in axes) >= _MAP_FROM:
+        for scope, metric in chosen[:2]:
+            if numbers_of(summary[axes[1]].unique(maintain_order=True).to_list()) is None or seeds >= _BOXES_FROM:
+                yield _Wish(f"{scope}.{metric}", axes, "heatmap")
+    for metric in ("flow.rtt_ms", "queue.sojourn_ms"):
+        yield _Wish(metric, axes or (NAME,), "auto")
+
+
+def _csv(chart: Chart) -> str:
+    """The values behind a chart: of each cell one line a run, of a distribution its cumulative curve."""
+    held = io.StringIO()
+    writer = csv.writer(held, lineterminator="\n")
+    head = [chart.axis_label, *([chart.series_label] if chart.series_label else [])]
+    writer.writerow([*head, chart.value_label, *(["share at or below"] if chart.spread else [])])
+    for x in chart.xs:
+        for series in chart.series:
+            start = [_text(x), *([series_text(series)] if chart.series_label else [])]
+            if (spread := chart.spread.get((x, series))) is not None:
+                for value, share in zip(*cumulative(spread), strict=True):
+                    writer.writerow([*start, f"{value:.6g}", f"{share:.6g}"])
+            else:
+                for value in chart.cells.get((x, series), ()):
+                    writer.writerow([*start, f"{value:.9g}"])
+    return held.getvalue()
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else axis_text(value)
+
+
+def _timeline(run: RunDir) -> Drawn | None:
+    """Who runs when and what changes, where something does; of a run with more flows or changes the first ones."""
+    what, network = run.description, run.network
+    end_s = what.duration_ns / 1e9
+    lives: dict[str, Life] = {}
+    for flow in what.flows:
+        start, stop = flow.start_ns / 1e9, min((flow.start_ns + flow.duration_ns) / 1e9, end_s)
+        before = lives.get(flow.group, Life(flow.group, start, stop))
+        lives[flow.group] = Life(flow.group, min(before.start_s, start), max(before.end_s, stop))
+    uneven = any(life.start_s > 0.05 * end_s or life.end_s < 0.95 * end_s for life in lives.values())
+    courses = {
+        (link.name, course.name, course.steps): Steps(
+            f"{link.name}\n{course.name}", course.unit, [(at_ns / 1e9, value) for at_ns, value in course.steps]
+        )
+        for link in network.links
+        for way in link.ways
+        for course in way.courses
+    }
+    moments = [(change.at_ns / 1e9, change.what) for change in what.changes if "queue " in change.what]
+    if not (uneven or courses or moments):
+        return None
+    shown = list(lives.values())[:_MOST_LIVES]
+    drawn = Timeline(
+        "What happens when",
+        f"{what.scenario} · flows, and what changes on the links",
+        end_s,
+        shown,
+        list(courses.values())[:_MOST_COURSES],
+        moments[:_MOST_LIVES],
+    )
+    return Drawn("timeline", drawn.title, inline(timeline.draw(drawn), "timeline", drawn.title), _timeline_csv(drawn))
+
+
+def _timeline_csv(drawn: Timeline) -> str:
+    held = io.StringIO()
+    writer = csv.writer(held, lineterminator="\n")
+    writer.writerow(["what", "from_s", "to_s", "value", "unit"])
+    for life in drawn.lives:
+        writer.writerow([life.name, f"{life.start_s:.6g}", f"{life.end_s:.6g}", "", "flow"])
+    for course in drawn.courses:
+        ends = [at_s for at_s, _ in course.steps[1:]] + [drawn.duration_s]
+        for (at_s, value), stop in zip(course.steps, ends, strict=True):
+            writer.writerow(
+                [course.label.replace("\n", " "), f"{at_s:.6g}", f"{stop:.6g}", f"{value:.6g}", course.unit]
+            )
+    for at_s, words in drawn.moments:
+        writer.writerow([words, f"{at_s:.6g}", "", "", "change"])
+    return held.getvalue()

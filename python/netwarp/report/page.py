@@ -1,0 +1,186 @@
+"""The page itself: everything that it shows, put into its template."""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from netwarp.analysis.ensemble import statistics_frame
+from netwarp.analysis.expectations import Checked
+from netwarp.report import drawing, extras, quantities, tables
+from netwarp.report.drawing import way_text
+from netwarp.report.panels import panels
+from netwarp.report.provenance import provenance
+from netwarp.report.shown import choose
+from netwarp.report.verdict import verdict
+from netwarp.store.description import Description
+from netwarp.store.files import write_text
+from netwarp.store.findings import Finding
+from netwarp.store.result import ResultDir
+from netwarp.store.rundir import RunDir
+from netwarp.store.summary import axis_text, axis_title
+
+FILE_NAME = "report.html"
+_MOST_STATISTICS_BYTES = 700_000
+_MOST_QUEUES = 3
+_SCRIPTS = ("uplot/uPlot.iife.min.js", "save.js", "tables.js", "panels.js")
+_STYLES = ("uplot/uPlot.min.css", "page.css")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a study says of itself beyond its records: expectations checked, findings, files that its views wrote."""
+
+    about: str = ""
+    expectations: Sequence[Checked] = ()
+    findings: Sequence[Finding] = ()
+    views: Sequence[Path] = ()
+
+
+def write_report(result: ResultDir, summary: pl.DataFrame, study: Written, *, figures: bool = True) -> Path:
+    """Write the page of a result into its directory; returns its path. Raises StoreError.
+
+    It is one file that asks for nothing from outside; without `figures` it has no static ones. What it leaves out for
+    want of room it says.
+    """
+    content = _context(result, summary, study, figures)
+    environment = Environment(
+        loader=PackageLoader("netwarp.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(quantities=quantities, way_text=way_text)
+    path = result.path / FILE_NAME
+    write_text(path, environment.get_template("page.html").render(content))
+    return path
+
+
+def _context(result: ResultDir, summary: pl.DataFrame, study: Written, figures: bool) -> dict[str, Any]:
+    outcomes = result.outcomes()
+    statistics = statistics_frame(summary, result.axes)
+    choice = choose(result, outcomes)
+    usable = choice.runs[0].id if choice.runs else None
+    described = _first_described(result, usable)
+    drawn, left = ([], []) if usable is None or not figures else _figures(result, usable)
+    shown = extras.extras(result, study.views)
+    scripts = "\n".join((f"/*!\n{_asset('uplot/LICENSE')}\n*/", *(_asset(name) for name in _SCRIPTS)))
+    return {
+        "name": str(result.plan.get("name") or "result"),
+        "about": study.about,
+        "verdict": verdict(outcomes, study.expectations, study.findings),
+        "setup": _setup(result, described) if described else None,
+        "results": tables.results_table(statistics, summary, result.axes) if usable else None,
+        "statistics": _statistics(statistics),
+        "panels": panels(result, choice, _queues(summary)) if usable else None,
+        "figures": drawn,
+        "figures_left": left,
+        "figures_wanted": figures,
+        "views": shown,
+        "runs": tables.runs_table(result, outcomes),
+        "csv_of": tables.csv_of,
+        "provenance": provenance(result),
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "version": metadata.version("netwarp"),
+        "styles": Markup("\n".join(_asset(name) for name in _STYLES)),
+        "scripts": Markup(scripts),
+        "scripts_digest": base64.b64encode(hashlib.sha256(scripts.encode()).digest()).decode(),
+    }
+
+
+def _figures(result: ResultDir, run_id: str) -> tuple[list[Any], list[str]]:
+    # Lazily: without figures matplotlib need not be loaded, which takes a second.
+    from netwarp.report.figures import static_figures  # noqa: PLC0415
+
+    return static_figures(result, result.run(run_id))
+
+
+def _asset(name: str) -> str:
+    return (resources.files("netwarp.report") / "assets" / name).read_text(encoding="utf-8").strip()
+
+
+def _first_described(result: ResultDir, usable: str | None) -> RunDir | None:
+    """The run whose set-up is shown: the first that can be used, else the first that at least says what it was."""
+    ids = [usable] if usable else [run.id for run in result.planned]
+    return next((result.run(run_id) for run_id in ids if (result.run(run_id).path / "run.json").is_file()), None)
+
+
+def _setup(result: ResultDir, run: RunDir) -> dict[str, Any]:
+    """What stays the same, as the first run has it, and what differs between runs."""
+    what, network = run.description, run.network
+    values = {axis: [axis_text(v) for v in dict.fromkeys(_values(result, axis))] for axis in result.axes}
+    swept = {axis: quantities.count(len(found), "value") for axis, found in values.items() if len(found) > 1}
+    ends = _ends(what)
+    seeds = sorted({planned.seed for planned in result.planned})
+    return {
+        "drawing": drawing.draw(network, ends, swept),
+        "most_nodes": drawing.MOST_NODES,
+        "network": network,
+        "duration": quantities.duration(what.duration_ns),
+        "warmup": quantities.duration(what.warmup_ns),
+        "seeds": f"{len(seeds)}" if len(seeds) > 1 else str(seeds[0]) if seeds else "",
+        "several_seeds": len(seeds) > 1,
+        "axes": [(axis_title(axis), axis, found) for axis, found in values.items()],
+        "flows": _flows(what, ends),
+        "changes": what.changes,
+        "point": ", ".join(f"{axis_title(a)} {axis_text(v)}" for a, v in _point(result, run).items()),
+    }
+
+
+def _values(result: ResultDir, axis: str) -> list[Any]:
+    texts = {axis_text(run.point[axis]): run.point[axis] for run in result.planned if axis in run.point}
+    return list(texts.values())
+
+
+def _point(result: ResultDir, run: RunDir) -> Mapping[str, Any]:
+    return next((planned.point for planned in result.planned if planned.id == run.path.name), {})
+
+
+def _ends(what: Description) -> dict[str, tuple[str, str]]:
+    """From which node to which the data of the flows of a name go, where the run says so."""
+    found: dict[str, tuple[str, str]] = {}
+    for flow in what.flows:
+        if len(flow.nodes) == 2:
+            source, target = flow.nodes
+            found.setdefault(flow.group, (target, source) if flow.reverse else (source, target))
+    return found
+
+
+def _flows(what: Description, ends: Mapping[str, tuple[str, str]]) -> list[dict[str, str]]:
+    rows: dict[str, dict[str, Any]] = {}
+    for flow in what.flows:
+        row = rows.setdefault(flow.group, {"name": flow.group, "tool": flow.tool, "count": 0, "cc": flow.cc})
+        row["count"] += 1
+        row["way"] = " → ".join(ends.get(flow.group, ("", ""))) if flow.group in ends else ""
+        row["start"] = quantities.about(flow.start_ns) if row["count"] == 1 else row["start"]
+        row["life"] = quantities.about(flow.duration_ns) if row["count"] == 1 else row["life"]
+    return list(rows.values())
+
+
+def _queues(summary: pl.DataFrame) -> list[str]:
+    """The queues to show over time: the longest on average, and others of at least a tenth of that."""
+    lengths = (
+        summary.filter(scope="queue", metric="length_pkts_mean")
+        .group_by("name", maintain_order=True)
+        .agg(pl.col("value").mean())
+        .sort("value", descending=True, maintain_order=True)
+    )
+    if lengths.is_empty():
+        return []
+    least = max(float(lengths["value"][0]) / 10, 0.1)
+    return list(lengths.filter(pl.col("value") >= least)["name"][:_MOST_QUEUES]) or [str(lengths["name"][0])]
+
+
+def _statistics(statistics: pl.DataFrame) -> str | None:
+    """Every metric at every point as CSV; None if there is not room for it in the page."""
+    text = statistics.drop_nulls("metric").write_csv(float_precision=6)
+    return text if len(text) <= _MOST_STATISTICS_BYTES else None

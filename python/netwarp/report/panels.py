@@ -1,0 +1,208 @@
+"""What happened over time, as data for the page's interactive panels: measures × runs × flows, made short."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis import series
+from netwarp.analysis.flows import FlowData, load_flows
+from netwarp.analysis.phases import Phase, flow_phases
+from netwarp.analysis.weighting import Values
+from netwarp.plots import style
+from netwarp.plots.labels import is_ordered, natural_key
+from netwarp.plots.series import reduce_series
+from netwarp.report.shown import Choice, at, members
+from netwarp.store.result import ResultDir
+from netwarp.store.rundir import RunDir
+from netwarp.store.summary import axis_text, axis_title
+
+BUDGET_SAMPLES = 260_000
+"""In all panels together: about 2 MB of the page."""
+_MOST_COLUMNS, _LEAST_COLUMNS = 900, 40
+_SAMPLES_A_COLUMN = 3
+_TICK_S = 1e-4
+_DIGITS = 4
+_LOG_FROM = 30
+_PHASES = [phase.value for phase in Phase]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One panel: its key, title, how its samples were taken, the unit, whether a sample holds until the next."""
+
+    key: str
+    title: str
+    how: str
+    unit: str
+    steps: bool
+
+
+@dataclass(frozen=True)
+class _Curve:
+    measure: Measure
+    flow: str
+    times: Values
+    values: Values
+
+
+def panels(result: ResultDir, choice: Choice, queues: Sequence[str]) -> dict[str, Any]:
+    """The panels' data as JSON can hold it; `queues` names the queues to show (`link:node`).
+
+    Times are whole ticks of `tick_s`, values whole multiples of their curve's `unit`; both are given as differences
+    from the one before (null: a gap).
+    """
+    with ThreadPoolExecutor(4) as pool:
+        loaded = list(pool.map(lambda run: _load(result.run(run.id), queues), choice.runs))
+    curves = list(chain.from_iterable(found for found, _, _ in loaded))
+    columns = _columns(curves)
+    measures = list({curve.measure.key: curve.measure for curve in curves}.values())
+    measures.sort(key=_rank)
+    flows = list(dict.fromkeys(curve.flow for curve in curves if curve.flow))
+    said = dict.fromkeys(chain(choice.omitted, *(sentences for _, _, sentences in loaded)))
+    return {
+        "tick_s": _TICK_S,
+        "columns": columns,
+        "axes": [_axis(axis, [at(run, axis) for run in choice.runs]) for axis in choice.axes],
+        "flows": flows,
+        "flow_colours": style.colours(len(flows), False),
+        "phases": _PHASES,
+        "measures": [vars(measure) | {"log": _wants_log(measure, curves)} for measure in measures],
+        "omitted": list(said),
+        "runs": [
+            _run_json(result.run(run.id), run.seed, [axis_text(at(run, axis)) for axis in choice.axes], found, phases)
+            | {"curves": [_curve_json(curve, measures, flows, columns) for curve in found]}
+            for run, (found, phases, _) in zip(choice.runs, loaded, strict=True)
+        ],
+    }
+
+
+def _run_json(
+    run: RunDir, seed: int, point: list[str], curves: Sequence[_Curve], phases: dict[str, list[list[float]]]
+) -> dict[str, Any]:
+    changes = [[change.at_ns / 1e9, change.what] for change in run.description.changes]
+    return {
+        "id": run.path.name,
+        "seed": seed,
+        "at": point,
+        "suspect": run.status().get("status") == "suspect",
+        "duration_s": run.description.duration_ns / 1e9,
+        "warmup_s": run.description.warmup_ns / 1e9,
+        "changes": changes,
+        "phases": phases,
+    }
+
+
+def _axis(path: str, values: Sequence[Any]) -> dict[str, Any]:
+    """An axis: values that have an order in it, others as the plan has them."""
+    found = list({axis_text(value): value for value in values}.values())
+    ordered = is_ordered([value for value in found if value is not None])
+    if ordered:
+        found.sort(key=lambda value: [(-1, 0.0, "")] if value is None else natural_key(value))
+    return {
+        "path": path,
+        "title": axis_title(path),
+        "values": [axis_text(value) for value in found],
+        "colours": style.colours(len(found), ordered),
+    }
+
+
+def _load(run: RunDir, queues: Sequence[str]) -> tuple[list[_Curve], dict[str, list[list[float]]], list[str]]:
+    """A run's curves at the finest reduction, the BBR phases of its flows, and what is not shown of it."""
+    flows, said = members(load_flows(run))
+    curves = [
+        _Curve(measure, flow, *_reduced(frame, _MOST_COLUMNS))
+        for measure, flow, frame in _frames(run, flows, queues)
+        if frame.height > 1
+    ]
+    phases = {
+        name: [[_PHASES.index(span.phase.value), round(span.start_s, 4), round(span.end_s, 4)] for span in spans]
+        for name, spans in flow_phases(run, flows).items()
+    }
+    return curves, phases, said
+
+
+def _frames(
+    run: RunDir, flows: Sequence[FlowData], queues: Sequence[str]
+) -> Iterator[tuple[Measure, str, pl.DataFrame]]:
+    window = series.whole_run(run)
+    interval_ns = series.interval_ns(window)
+    spoken = "second" if interval_ns == 10**9 else f"{interval_ns // 10**6} ms"
+    goodput = Measure(
+        "goodput", "Goodput", f"payload acknowledged (TCP) or arrived (UDP) in each {spoken}", "Mbit/s", False
+    )
+    rtt = Measure("rtt", "Round-trip time", "of each ACK's own sample or echo request, not smoothed", "ms", False)
+    cwnd = Measure("cwnd", "Congestion window", "the sender's, after each ACK", "packets", True)
+    delay = Measure("delay", "One-way delay", "of each datagram that arrived", "ms", False)
+    for data in flows:
+        name = data.flow.name
+        yield goodput, name, series.throughput([data], window, interval_ns)
+        yield rtt, name, series.rtt(data)
+        yield delay, name, series.delay(data)
+        yield cwnd, name, series.cwnd(data)
+    for end in run.description.ends:
+        if end.name in queues:
+            title = f"Queue at {end.node} into {end.link}"
+            how = "its length after each arrival and departure"
+            yield Measure(f"queue {end.name}", title, how, "packets", True), "", series.queue_length(run, end)
+
+
+def _rank(measure: Measure) -> int:
+    order = ["goodput", "rtt", "delay", "cwnd"]
+    return order.index(measure.key) if measure.key in order else len(order)
+
+
+def _reduced(frame: pl.DataFrame, columns: int) -> tuple[Values, Values]:
+    return reduce_series(frame["time_s"].to_numpy(), frame[frame.columns[1]].to_numpy(), columns)
+
+
+def _columns(curves: Sequence[_Curve]) -> int:
+    """How many columns a curve may have so that all of them together keep the budget: halved until they do."""
+    columns = _MOST_COLUMNS
+    while columns > _LEAST_COLUMNS:
+        if sum(min(len(curve.times), _SAMPLES_A_COLUMN * columns) for curve in curves) <= BUDGET_SAMPLES:
+            break
+        columns = columns * 4 // 5
+    return columns
+
+
+def _wants_log(measure: Measure, curves: Sequence[_Curve]) -> bool:
+    """Whether the ordinary RTTs of some runs differ so much from others' that a linear axis would hide them."""
+    if measure.unit != "ms":
+        return False
+    held = [curve.values[np.isfinite(curve.values)] for curve in curves if curve.measure.key == measure.key]
+    levels = [np.percentile(values, [1, 99]) for values in held if len(values)]
+    if not levels:
+        return False
+    low, high = min(float(level[0]) for level in levels), max(float(level[1]) for level in levels)
+    return low > 0 and high / low > _LOG_FROM
+
+
+def _curve_json(curve: _Curve, measures: Sequence[Measure], flows: Sequence[str], columns: int) -> dict[str, Any]:
+    times, values = reduce_series(curve.times, curve.values, columns)
+    peak = float(np.nanmax(np.abs(values), initial=0.0)) if np.isfinite(values).any() else 0.0
+    whole = bool(np.all(np.isnan(values) | (values == np.round(values))))
+    unit = 1.0 if whole else 10.0 ** (int(np.ceil(np.log10(peak or 1.0))) - _DIGITS)
+    return {
+        "m": [measure.key for measure in measures].index(curve.measure.key),
+        "f": flows.index(curve.flow) if curve.flow else -1,
+        "unit": unit,
+        "t": _differences(np.round(times / _TICK_S)),
+        "v": _differences(np.round(values / unit)),
+    }
+
+
+def _differences(values: Values) -> list[int | None]:
+    """Whole numbers as differences from the last one before that was no gap."""
+    present = np.isfinite(values)
+    steps = np.diff(values[present], prepend=0.0).astype(np.int64).tolist()
+    if present.all():
+        return list(steps)
+    found: list[int | None] = [None] * len(values)
+    for place, step in zip(np.flatnonzero(present), steps, strict=True):
+        found[place] = step
+    return found

@@ -1,0 +1,76 @@
+"""How to make the result again: the exact command, what it was made with, and the digests to compare."""
+
+import hashlib
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netwarp.store.errors import speaking
+from netwarp.store.files import read_json
+from netwarp.store.result import ResultDir
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Commands, facts (name, value), digests of runs (id, SHA-256 of its files' digests), and the scenario's text."""
+
+    as_run: str
+    from_page: str
+    facts: Sequence[tuple[str, str]]
+    digests: Sequence[tuple[str, str]]
+    digests_left: int
+    scenario: str
+
+
+_MOST_DIGESTS = 100
+
+
+def provenance(result: ResultDir) -> Provenance:
+    """Read it from the manifest, the plan and the runs. Raises StoreError."""
+    manifest = result.manifest
+    made = [run.id for run in result.planned if (result.run(run.id).path / "digests.json").is_file()]
+    with speaking(result.path / "scenario.toml", "read"):
+        scenario = (result.path / "scenario.toml").read_text(encoding="utf-8", errors="replace")
+    return Provenance(
+        as_run=_as_run(manifest.get("argv") or []),
+        from_page=_from_page(result),
+        facts=list(_facts(manifest, result.plan)),
+        digests=[(run_id, _digest(result, run_id)) for run_id in made[:_MOST_DIGESTS]],
+        digests_left=max(len(made) - _MOST_DIGESTS, 0),
+        scenario=scenario,
+    )
+
+
+def _as_run(argv: Sequence[str]) -> str:
+    return shlex.join(["netwarp", *argv[1:]]) if argv else ""
+
+
+def _from_page(result: ResultDir) -> str:
+    """The command that makes the same runs from the scenario as the page has it."""
+    asked: dict[str, Any] = result.plan.get("asked") or {}
+    words = ["netwarp", "run", "scenario.toml"]
+    for setting in asked.get("settings") or ():
+        words += ["--set", str(setting)]
+    if seeds := asked.get("seeds"):
+        words += ["--seeds", str(len(seeds))] if list(seeds) == list(range(1, len(seeds) + 1)) else []
+    for case in asked.get("cases") or ():
+        words += ["--case", str(case)]
+    return shlex.join(words)
+
+
+def _facts(manifest: dict[str, Any], plan: dict[str, Any]) -> list[tuple[str, str]]:
+    identity = plan.get("identity") or manifest.get("identity") or {}
+    host = manifest.get("host") or {}
+    facts = [("netwarp", manifest.get("netwarp")), ("engine", manifest.get("engine"))]
+    facts += [(f"{name}, SHA-256", digest) for name, digest in identity.items()]
+    facts += [("made", manifest.get("created")), ("resumed", len(manifest.get("resumed") or ()) or None)]
+    facts += [("on", ", ".join(str(host[key]) for key in ("system", "machine") if host.get(key)))]
+    facts += [("with", ", ".join(f"{name} {one}" for name, one in (manifest.get("libraries") or {}).items()))]
+    return [(name, str(value)) for name, value in facts if value]
+
+
+def _digest(result: ResultDir, run_id: str) -> str:
+    digests = read_json(result.run(run_id).path / "digests.json")
+    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()

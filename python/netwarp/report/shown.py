@@ -1,0 +1,70 @@
+"""Which runs and flows the page shows over time, and what it therefore does not: nothing is left out silently."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from netwarp.analysis.flows import FlowData
+from netwarp.report.quantities import count
+from netwarp.store.result import ResultDir
+from netwarp.store.summary import PlannedRun, RunOutcome, axis_text
+
+MOST_RUNS = 60
+MOST_SEEDS = 8
+"""Without axes the seeds themselves are compared; of more than this nobody could tell the lines apart."""
+MOST_MEMBERS = 8
+"""Of the flows of one name."""
+SEED = "seed"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The runs that are shown over time, the axes in which they differ, and sentences on what is not shown."""
+
+    runs: tuple[PlannedRun, ...]
+    axes: tuple[str, ...]
+    omitted: tuple[str, ...]
+
+
+def choose(result: ResultDir, outcomes: Sequence[RunOutcome]) -> Choice:
+    """Of the runs that did not fail the one with the lowest seed at each point; without axes the first seeds."""
+    usable = sorted(
+        (outcome.run for outcome in outcomes if outcome.status in ("ok", "suspect")), key=lambda run: run.seed
+    )
+    axes = result.axes or ([SEED] if len(usable) > 1 else [])
+    first: dict[tuple[str, ...], PlannedRun] = {}
+    for run in usable:
+        first.setdefault(tuple(axis_text(at(run, axis)) for axis in axes), run)
+    place = {run.id: number for number, run in enumerate(result.planned)}
+    chosen = sorted(first.values(), key=lambda run: place[run.id])
+    most = MOST_SEEDS if axes == [SEED] else MOST_RUNS
+    return Choice(tuple(chosen[:most]), tuple(axes), tuple(_omitted(usable, chosen, most, axes)))
+
+
+def at(run: PlannedRun, axis: str) -> object:
+    """A run's value on an axis."""
+    return run.seed if axis == SEED else run.point.get(axis)
+
+
+def _omitted(
+    usable: Sequence[PlannedRun], chosen: Sequence[PlannedRun], most: int, axes: Sequence[str]
+) -> Iterator[str]:
+    if more := len(usable) - len(chosen):
+        seeds = sorted({run.seed for run in chosen})
+        which = f"seed {seeds[0]}" if len(seeds) == 1 else "the lowest seed that did not fail"
+        yield f"Of each point {which} is shown; {count(more, 'run')} with other seeds are in the tables alone."
+    if len(chosen) > most:
+        what = "seeds" if list(axes) == [SEED] else "points in the plan's order"
+        yield f"The first {most} {what} are shown of {len(chosen)}; the others are in the tables alone."
+
+
+def members(flows: Sequence[FlowData]) -> tuple[list[FlowData], list[str]]:
+    """The flows to show: of each name the first few; and sentences on the others."""
+    kept: list[FlowData] = []
+    said = []
+    for group, of_group in groupby(flows, key=lambda data: data.flow.group):
+        listed = list(of_group)
+        kept += listed[:MOST_MEMBERS]
+        if len(listed) > MOST_MEMBERS:
+            said.append(f"Of the {len(listed)} flows {group} the first {MOST_MEMBERS} are shown each by itself.")
+    return kept, said

@@ -1,0 +1,39 @@
+"""Figures of matplotlib as SVG that a page can hold: nothing rasterised, text as text, short."""
+
+import re
+from io import BytesIO
+
+from markupsafe import Markup, escape
+from matplotlib.figure import Figure
+
+_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+_TAG = re.compile(r"<[^>]+>")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_ID = re.compile(r'\bid="([^"]+)"')
+_REFERENCE = re.compile(r'(xlink:href="#|url\(#)([^")]+)')
+
+
+def inline(figure: Figure, key: str, label: str) -> Markup:
+    """The figure as an `<svg>` element; `key` is unique in the page, so that its ids are, `label` is read aloud."""
+    held = BytesIO()
+    figure.savefig(held, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    return compact(held.getvalue().decode(), key, label)
+
+
+def compact(text: str, key: str, label: str) -> Markup:
+    """An SVG file of ours as an element of a page: without its head and comments, coordinates to hundredths.
+
+    Ids that nothing refers to go, the others get the key before them.
+    """
+    body = text[text.index("<svg") :]
+    body = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = _TAG.sub(lambda tag: _NUMBER.sub(_rounded, tag[0]), _CONTROL.sub("", body))
+    used = {match[2] for match in _REFERENCE.finditer(body)}
+    body = _ID.sub(lambda match: f'id="{key}-{match[1]}"' if match[1] in used else "", body)
+    body = _REFERENCE.sub(rf"\1{key}-\2", body)
+    body = re.sub(r">\s+<", "><", re.sub(r"\s*\n\s*", " ", body)).replace("<g >", "<g>")
+    return Markup(body.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1).strip())
+
+
+def _rounded(match: re.Match[str]) -> str:
+    return f"{float(match[0]):.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,87 @@
+"""What the page says first: whether the result can be used, and whether it is what its scenario expects."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from netwarp.analysis.expectations import Checked, Judgement
+from netwarp.report.quantities import count
+from netwarp.report.tables import left_out
+from netwarp.store.findings import Finding, Holds
+from netwarp.store.summary import RunOutcome
+
+_STATUSES = ("ok", "suspect", "failed", "missing")
+_MARKS = {Judgement.MET: "met", Judgement.FAILED: "failed", Judgement.UNCHECKED: "open"}
+_HOLDS = {Holds.YES: "met", Holds.NO: "open", Holds.UNCHECKED: "open"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One judged statement: its look (`met`, `failed`, `open`), what was judged, what was found."""
+
+    look: str
+    word: str
+    subject: str
+    found: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The look of the whole (`met`, `failed`, `open`), its sentences, runs by status, lines, and what was left out."""
+
+    look: str
+    headline: str
+    sentence: str
+    counts: Sequence[tuple[str, int]]
+    expectations: Sequence[Line]
+    findings: Sequence[Line]
+    left_out: Sequence[tuple[str, str]]
+
+
+def verdict(outcomes: Sequence[RunOutcome], checked: Sequence[Checked], findings: Sequence[Finding]) -> Verdict:
+    """Judge a result from its runs and expectations, as the exit code of `netwarp report` does."""
+    counts = {status: sum(outcome.status == status for outcome in outcomes) for status in _STATUSES}
+    failed = sum(not one.ok for one in checked)
+    look, headline = _headline(counts, checked, failed)
+    return Verdict(
+        look=look,
+        headline=headline,
+        sentence=_sentence(counts, len(outcomes)),
+        counts=[(status, many) for status, many in counts.items() if many],
+        expectations=[
+            Line(_MARKS[one.judgement], one.judgement.value, f"{one.subject}: {one.bound}", one.found)
+            for one in checked
+        ],
+        findings=[_finding(one) for one in findings],
+        left_out=list(left_out(outcomes)),
+    )
+
+
+def _headline(counts: dict[str, int], checked: Sequence[Checked], failed: int) -> tuple[str, str]:
+    """The first that holds of what can be said, the worst first, with the look that it deserves."""
+    met = sum(one.judgement is Judgement.MET for one in checked)
+    sayings = (
+        (not counts["ok"] + counts["suspect"], "failed", "No run of this result can be used"),
+        (failed, "failed", f"{failed} of {count(len(checked), 'expectation')} failed"),
+        (counts["failed"], "failed", f"{count(counts['failed'], 'run')} failed"),
+        (counts["missing"], "open", f"{count(counts['missing'], 'run')} not made yet"),
+        (counts["suspect"], "open", f"{count(counts['suspect'], 'run')} suspect"),
+        (not checked, "met", "Every run measured what it says"),
+        (met < len(checked), "open", f"{met} of {count(len(checked), 'expectation')} met, the others not checked"),
+        (True, "met", "The expectation is met" if met == 1 else f"All {met} expectations are met"),
+    )
+    return next((look, text) for holds, look, text in sayings if holds)
+
+
+def _sentence(counts: dict[str, int], total: int) -> str:
+    usable = counts["ok"]
+    text = f"{usable} of {count(total, 'run')} measured what {'it says' if total == 1 else 'they say'}"
+    others = [f"{counts[status]} {word}" for status, word in _OTHERS if counts[status]]
+    return f"{text}; left out of the medians: {', '.join(others)}." if others else f"{text}."
+
+
+_OTHERS = (("suspect", "suspect"), ("failed", "failed"), ("missing", "not made"))
+
+
+def _finding(one: Finding) -> Line:
+    published = f"published: {one.published}; " if one.published else ""
+    return Line(_HOLDS[one.judgement], one.judgement.value, one.finding, f"{published}here: {one.measured}")

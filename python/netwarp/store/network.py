@@ -1,0 +1,135 @@
+"""The network of a run as its readers see it: nodes, links, and what a packet meets on each way of a link."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+from netwarp.store.errors import StoreError
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a property of a way was over time: (from ns, value in `unit`), the first from the start on."""
+
+    name: str
+    unit: str
+    steps: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One direction of a link: from the node that sends into it to the other; times in ns, the rate in bit/s.
+
+    `queue` is in tc's words, None where the scenario gave tc commands of its own. `troubles` says in words what else
+    the wire does to packets: loss, duplication, corruption, reordering. `courses` has the rate, delay or loss that
+    change during the run.
+    """
+
+    source: str
+    target: str
+    interface: str
+    rate_bps: int
+    delay_ns: int
+    jitter_ns: int
+    queue: str | None
+    troubles: tuple[str, ...]
+    courses: tuple[Course, ...]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link: its name, its two ways (the first from the end that the scenario names first), its MTU in bytes."""
+
+    name: str
+    ways: tuple[Way, Way]
+    mtu: int
+
+
+@dataclass(frozen=True)
+class Network:
+    """Names of nodes in the scenario's order, those of them that forward, and the links."""
+
+    nodes: tuple[str, ...]
+    forwarding: frozenset[str]
+    links: tuple[Link, ...]
+
+
+def network_of(lab: Mapping[str, Any]) -> Network:
+    """Read a lab (`run.json`, field `lab`). Raises StoreError naming what is missing."""
+    try:
+        links = tuple(_link(link, lab.get("changes", ())) for link in lab["links"])
+        named = [str(node["name"]) for node in lab.get("nodes", ())]
+        ends = [way.source for link in links for way in link.ways]
+        return Network(
+            nodes=tuple(dict.fromkeys([*named, *ends])),
+            forwarding=frozenset(str(node["name"]) for node in lab.get("nodes", ()) if node.get("forward")),
+            links=links,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoreError(f"the run's description (run.json) is incomplete: {error}") from error
+
+
+def _link(link: Mapping[str, Any], changes: Any) -> Link:
+    one, other = link["ends"]
+    ways = (_way(one, other, changes), _way(other, one, changes))
+    return Link(str(link["name"]), ways, int(link.get("mtu", 1500)))
+
+
+def _way(end: Mapping[str, Any], peer: Mapping[str, Any], changes: Any) -> Way:
+    wire = end.get("wire") or {}
+    return Way(
+        source=str(end["node"]),
+        target=str(peer["node"]),
+        interface=str(end.get("interface", "")),
+        rate_bps=int(wire.get("rate_bps") or 0),
+        delay_ns=int(wire.get("delay_ns") or 0),
+        jitter_ns=int(wire.get("jitter_ns") or 0),
+        queue=_queue(end.get("tc") or ()),
+        troubles=tuple(_troubles(wire)),
+        courses=tuple(_courses(wire, [change for change in changes if change["index"] == end["index"]])),
+    )
+
+
+def _courses(wire: Mapping[str, Any], changes: list[Mapping[str, Any]]) -> Iterator[Course]:
+    """The properties of a wire that its changes touch."""
+    wires = [(0, wire), *((int(change["at_ns"]), change["wire"]) for change in changes if change.get("wire"))]
+    for key, name, unit, factor in (("rate_bps", "rate", "Mbit/s", 1e-6), ("delay_ns", "delay", "ms", 1e-6)):
+        yield from _course(name, unit, [(at_ns, (then.get(key) or 0) * factor) for at_ns, then in wires])
+    yield from _course("loss", "%", [(at_ns, _loss_pct(then.get("loss"))) for at_ns, then in wires])
+
+
+def _course(name: str, unit: str, steps: list[tuple[int, float]]) -> Iterator[Course]:
+    kept = [step for number, step in enumerate(steps) if number == 0 or step[1] != steps[number - 1][1]]
+    if len(kept) > 1 and not any(isnan(value) for _, value in kept):
+        yield Course(name, unit, tuple(kept))
+
+
+def _loss_pct(loss: Mapping[str, Any] | None) -> float:
+    """The probability of loss in percent; NaN of a model that has not just one."""
+    if not loss:
+        return 0.0
+    return 100 * float(loss["p"]) if loss.get("model") == "random" else float("nan")
+
+
+def _queue(lines: Any) -> str | None:
+    """The queue beneath the shaper, as tc was told; None if these are not netwarp's own three lines."""
+    if len(lines) != 3 or " htb rate " not in lines[1]:
+        return None
+    return str(lines[2]).partition(" handle ")[2].partition(": ")[2] or None
+
+
+def _troubles(wire: Mapping[str, Any]) -> list[str]:
+    loss = wire.get("loss")
+    words = [_loss(loss)] if loss else []
+    for key, name in (("duplicate", "duplicates"), ("corrupt", "corrupts"), ("reorder", "reorders")):
+        if wire.get(key):
+            words.append(f"{name} {100 * wire[key]:.4g} %")
+    return words
+
+
+def _loss(loss: Mapping[str, Any]) -> str:
+    if loss.get("model") != "random":
+        return f"loss by {loss.get('model')}"
+    correlated = f", correlated {100 * loss['correlation']:.4g} %" if loss.get("correlation") else ""
+    return f"loss {100 * loss['p']:.4g} %{correlated}"

@@ -81,7 +81,7 @@ name = "refused"
 set = { "links.bottleneck.queue" = "pfifo limmit 3" }
 [[cases]]
 name = "small window"
-set = { "nodes.h2.sysctl" = { "net.ipv4.tcp_rmem" = "4096 8192 16384" } }
+set = { "flows.bulk.tool" = "iperf3", "flows.bulk.args" = ["-w", "8K"] }
 """
 )
 PHONE = {"width": 360, "height": 740}

@@ -81,7 +81,7 @@ name = "refused"
 set = { "links.bottleneck.queue" = "pfifo limmit 3" }
 [[cases]]
 name = "small window"
-set = { "flows.bulk.tool" = "iperf3", "flows.bulk.args" = ["-w", "8K"] }
+set = { "links.bottleneck.delay" = "200ms", "nodes.h2.sysctl" = { "net.ipv4.tcp_moderate_rcvbuf" = 0 } }
 """
 )
 PHONE = {"width": 360, "height": 740}

@@ -14,11 +14,11 @@ from netwarp.scenario.views import known_views
 
 VIEW = "three-node"
 _FIRST_INDEX = 11
-_LINKS = {"access": ("client", "bottleneck"), "bottleneck": ("bottleneck", "server")}
+_LINKS = {"near": ("client", "bottleneck"), "far": ("bottleneck", "server")}
 PLACES = {
-    "client": ("access", "client"),
-    "bottleneck": ("bottleneck", "bottleneck"),
-    "server": ("bottleneck", "server"),
+    "client": ("near", "client"),
+    "bottleneck": ("far", "bottleneck"),
+    "server": ("far", "server"),
 }
 """Where each machine was looked at: link and node; the bottleneck on its side toward the server."""
 

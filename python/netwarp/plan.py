@@ -45,11 +45,15 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The runs of a scenario, in a fixed order: cases, then axes (the last one fastest), then seeds."""
+    """The runs of a scenario, in a fixed order: cases, then axes (the last one fastest), then seeds.
+
+    `identity` is what went into their ids beside the scenario.
+    """
 
     scenario: Scenario
     axes: tuple[str, ...]
     runs: tuple[Run, ...]
+    identity: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -72,8 +76,8 @@ def make_plan(
     """Every run of `scenario`.
 
     `seeds` and `cases` replace the scenario's own choice; `identity` names what else decides a result (digests of
-    kernel, agent, tools) and goes into every id. Raises ScenarioError for an unknown case, for a point that is not a
-    valid scenario, and for two points that come out as the same run.
+    kernel, agent, tools, programs) and goes into every id. Raises ScenarioError for an unknown case, for a point that
+    is not a valid scenario, and for two points that come out as the same run.
     """
     axes = axes_of(scenario)
     chosen = cases_of(scenario, cases)
@@ -97,7 +101,7 @@ def make_plan(
     if resolver.problems:
         raise ScenarioError(resolver.problems, scenario.source.label)
     _refuse_same(runs, scenario)
-    return Plan(scenario, tuple(axis.path for axis in axes), tuple(runs))
+    return Plan(scenario, tuple(axis.path for axis in axes), tuple(runs), dict(identity or {}))
 
 
 def _with_seed(hashed: Any, seed: int) -> str:

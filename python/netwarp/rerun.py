@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from netwarp.engines import Engine, Outcome
+from netwarp.engines import Engine, Outcome, program_digests
 from netwarp.execute import execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
@@ -80,7 +80,7 @@ def rerun(
             summarise(new)
     return Rerun(
         runs=tuple(repeated[run.id] for run in plan if run.id in repeated),
-        changed=_changed(old.plan.get("identity", {}), engine.identity),
+        changed=_changed(old.plan.get("identity", {}), plan.identity),
         interrupted=execution.interrupted,
     )
 
@@ -109,7 +109,8 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
     asked = old.plan.get("asked")
     if asked is None:
         raise StoreError(f"{old.path} does not say what it was asked for (plan.json); an older netwarp made it")
-    plan = make_plan(scenario_of(old), asked["seeds"], asked["cases"], engine.identity)
+    scenario = scenario_of(old)
+    plan = make_plan(scenario, asked["seeds"], asked["cases"], {**engine.identity, **program_digests(scenario)})
     runs = tuple(run for run in plan if _place(run) in made)
     if not runs:
         raise StoreError(f"{old.path} has no finished run that could be repeated")

@@ -14,7 +14,7 @@ from rich.console import Console
 from netwarp.analysis.ensemble import statistics_frame
 from netwarp.analysis.expectations import Checked, check_expectations
 from netwarp.analysis.run import analyse_run
-from netwarp.engines import VirtualEngine
+from netwarp.engines import VirtualEngine, program_digests
 from netwarp.execute import Execution, execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.processors import processors
@@ -101,7 +101,7 @@ def make_study(
     With `page` write `report.html`. Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     console = console or Console(stderr=True)
-    plan = make_plan(scenario, seeds, cases, engine.identity)
+    plan = make_plan(scenario, seeds, cases, {**engine.identity, **program_digests(scenario)})
     with create_result(
         directory,
         scenario_toml=scenario.source.text,

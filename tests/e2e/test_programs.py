@@ -112,6 +112,25 @@ def test_a_program_that_misbehaves_fails_its_run_alone(tmp_path: Path) -> None:
     assert size < 10 << 20, "what was written too much is not kept"
 
 
+def test_a_program_that_has_changed_makes_another_run(tmp_path: Path) -> None:
+    """A result of one version of a script is not taken for that of another."""
+    script = tmp_path / "say.sh"
+    script.write_text("echo one\n")
+    (tmp_path / "say.toml").write_text(pair(flow("say", "command", f'client = ["sh", "{script}"]'), duration="1s"))
+    command = ("run", tmp_path / "say.toml", "--no-plots", "-o", tmp_path / "result")
+    assert netwarp(*command).code == 0
+    again = netwarp(*command)
+    assert (again.code, "1 runs were there already" in again.words) == (0, True), again.err
+    assert netwarp("rerun", tmp_path / "result").code == 0
+    script.write_text("echo two\n")
+    other = netwarp(*command)
+    assert other.code == 2
+    assert f"made with another program {script}" in other.words
+    repeated = netwarp("rerun", tmp_path / "result")
+    assert f"not the same program {script} as then" in repeated.words
+    assert "say-client.out: changed" in repeated.out
+
+
 def test_a_flow_to_itself_is_refused(tmp_path: Path) -> None:
     (tmp_path / "self.toml").write_text(pair(flow("mirror", "bulk", ends=("h1", "h1"))))
     answer = netwarp("run", tmp_path / "self.toml", "-o", tmp_path / "result")

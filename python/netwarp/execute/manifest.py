@@ -65,7 +65,7 @@ def plan_json(
     return {
         "name": plan.scenario.name,
         "engine": engine.name,
-        "identity": dict(engine.identity),
+        "identity": dict(plan.identity),
         "asked": {
             "settings": list(plan.scenario.source.settings),
             "seeds": list(seeds) if seeds is not None else None,

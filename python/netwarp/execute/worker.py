@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import netwarp
-from netwarp.engines import EngineError, Outcome, VirtualEngine
+from netwarp.engines import EngineError, Outcome, VirtualEngine, changed_programs
 from netwarp.execute.processors import claimed_processor
 from netwarp.execute.single import Cancelled, Order, fulfil
 from netwarp.kernels import Kernel, cache_directory, list_kernels
@@ -68,6 +68,8 @@ def make_run(order: Order, kernel_digest: str, study: str) -> Made:
     Raises EngineError, StoreError.
     """
     engine = _engine(kernel_digest)
+    if others := changed_programs(order.description["identity"]):
+        raise EngineError(f"{', '.join(others)} is another program here than where the study was begun")
     with (
         tempfile.TemporaryDirectory(prefix="netwarp-", ignore_cleanup_errors=True) as place,
         claimed_processor() as cpu,

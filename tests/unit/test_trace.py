@@ -193,4 +193,21 @@ def test_the_files_that_a_result_keeps(tmp_path: Path) -> None:
     # A result finds them where it keeps them.
     (tmp_path / "traces").mkdir()
     (tmp_path / "a.csv").rename(tmp_path / "traces" / "a.csv")
-    assert load_trace("elsewhere/a.csv", tmp_path).first_rate_bps == 1_000_000
+    assert load_trace("a.csv", tmp_path).first_rate_bps == 1_000_000
+
+
+def test_a_result_keeps_both_of_two_files_of_one_name(tmp_path: Path) -> None:
+    for number, folder in enumerate(("monday", "tuesday"), start=1):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "day.csv").write_text(f"time,rate\n0,{number}mbit\n")
+    data = {"links": {"x": {"trace": {"forward": "monday/day.csv", "back": "tuesday/day.csv"}}}}
+    files = trace_files(data, tmp_path)
+    assert len(files) == 2
+    assert all(name.startswith("day-") and name.endswith(".csv") for name in files)
+    result = tmp_path / "result"
+    (result / "traces").mkdir(parents=True)
+    for name, content in files.items():
+        (result / "traces" / name).write_bytes(content)
+    assert load_trace("monday/day.csv", result).first_rate_bps == 1_000_000
+    assert load_trace("tuesday/day.csv", result).first_rate_bps == 2_000_000
+    assert trace_files(data, result) == files, "a result of a result keeps them, too"

@@ -91,10 +91,19 @@ def shipped_traces() -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.csv"))}
 
 
+def kept_name(value: str) -> str:
+    """The name under which a result keeps the trace that a scenario calls `value`: its own, and where it names a
+    folder, a few digits of the whole name, since two folders may hold files of one name."""
+    path = Path(value)
+    if path.name == value:
+        return value
+    return f"{path.stem}-{hashlib.sha256(value.encode()).hexdigest()[:8]}{path.suffix}"
+
+
 def _find(value: str, folder: Path) -> Path:
     """The file of this name in `folder`; else the one that a result keeps of it; else the shipped one."""
     path = folder / value
-    kept = folder / KEPT / path.name
+    kept = folder / KEPT / kept_name(value)
     if path.is_file() or (not kept.is_file() and value not in shipped_traces()):
         return path
     return kept if kept.is_file() else shipped_traces()[value]
@@ -107,8 +116,9 @@ def trace_files(data: Mapping[str, Any], folder: Path) -> dict[str, bytes]:
     named += [v for path, values in data.get("sweep", {}).items() if _is_trace(path) for v in values]
     named += [v for case in data.get("cases", ()) for path, v in case.get("set", {}).items() if _is_trace(path)]
     values = [item for value in named for item in (value.values() if isinstance(value, Mapping) else [value])]
-    paths = {_find(value, folder) for value in values if isinstance(value, str)} - set(shipped_traces().values())
-    return {path.name: path.read_bytes() for path in sorted(paths) if path.is_file()}
+    paths = {kept_name(value): _find(value, folder) for value in values if isinstance(value, str)}
+    shipped = set(shipped_traces().values())
+    return {name: path.read_bytes() for name, path in paths.items() if path not in shipped and path.is_file()}
 
 
 def _is_trace(path: str) -> bool:

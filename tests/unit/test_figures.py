@@ -9,7 +9,7 @@ from netwarp.analysis.distribution import cumulative, distributed_stem
 from netwarp.analysis.phases import Phase, Span, bbr_spans
 from netwarp.analysis.selection import select
 from netwarp.analysis.weighting import Held
-from netwarp.plots.chart import value_text, wants_log
+from netwarp.plots.chart import value_text, value_texts, wants_log
 from netwarp.plots.formats import formats_of
 from netwarp.plots.labels import metric_label, numbers_of
 from netwarp.plots.metric import draw_metric
@@ -100,6 +100,15 @@ def test_values_as_printed() -> None:
     assert wants_log([1, 100])
     assert not wants_log([0, 100])
     assert not wants_log([10, 100])
+
+
+def test_values_beside_each_other_have_as_many_digits() -> None:
+    assert value_texts([0.998, 1.0, 0.9]) == ["0.998", "1.000", "0.900"]
+    assert value_texts([9.551, 9.5, float("nan")]) == ["9.55", "9.50", "nan"]
+    assert value_texts([34, 28, 100]) == ["34", "28", "100"], "counts have none"
+    assert value_texts([0.5, 1234.5]) == ["0.5", "1\u2009234"], "decades apart each by itself"
+    assert value_texts([0, 0.25]) == ["0", "0.25"]
+    assert value_texts([]) == []
 
 
 def test_formats() -> None:

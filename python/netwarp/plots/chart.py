@@ -63,6 +63,17 @@ def value_text(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def value_texts(values: Sequence[float]) -> list[str]:
+    """Values that stand beside each other, so that they can be compared: where they are of one order of magnitude all
+    with as many digits after the point (0.998, 1.000), else each by itself."""
+    finite = [abs(value) for value in values if np.isfinite(value)]
+    lowest = min(finite, default=0.0)
+    if lowest == 0 or max(finite) > 10 * lowest or all(value == round(value) for value in finite):
+        return [value_text(value) for value in values]
+    digits = max(0, 2 - int(np.floor(np.log10(lowest))))
+    return [f"{value:,.{digits}f}".replace(",", "\u2009") if np.isfinite(value) else f"{value:g}" for value in values]
+
+
 def middle(values: Sequence[float]) -> tuple[float, float, float]:
     """Median, and lower and upper quartile, of the runs of a cell."""
     low, mid, high = np.percentile(values, [25, 50, 75])

@@ -5,7 +5,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
 from netwarp.plots import style
-from netwarp.plots.chart import Chart, middle, panel, series_text, value_text, wants_log
+from netwarp.plots.chart import Chart, middle, panel, series_text, value_texts, wants_log
 from netwarp.plots.labels import wrapped
 from netwarp.store.summary import axis_text
 
@@ -32,8 +32,9 @@ def draw(chart: Chart) -> Figure:
     image = axes.imshow(
         np.ma.masked_invalid(grid), aspect="auto", cmap="cividis", norm=norm(finite.min(), finite.max() or 1)
     )
-    for (row, column), value in np.ndenumerate(grid):
-        text = value_text(value) if np.isfinite(value) else "–"
+    texts = value_texts(grid.ravel().tolist())
+    for ((row, column), value), told in zip(np.ndenumerate(grid), texts, strict=True):
+        text = told if np.isfinite(value) else "–"
         dark = np.isfinite(value) and float(image.norm(float(value))) < 0.55  # type: ignore[arg-type]
         axes.text(column, row, text, ha="center", va="center", fontsize=10, color="white" if dark else style.INK)
     axes.set_xticks(range(len(heads)), heads)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.plots import plot_result
-from netwarp.plots.labels import is_ordered, natural_key, slug, wrapped
+from netwarp.plots.labels import is_ordered, natural_key, shortened_alike, slug, wrapped
 from netwarp.plots.series import reduce_series
 from netwarp.store.result import create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
@@ -60,6 +60,12 @@ def test_an_order_needs_one_shape() -> None:
     assert not is_ordered(["cubic", "bbr"])
     assert not is_ordered(["pfifo limit 20", "fq_codel"])
     assert not is_ordered([True, False])
+
+
+def test_long_labels_are_cut_where_they_stay_apart() -> None:
+    red, other = "red limit 250000 min 25000 max 75000 avpkt 1500", "red limit 250000 min 50000 max 150000 avpkt 1500"
+    assert shortened_alike(["codel", red]) == ["codel", "red limit 250000 …"]
+    assert shortened_alike([red, other]) == [red, other]
 
 
 def test_words() -> None:

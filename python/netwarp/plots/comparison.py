@@ -7,7 +7,7 @@ from typing import Any
 
 from netwarp.analysis.table import busiest_queue
 from netwarp.plots.curves import RunCurves, duration_s, run_curves, schedules
-from netwarp.plots.labels import is_ordered, natural_key, slug
+from netwarp.plots.labels import is_ordered, natural_key, shortened_alike, slug
 from netwarp.plots.scene import Bar, Curve, Quantity, Schedule
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
@@ -86,7 +86,7 @@ def comparisons(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | No
         if result.baseline is not None and place.get(CASE, result.baseline) != result.baseline:
             found = [runs.get(_place({**run.point, CASE: result.baseline})) for run in alike]
             references = [(result.baseline, run) for run in found if run is not None]
-        labels = [axis_text(_value(run, axis)) for run in alike]
+        labels = shortened_alike([axis_text(_value(run, axis)) for run in alike])
         complete = references if len(references) == len(alike) else ()
         yield Comparison(axis_title(axis), labels, alike, place, slug("-".join(rest)) if rest else "", complete)
 

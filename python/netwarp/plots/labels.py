@@ -25,6 +25,7 @@ _WHOLE = {
     "utilisation": "utilisation (share of the rate)",
     "jain_index": "Jain's fairness index",
 }
+_LONG, _SHORT = 40, 20
 _SCALES = {"k": 1e3, "m": 1e6, "g": 1e9, "ms": 1e-3, "us": 1e-6}
 
 
@@ -96,6 +97,12 @@ def _statistic(kind: str) -> str:
     if percent is None:
         return {"max": "maximum"}.get(kind, kind)
     return "median" if kind == "p50" else f"{percent[1]}th percentile"
+
+
+def shortened_alike(labels: Sequence[str]) -> list[str]:
+    """Labels that are too long for a legend cut after a word, unless that would make two of them the same."""
+    cut = [label if len(label) <= _LONG else textwrap.shorten(label, _SHORT, placeholder=" …") for label in labels]
+    return cut if len(set(cut)) == len(set(labels)) else list(labels)
 
 
 def wrapped(text: str, width: int) -> str:

@@ -54,9 +54,11 @@ def _check_flows(scenario: Scenario) -> Iterator[Found]:
     forwarding = frozenset(name for name, node in scenario.nodes.items() if node.forward)
     for name in scenario.flows:
         yield from _check_flow(name, scenario, ends, forwarding)
+    total = sum(flow.count for flow in scenario.flows.values())
     if not scenario.flows:
         yield ("flows",), "nothing would be sent; add a flow, such as [flows.bulk] with from, to and tool"
-    total = sum(flow.count for flow in scenario.flows.values())
+    elif total == 0:
+        yield ("flows", next(iter(scenario.flows)), "count"), "nothing would be sent: every flow has a count of 0"
     if total > MAX_FLOWS:
         yield ("flows",), f"{total} flows are more than there are ports for; the most is {MAX_FLOWS}"
 

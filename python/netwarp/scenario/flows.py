@@ -25,11 +25,12 @@ MAX_PAYLOAD_BYTES = 65507
 
 
 class FlowBase(Model):
-    """What every flow has: its ends, how many of it, and when (`duration` None: to the end of the run)."""
+    """What every flow has: its ends, how many of it (0: none, as in a case without it), and when (`duration` None: to
+    the end of the run)."""
 
     from_: Name = Field(alias="from")
     to: Name
-    count: int = Field(default=1, ge=1, le=1000)
+    count: int = Field(default=1, ge=0, le=1000)
     start: Duration = 0
     duration: PositiveDuration | None = None
     family: Literal["ipv4", "ipv6"] = "ipv4"

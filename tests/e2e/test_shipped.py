@@ -24,11 +24,13 @@ SHORT = {
     "mm1": ["--set", "duration=2s", "--set", "flows.poisson.rate=320mbit", "--seeds", "2"],
     "mm1k": ["--set", "duration=2s", "--set", "flows.poisson.rate=320mbit", "--seeds", "2"],
     "red-law": ["--set", "duration=3s", "--set", "flows.poisson.rate=110mbit"],
+    "three-node": ["--case", "bw3Mbps_oneflow_RED", "--seeds", "1"],
+    "three-node-builtin": ["--case", "bw3Mbps_oneflow_pfifo", "--seeds", "1"],
+    "three-node-published": ["--case", "bwNORMAL_oneflow_RED", "--seeds", "1"],
     "tuners": ["--set", "duration=5s", "--set", "links.bottleneck.delay=10ms"],
 }
 
-
-SENT_INTO = ("bottleneck:r1", "link:h1")
+SENT_INTO = ("bottleneck:r1", "link:h1", "far:bottleneck")
 """The link that the traffic is to fill."""
 
 

@@ -77,9 +77,13 @@ sysctl = { "net.ipv4.tcp_rmem" = "4096 131072 262144" }
 [sweep]
 "links.b.queue" = ["pfifo limit 20", "fq_codel"]
 "flows.bulk.cc" = ["cubic", "bbr"]
+[presets.slow]
+"links.a.rate" = "5mbit"
+"links.a.delay" = "5ms"
 [[cases]]
 name = "slow h1"
-set = { "links.a.rate" = "5mbit" }
+use = ["slow"]
+set = { "links.a.delay" = "1ms" }
 [[expect]]
 metric = "flow.goodput_mbps"
 where = { name = "bulk.2", "flows.bulk.cc" = "bbr", seed = 5, case = "slow h1" }
@@ -121,6 +125,7 @@ def test_everything_of_the_format() -> None:
     order = scenario.expect[2]
     assert order.where == {"name": "ping", "seed": (3, 5)}
     assert order.ascending == ({"links.b.queue": "fq_codel"}, {"links.b.queue": ("pfifo limit 20",)})
+    assert scenario.cases[0].set == {"links.a.rate": "5mbit", "links.a.delay": "1ms"}
     assert scenario.source.text == EVERYTHING
 
 
@@ -251,6 +256,11 @@ BAD_TAILS = [
     ('[[cases]]\nname = "x"\nset = { "links.acess.rate" = "1mbit" }\n', 21, 'did you mean "access"?'),
     ('[[cases]]\nname = "x"\n[[cases]]\nname = "x"\n', 22, "names of cases are unique"),
     ('[[cases]]\nname="x"\nset = { warmup = "1s" }\n[sweep]\nwarmup = ["2s"]\n', 21, "a case sets what is not swept"),
+    ('[presets.x]\n"links.acess.rate" = "1mbit"\n', 20, 'did you mean "access"?'),
+    ("[presets]\nslow = 1\n", 20, "must be a table"),
+    ('[presets.slow]\n[[cases]]\nname = "x"\nuse = ["slwo"]\n', 22, 'there is no preset "slwo" (did you mean "slow"?)'),
+    ('[presets.slow]\n[[cases]]\nname = "x"\nuse = "slow"\n', 22, "must be a list"),
+    ('[presets.p]\nwarmup = "1s"\n[[cases]]\nname="x"\nuse = ["p"]\n[sweep]\nwarmup = ["2s"]\n', 21, "not swept"),
     ('[[expect]]\nmetric = "goodput"\nmin = 1\n', 20, "is not a metric"),
     ('[[expect]]\nmetric = "flows.goodput"\nmin = 1\n', 20, "scopes are run, flow, queue, link"),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\n', 20, "expects nothing"),

@@ -19,6 +19,7 @@ from netwarp.store.description import Description, Flow
 from netwarp.store.rundir import RunDir
 
 _SHARING = ("bulk", "iperf3")
+_OWN = ("bulk", "request")
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,10 @@ class FlowData:
     def goodput_mbps(self) -> float | None:
         """Acknowledged or received payload per time in the window.
 
-        By the ACKs or the datagrams; else as the flow's account has it of its whole life; else by samples.
+        By the ACKs or the datagrams; else as the flow's account has it of its whole life; else by samples. What a
+        generator of netwarp's own had delivered goes on to arrive when its life is over, so that samples come first.
         """
-        if self.sender is not None and not self.sender.sampled:
+        if self.sender is not None and (not self.sender.sampled or self.flow.tool in _OWN):
             return throughput.goodput_mbps(self.sender.times_ns, self.sender.bytes_acked, self.window)
         if self.arrivals is not None:
             return datagrams.goodput_mbps(self.arrivals, self.window)

@@ -11,6 +11,7 @@ from typing import Any
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import INTERVAL, Expectation, Scenario
 from netwarp.scenario.paths import resolve_path
+from netwarp.scenario.presets import check_presets
 from netwarp.scenario.source import Keys
 
 Found = tuple[Keys, str]
@@ -25,6 +26,7 @@ def check_study(scenario: Scenario, data: Mapping[str, Any], overridden: Collect
     axes: dict[tuple[str, ...], str] = {}
     for path, values in scenario.sweep.items():
         yield from _check_axis(path, values, data, axes)
+    yield from check_presets(data)
     yield from _check_cases(scenario, data, axes)
     for index, expectation in enumerate(scenario.expect):
         for field, why in _check_expectation(expectation, scenario, overridden):

@@ -18,6 +18,7 @@ from netwarp.scenario.errors import Problem, ScenarioError, did_you_mean
 from netwarp.scenario.explain import explain
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.paths import parse_setting, resolve_path, swept_path, with_value
+from netwarp.scenario.presets import with_presets
 from netwarp.scenario.source import Keys, Source
 
 MAX_FILE_BYTES = 4 * 2**20
@@ -49,7 +50,7 @@ def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] =
         raise ScenarioError([_syntax_problem(error)], label) from None
     except RecursionError:
         raise ScenarioError("the brackets are nested too deeply to be a scenario", label) from None
-    data, overrides = _apply(data, settings)
+    data, overrides = _apply(with_presets(data), settings)
     return validate(Source(label, text, data, overrides, tuple(settings), folder))
 
 

@@ -225,9 +225,10 @@ class Tuner(Model):
 
 
 class Case(Model):
-    """A named point: paths and the values they take in it."""
+    """A named point: paths and the values they take in it, those of the presets it uses among them."""
 
     name: str = Field(min_length=1, max_length=100)
+    use: tuple[str, ...] = ()
     set: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -269,6 +270,7 @@ class Scenario(Model):
     changes: tuple[Change, ...] = ()
     tuners: dict[Name, Tuner] = Field(default_factory=dict)
     sweep: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    presets: dict[Name, dict[str, Any]] = Field(default_factory=dict)
     cases: tuple[Case, ...] = ()
     baseline: str | None = None  # the case that figures compare the others with
     expect: tuple[Expectation, ...] = ()

@@ -52,7 +52,8 @@ class End:
 
     `rates` is None if they cannot be known, as with tc commands of the user's own. `copies` tells that its wire may
     deliver more packets than it took: it duplicates, or splits what it corrupts. `corrupts`: what it delivers may be
-    discarded by a checksum, which no queue and no wire counts.
+    discarded by a checksum, which no queue and no wire counts. `offload`: what counts as one packet in one place may
+    count as the many it stands for in another (qdisc_bstats_update() counts the segments of a GSO packet).
     """
 
     name: str
@@ -62,6 +63,7 @@ class End:
     rates: tuple[tuple[int, int], ...] | None
     copies: bool = False
     corrupts: bool = False
+    offload: bool = False
 
 
 @dataclass(frozen=True)
@@ -222,6 +224,7 @@ def _end(link: Mapping[str, Any], end: Mapping[str, Any], lab: Mapping[str, Any]
         # netem splits a packet of many segments before it corrupts one.
         copies=_ever("duplicate", end, lab) or (bool(link.get("offload")) and _ever("corrupt", end, lab)),
         corrupts=_ever("corrupt", end, lab),
+        offload=bool(link.get("offload")),
     )
 
 

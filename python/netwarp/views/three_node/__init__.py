@@ -1,0 +1,55 @@
+"""The three-node study: its tables under their published names, the published numbers beside ours, its findings.
+
+It is reckoned from records alone (iperf3's JSON, flows, sockets, links, captures, queues) of runs between nodes called
+client, bottleneck and server; so it serves imported measurements, too. docs/three-node.md describes every table.
+"""
+
+from pathlib import Path
+
+import polars as pl
+
+from netwarp.store.errors import speaking
+from netwarp.store.files import write_atomic
+from netwarp.store.findings import write_findings
+from netwarp.store.result import ResultDir
+from netwarp.views.three_node.findings import check
+from netwarp.views.three_node.published import beside, published
+from netwarp.views.three_node.queues import check_beneath_netem
+from netwarp.views.three_node.tables import Condition, conditions_of, write_tables
+
+FOLDER = "three-node"
+
+
+def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
+    """Write the study's tables into `three-node/`, and its figures; see `netwarp.views.View`.
+
+    What compares with the published numbers is left out of a result that has none of the published scenarios.
+    """
+    conditions = conditions_of(result)
+    if not conditions:
+        return []
+    folder = result.path / FOLDER
+    with speaking(folder, "create"):
+        folder.mkdir(exist_ok=True)
+    files = write_tables(folder, conditions)
+    compared = beside(conditions)
+    if not published().keys().isdisjoint(condition.name for condition in conditions):
+        files += _compare(folder, conditions, compared)
+    return files + (_draw(result, conditions, compared) if figures else [])
+
+
+def _compare(folder: Path, conditions: list[Condition], compared: pl.DataFrame) -> list[Path]:
+    queues = pl.concat([each.queues for condition in conditions for each in condition.repetitions])
+    write_atomic(folder / "published.csv", compared.write_csv)
+    write_atomic(folder / "queues.csv", queues.write_csv)
+    findings = [*check(conditions), *check_beneath_netem(queues)]
+    return [folder / "published.csv", folder / "queues.csv", write_findings(folder, findings)]
+
+
+def _draw(result: ResultDir, conditions: list[Condition], compared: pl.DataFrame) -> list[Path]:
+    # Lazily: matplotlib takes longer to import than the tables take to make.
+    from netwarp.views.three_node.figures import draw  # noqa: PLC0415
+
+    with speaking(result.plots, "create"):
+        result.plots.mkdir(exist_ok=True)
+    return draw(result.plots, str(result.plan.get("name", "")), conditions, compared)

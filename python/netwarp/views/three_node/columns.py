@@ -1,0 +1,51 @@
+"""Columns of the study's tables, under the names of the published ones, and what else is known of them."""
+
+from dataclasses import dataclass
+
+ROLES = ("client", "bottleneck", "server")
+
+SUMMARY = (
+    "tcp_avg_bw_Mbps",
+    "tcp_fairness",
+    "tcp_avg_retrans",
+    "udp_avg_bw_Mbps",
+    "udp_avg_lost_pct",
+    "udp_avg_jitter_ms",
+    *(f"{role}_bw_Mbps" for role in ROLES),
+)
+"""Of iperf3 or the built-in generators, and of interface counters (`all_scenarios_summary.csv`)."""
+
+CAPTURE = ("rtt_avg_ms", "rtt_std_ms", "cwnd_avg_kB", "gap_avg_ms", "ack_interval_avg_ms")
+"""Of one capture (`pcap_summary.csv`)."""
+
+SOCKETS = ("ss_avg_rtt_ms", "ss_avg_cwnd", "ss_avg_cwnd_kB")
+"""Of the client's sockets while they had data under way; `ss_avg_cwnd` counts packets."""
+
+PCAP = (*CAPTURE, *SOCKETS)
+
+Row = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """How a column is shown: its words with their unit, and whether its values lie decades apart."""
+
+    column: str
+    words: str
+    log: bool = False
+
+
+SUMMARY_PANELS = (
+    Quantity("tcp_avg_bw_Mbps", "TCP: goodput of a flow, Mbit/s (log)", log=True),
+    Quantity("tcp_fairness", "TCP: Jain's index over the flows"),
+    Quantity("tcp_avg_retrans", "TCP: retransmissions of a flow, packets (log)", log=True),
+    Quantity("udp_avg_bw_Mbps", "UDP: rate of a flow as sent, Mbit/s (log)", log=True),
+    Quantity("udp_avg_jitter_ms", "UDP: jitter, ms"),
+    Quantity("udp_avg_lost_pct", "UDP: lost datagrams, %"),
+)
+PCAP_PANELS = (
+    Quantity("gap_avg_ms", "Capture: mean gap between packets, ms (log)", log=True),
+    Quantity("ack_interval_avg_ms", "Capture: mean interval between ACKs, ms (log)", log=True),
+    Quantity("ss_avg_rtt_ms", "Sockets: smoothed RTT, ms"),
+    Quantity("ss_avg_cwnd", "Sockets: congestion window of a flow, packets (log)", log=True),
+)

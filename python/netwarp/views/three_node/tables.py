@@ -1,0 +1,143 @@
+"""Tables of the study: one row per repetition, and over the repetitions of each scenario mean and spread."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import stdev
+
+import polars as pl
+
+from netwarp.store.errors import speaking
+from netwarp.store.files import write_atomic
+from netwarp.store.result import ResultDir
+from netwarp.store.rundir import RunDir
+from netwarp.store.summary import PlannedRun, axis_text
+from netwarp.views.three_node import records
+from netwarp.views.three_node.columns import CAPTURE, PCAP, SOCKETS, SUMMARY, Row
+from netwarp.views.three_node.queues import queues_of
+from netwarp.views.three_node.traffic import traffic
+
+_FILES = {"client": "client_iperf3.pcap", "bottleneck": "bottleneck.pcap", "server": "server.pcap"}
+"""What the published tables call the captures."""
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """One run of a scenario: its number, the columns of both tables, those of each capture by role, and its qdiscs."""
+
+    number: int
+    values: Row
+    captures: dict[str, Row]
+    queues: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A scenario of the study, which netwarp calls a case: its repetitions are seeds."""
+
+    name: str
+    repetitions: tuple[Repetition, ...]
+
+    def mean(self, column: str) -> float | None:
+        """The mean over the repetitions that have the column."""
+        values = self.of(column)
+        return sum(values) / len(values) if values else None
+
+    def spread(self, column: str) -> float | None:
+        """The standard deviation over the repetitions; None of fewer than two."""
+        values = self.of(column)
+        return stdev(values) if len(values) > 1 else None
+
+    def of(self, column: str) -> list[float]:
+        """The column's values, of the repetitions that have it."""
+        return [value for each in self.repetitions if (value := each.values.get(column)) is not None]
+
+
+def conditions_of(result: ResultDir) -> list[Condition]:
+    """The scenarios of a result in the plan's order, with what their runs say; failed and missing runs are left out."""
+    found: dict[str, list[Repetition]] = {}
+    for planned in result.planned:
+        run = result.run(planned.id)
+        if result.is_complete(planned.id) and run.status().get("status") != "failed" and run.metrics_path.exists():
+            name = _name(result, planned)
+            found.setdefault(name, []).append(_repetition(run, name, planned.seed))
+    return [Condition(name, tuple(repetitions)) for name, repetitions in found.items()]
+
+
+def _name(result: ResultDir, planned: PlannedRun) -> str:
+    """The point's values, as a folder's name; of a result without cases and axes the scenario's name."""
+    values = [axis_text(value) for value in planned.point.values() if value is not None]
+    return (", ".join(values) or str(result.plan.get("name", ""))).replace("/", "-")
+
+
+def _repetition(run: RunDir, name: str, seed: int) -> Repetition:
+    captures = records.captures(run)
+    values = {**traffic(run), **records.interface_rates(run), **records.means(captures), **records.sockets(run)}
+    return Repetition(seed, values, captures, queues_of(run, name, seed))
+
+
+def write_tables(folder: Path, conditions: Sequence[Condition]) -> list[Path]:
+    """Write the tables of every scenario and of all of them; returns the files. Raises StoreError."""
+    files = []
+    for condition in conditions:
+        place = folder / condition.name
+        with speaking(place, "create"):
+            place.mkdir(parents=True, exist_ok=True)
+        files += [
+            _write(place / "summary.csv", _repetitions(condition)),
+            _write(place / "pcap_summary.csv", _captures(condition)),
+        ]
+    return [
+        *files,
+        _write(folder / "all_scenarios_summary.csv", _all(conditions, SUMMARY)),
+        _write(folder / "all_scenarios_pcap.csv", _all(conditions, PCAP)),
+    ]
+
+
+def _write(path: Path, frame: pl.DataFrame) -> Path:
+    write_atomic(path, frame.write_csv)
+    return path
+
+
+def _repetitions(condition: Condition) -> pl.DataFrame:
+    """A row per repetition, then `avg` and `std`."""
+    rows = [{"run_id": f"run_{each.number}", **_only(each.values, SUMMARY)} for each in condition.repetitions]
+    rows += [
+        {"run_id": "avg", **{column: condition.mean(column) for column in SUMMARY}},
+        {"run_id": "std", **{column: condition.spread(column) for column in SUMMARY}},
+    ]
+    return _frame(rows, ("run_id",), SUMMARY)
+
+
+def _captures(condition: Condition) -> pl.DataFrame:
+    """A row per repetition and capture; a repetition without captures has one of its sockets alone."""
+    rows = []
+    for each in condition.repetitions:
+        sockets = _only(each.values, SOCKETS)
+        captures = each.captures or {"": dict.fromkeys(CAPTURE)}
+        for role, values in captures.items():
+            rows.append({"pcap": _FILES.get(role), "run": f"run_{each.number}", **values, **sockets})
+    return _frame(rows, ("pcap", "run"), PCAP)
+
+
+def _all(conditions: Sequence[Condition], columns: Sequence[str]) -> pl.DataFrame:
+    """A row per scenario: means, and beside each its standard deviation over the repetitions."""
+    rows = []
+    for condition in conditions:
+        row: dict[str, object] = {"scenario": condition.name}
+        for column in columns:
+            row |= {column: condition.mean(column), f"{column}_std": condition.spread(column)}
+        rows.append(row | {"n_runs": len(condition.repetitions)})
+    spread = [name for column in columns for name in (column, f"{column}_std")]
+    return _frame(rows, ("scenario",), spread).with_columns(
+        pl.Series("n_runs", [row["n_runs"] for row in rows], dtype=pl.Int64)
+    )
+
+
+def _only(values: Row, columns: Sequence[str]) -> Row:
+    return {column: values.get(column) for column in columns}
+
+
+def _frame(rows: Sequence[Mapping[str, object]], words: Sequence[str], numbers: Sequence[str]) -> pl.DataFrame:
+    schema = {**dict.fromkeys(words, pl.String), **dict.fromkeys(numbers, pl.Float64)}
+    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)

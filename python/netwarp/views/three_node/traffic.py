@@ -1,0 +1,103 @@
+"""What each flow of a test got: from iperf3's own JSON, else from the run's metrics and the flows' accounts."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from netwarp.analysis.fairness import jain_index
+from netwarp.store.description import Flow
+from netwarp.store.errors import StoreError
+from netwarp.store.files import read_json
+from netwarp.store.rundir import RunDir
+from netwarp.views.three_node.columns import Row
+
+TCP_TOOLS = ("bulk", "request")
+
+
+@dataclass(frozen=True)
+class Share:
+    """One flow: goodput of TCP, or the rate at which UDP was sent; None what nobody measured."""
+
+    mbps: float
+    retransmits: int | None = None
+    lost_pct: float | None = None
+    jitter_ms: float | None = None
+
+
+def traffic(run: RunDir) -> Row:
+    """The columns of both tests; what was not measured is None."""
+    tcp, udp = _shares(run)
+    return {
+        "tcp_avg_bw_Mbps": mean(share.mbps for share in tcp),
+        "tcp_fairness": 1.0 if len(tcp) == 1 else jain_index([share.mbps for share in tcp]),
+        "tcp_avg_retrans": mean(share.retransmits for share in tcp),
+        "udp_avg_bw_Mbps": mean(share.mbps for share in udp),
+        "udp_avg_lost_pct": mean(share.lost_pct for share in udp),
+        "udp_avg_jitter_ms": mean(share.jitter_ms for share in udp),
+    }
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """The mean; None if there is no value, or one is absent."""
+    present = list(values)
+    if not present or any(value is None for value in present):
+        return None
+    return sum(value for value in present if value is not None) / len(present)
+
+
+def _shares(run: RunDir) -> tuple[list[Share], list[Share]]:
+    """Of the TCP test and of the UDP test."""
+    tcp: list[Share] = []
+    udp: list[Share] = []
+    accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
+    metrics = run.metrics().filter(scope="flow")
+    for flow in run.description.flows:
+        told = run.path / f"iperf3-{flow.name}.json"
+        if told.is_file():
+            for protocol, share in iperf3_shares(read_json(told), str(told)):
+                (udp if protocol == "udp" else tcp).append(share)
+        elif flow.tool in TCP_TOOLS:
+            tcp += _bulk(flow, metrics)
+        elif account := accounts.get(flow.id):
+            udp += _datagrams(flow, metrics, account)
+    return tcp, udp
+
+
+def _bulk(flow: Flow, metrics: pl.DataFrame) -> list[Share]:
+    values = _values(flow, metrics)
+    retransmits = values.get("retransmits")
+    whole = None if retransmits is None else int(retransmits)
+    return [Share(values["goodput_mbps"], retransmits=whole)] if "goodput_mbps" in values else []
+
+
+def _datagrams(flow: Flow, metrics: pl.DataFrame, account: Mapping[str, Any]) -> list[Share]:
+    values = _values(flow, metrics)
+    length_ns = account["end_ns"] - account["start_ns"]
+    if account["sent_bytes"] is None or not length_ns:
+        return []
+    rate = account["sent_bytes"] * 8e3 / length_ns
+    return [Share(rate, lost_pct=values.get("loss_pct"), jitter_ms=values.get("jitter_ms_mean"))]
+
+
+def _values(flow: Flow, metrics: pl.DataFrame) -> dict[str, float]:
+    return dict(metrics.filter(name=flow.name).select("metric", "value").iter_rows())
+
+
+def iperf3_shares(told: Mapping[str, Any], label: str) -> list[tuple[str, Share]]:
+    """`(protocol, share)` of each parallel flow in what iperf3 -J printed. Raises StoreError."""
+    try:
+        streams = told["end"].get("streams", ())
+        return [("udp", _udp(s["udp"])) if "udp" in s else ("tcp", _tcp(s)) for s in streams]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise StoreError(f"cannot read {label}: it is not what iperf3 -J prints ({error})") from error
+
+
+def _tcp(stream: Mapping[str, Any]) -> Share:
+    return Share(stream["receiver"]["bits_per_second"] / 1e6, retransmits=stream["sender"].get("retransmits"))
+
+
+def _udp(udp: Mapping[str, Any]) -> Share:
+    rate = udp["bits_per_second"] / 1e6
+    return Share(rate, lost_pct=udp.get("lost_percent"), jitter_ms=udp.get("jitter_ms"))

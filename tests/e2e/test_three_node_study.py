@@ -1,0 +1,147 @@
+"""The three-node study on a few of its cheapest rows: its tables, its findings, and its published layout."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from statistics import mean, pstdev
+
+import polars as pl
+import pytest
+from conftest import netwarp, succeed
+from netwarp.scenario import shipped_scenarios
+from netwarp.store.findings import Holds, read_findings
+from netwarp.store.result import open_result
+from netwarp.views.three_node.published import published
+
+PFIFO, RED = "bw3Mbps_oneflow_pfifo", "bw3Mbps_oneflow_RED"
+MOST_MBPS = 3 * 1448 / 1514
+COLUMNS = list(published()[PFIFO])[:9]
+
+
+@pytest.fixture(scope="module")
+def builtin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two rows of the study, of two repetitions each."""
+    place = tmp_path_factory.mktemp("builtin") / "r"
+    rows = ("--case", PFIFO, "--case", RED)
+    done = netwarp("run", "three-node-builtin", *rows, "--seeds", "2", "-o", place)
+    assert done.returncode == 0, done.stderr
+    assert "holds: unlimited UDP loses more than 80 % at 3 Mbit/s" in done.stdout
+    assert "not checked: under pfifo at 3 Mbit/s BBR bloats less" in done.stdout
+    assert "tables of the study: 9 in" in done.stderr
+    return place
+
+
+def _rows(path: Path, key: str) -> dict[str, dict[str, float]]:
+    return {row[key]: row for row in pl.read_csv(path, infer_schema_length=None).iter_rows(named=True)}
+
+
+def test_tables_under_their_published_names(builtin: Path) -> None:
+    folder = builtin / "three-node"
+    one = pl.read_csv(folder / PFIFO / "summary.csv")
+    assert one.columns == ["run_id", *COLUMNS]
+    assert one["run_id"].to_list() == ["run_1", "run_2", "avg", "std"]
+    goodputs = one["tcp_avg_bw_Mbps"].to_list()
+    assert goodputs[2] == pytest.approx((goodputs[0] + goodputs[1]) / 2)
+    assert goodputs[3] == pytest.approx(abs(goodputs[0] - goodputs[1]) / 2**0.5)
+    every = pl.read_csv(folder / "all_scenarios_summary.csv")
+    assert [name for name in every.columns if not name.endswith("_std")] == ["scenario", *COLUMNS, "n_runs"]
+    assert every["n_runs"].to_list() == [2, 2]
+
+
+def test_numbers_are_those_of_the_network(builtin: Path) -> None:
+    rows = _rows(builtin / "three-node" / "all_scenarios_summary.csv", "scenario")
+    for row in rows.values():
+        assert 0.9 * MOST_MBPS < row["tcp_avg_bw_Mbps"] <= MOST_MBPS
+        assert row["udp_avg_bw_Mbps"] == pytest.approx(120 * 1472 / 1514, rel=0.01), "the access link's rate"
+        assert row["udp_avg_lost_pct"] == pytest.approx(97.5, abs=0.3)
+        assert row["bottleneck_bw_Mbps"] == pytest.approx(3 * 30 / 36, rel=0.1), "two tests of 15 s in 36 s"
+        assert row["client_bw_Mbps"] == pytest.approx((3 + 120) * 15 / 36, rel=0.03)
+    pcap = _rows(builtin / "three-node" / "all_scenarios_pcap.csv", "scenario")
+    assert pcap[PFIFO]["ss_avg_rtt_ms"] > 3 * pcap[RED]["ss_avg_rtt_ms"]
+    for row in pcap.values():
+        assert row["gap_avg_ms"] == pytest.approx(1514 * 8 / 3e3, rel=0.15), "a packet of 1514 bytes at 3 Mbit/s"
+        assert row["ss_avg_cwnd_kB"] == pytest.approx(row["ss_avg_cwnd"] * 1.448, rel=1e-3)
+
+
+def test_each_capture_tells_what_it_can(builtin: Path) -> None:
+    rows = _rows(builtin / "three-node" / RED / "pcap_summary.csv", "pcap")
+    assert set(rows) == {"client_iperf3.pcap", "bottleneck.pcap", "server.pcap"}
+    assert rows["client_iperf3.pcap"]["rtt_avg_ms"] is None
+    assert rows["server.pcap"]["gap_avg_ms"] is None, "absent, not 0"
+    assert all(row["ack_interval_avg_ms"] > 4 for row in rows.values())
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_rtts_of_the_bottleneck_are_those_that_tshark_finds(builtin: Path) -> None:
+    result = open_result(builtin)
+    (run,) = (result.run(run.id) for run in result.planned if (run.point["case"], run.seed) == (RED, 1))
+    command = ["tshark", "-r", str(run.path / "captures" / "far-bottleneck.pcap"), "-Y", "ip.src == 192.168.214.104"]
+    read = [*command, "-T", "fields", "-e", "tcp.analysis.ack_rtt"]
+    told = subprocess.run(read, check=True, capture_output=True, text=True).stdout.split()
+    samples_ms = [float(word) * 1e3 for word in told]
+    assert len(samples_ms) > 1000
+    rows = pl.read_csv(builtin / "three-node" / RED / "pcap_summary.csv").filter(pcap="bottleneck.pcap", run="run_1")
+    assert rows["rtt_avg_ms"].item() == pytest.approx(mean(samples_ms), rel=1e-3)
+    assert rows["rtt_std_ms"].item() == pytest.approx(pstdev(samples_ms), rel=1e-2)
+
+
+def test_published_numbers_stand_beside_ours(builtin: Path) -> None:
+    beside = pl.read_csv(builtin / "three-node" / "published.csv", infer_schema_length=None)
+    assert set(beside["scenario"]) == set(published())
+    ours = beside.drop_nulls("ours")
+    assert set(ours["scenario"]) == {PFIFO, RED}
+    goodput = ours.filter(scenario=PFIFO, metric="tcp_avg_bw_Mbps").row(0, named=True)
+    assert goodput["published"] == 2.86278588
+    assert goodput["ratio"] == pytest.approx(goodput["ours"] / goodput["published"])
+    for stem in ("summary_plot", "pcap_plot", "published_plot"):
+        assert (builtin / "plots" / f"{stem}.png").exists()
+
+
+def test_without_captures_what_they_tell_is_absent(tmp_path: Path) -> None:
+    short = ("--case", RED, "--seeds", "1", "--no-plots", "--set", "record.captures=[]", "--set", "views=[]")
+    succeed("run", "three-node-builtin", *short, "-o", tmp_path / "r")
+    assert not (tmp_path / "r" / "three-node").exists()
+    text = (tmp_path / "r" / "scenario.toml").read_text()
+    (tmp_path / "s.toml").write_text(text)
+    succeed("run", tmp_path / "s.toml", *short[:-2], "-o", tmp_path / "t")
+    (row,) = pl.read_csv(tmp_path / "t" / "three-node" / "all_scenarios_pcap.csv", infer_schema_length=None).iter_rows(
+        named=True
+    )
+    assert row["gap_avg_ms"] is None and row["rtt_avg_ms"] is None
+    assert row["ss_avg_rtt_ms"] > 0
+
+
+def test_the_published_layout_gives_the_published_numbers(tmp_path: Path) -> None:
+    """BBR's ten flows through tbf, netem and fq_codel: within 20 %, and fq_codel had a queue to manage."""
+    case = "bw3+impairments_10_bbr_fq"
+    done = netwarp("run", "three-node-published", "--case", case, "--seeds", "1", "--no-plots", "-o", tmp_path / "r")
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "r" / "three-node"
+    ratios = dict(
+        pl.read_csv(folder / "published.csv", infer_schema_length=None)
+        .filter(scenario=case)
+        .select("metric", "ratio")
+        .iter_rows()
+    )
+    for metric in ("tcp_avg_bw_Mbps", "tcp_avg_retrans", "ss_avg_rtt_ms"):
+        assert ratios[metric] == pytest.approx(1, abs=0.2), metric
+    queues = pl.read_csv(folder / "queues.csv").filter(qdisc="fq_codel").row(0, named=True)
+    assert queues["beneath"] == "netem"
+    assert queues["drops"] > 100
+    said = {found.finding: found.judgement for found in read_findings(folder / "findings.csv")}
+    assert said["the discipline beneath netem never sees a queue"] is Holds.NO
+
+
+def test_tc_refuses_their_red(tmp_path: Path) -> None:
+    text = shipped_scenarios()["three-node-published"].read_text()
+    tbf = '  "qdisc add dev {dev} root handle 1: tbf rate 3mbit burst 32kbit latency 50ms",\n'
+    red = '  "qdisc add dev {dev} parent 1: red limit 1000 min 200 max 600 avpkt 1000 burst 20 probability 0.02",\n'
+    alone = f'[presets.bw3-red]\n"links.far.raw.bottleneck" = [\n{tbf}]'
+    assert alone in text
+    (tmp_path / "s.toml").write_text(text.replace(alone, alone[:-1] + red + "]"))
+    done = netwarp("run", tmp_path / "s.toml", "--case", RED, "--seeds", "1", "-o", tmp_path / "r")
+    assert done.returncode == 3
+    assert "RED: failed to calculate EWMA constant" in done.stderr
+    assert not open_result(tmp_path / "r").summary().drop_nulls("value").height

@@ -11,10 +11,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench import cluster, runs
+from bench import cluster, pages, runs
 from bench.row import MEASURES, Row
 
-MODULES = (runs, cluster)
+MODULES = (runs, cluster, pages)
 """Each has put its measures into `MEASURES` by being imported; they are made in this order."""
 
 

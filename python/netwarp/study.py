@@ -13,7 +13,7 @@ from rich.console import Console
 
 from netwarp.analysis.ensemble import statistics_frame
 from netwarp.analysis.expectations import Checked, check_expectations
-from netwarp.analysis.run import analyse_run
+from netwarp.analysis.reckoning import is_current, reckon
 from netwarp.engines import VirtualEngine, program_digests
 from netwarp.execute import Execution, execute
 from netwarp.execute.manifest import manifest, plan_json
@@ -174,8 +174,8 @@ def scenario_of(result: ResultDir) -> Scenario:
 
 def _reckon(result: ResultDir, run_id: str) -> None:
     run = result.run(run_id)
-    if result.is_complete(run_id) and run.status().get("status") != "failed":
-        run.write_metrics(analyse_run(run.path))
+    if result.is_complete(run_id) and run.status().get("status") != "failed" and not is_current(run):
+        reckon(run)
 
 
 def _draw(result: ResultDir, summary: pl.DataFrame, console: Console) -> tuple[Path, ...]:

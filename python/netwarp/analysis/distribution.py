@@ -30,7 +30,7 @@ def distribution(run: RunDir, scope: str, stem: str, name: str) -> Held:
     """Values and their weights (ns, or 1 a packet) in the run's window; empty without records of it."""
     if scope == "flow":
         parts = []
-        for data in load_flows(run):
+        for data in load_flows(run, passages=False):
             if name in (data.flow.name, data.flow.group):
                 parts.append(data.rtts_ms() if stem == "rtt_ms" else data.state(stem))
         return pool(parts)

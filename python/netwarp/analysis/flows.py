@@ -102,13 +102,16 @@ class FlowData:
         return float(jitter) / 1e3 if self.whole and isinstance(jitter, int | float) else None
 
 
-def load_flows(run: RunDir) -> list[FlowData]:
-    """All flows of a run in the lab's order, with what the records know of each."""
+def load_flows(run: RunDir, *, passages: bool = True) -> list[FlowData]:
+    """All flows of a run in the lab's order, with what the records know of each.
+
+    Without `passages`, what queues did to a flow's packets, which takes longest to load, is left out.
+    """
     description = run.description
     senders = load_senders(run, description.flows)
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
     pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
-    passages = load_passages(run, run_window(description))
+    passed = load_passages(run, run_window(description)) if passages else {}
     loaded = []
     for flow in description.flows:
         account = accounts.get(flow.id, {})
@@ -124,7 +127,7 @@ def load_flows(run: RunDir) -> list[FlowData]:
                 account=account,
                 arrivals=arrivals.get(flow.id),
                 transfers=transfers.get(flow.id),
-                passages=passages.get(flow.id),
+                passages=passed.get(flow.id),
                 run_end_ns=description.duration_ns,
             )
         )

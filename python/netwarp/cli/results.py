@@ -126,7 +126,7 @@ def plot(
 
 
 def report(directory: Path, /, *, plots: bool = True, json: Annotated[bool, Parameter(negative=())] = False) -> int:
-    """Reckon the metrics, table, expectations and figures of an old result anew, and write them as one page.
+    """Make the metrics, table, expectations and figures of an old result anew, and write them as one page.
 
     The page is report.html in the result directory: one file that works offline. Nothing is run.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netwarp.analysis.run import analyse_run
+from netwarp.analysis.reckoning import reckon
 from netwarp.analysis.validity import check_run
 from netwarp.engines import Engine, Job, Outcome, program_digests
 from netwarp.lab import build_lab, given_sysctl, memory_bytes
@@ -99,7 +99,7 @@ def _analysed(directory: Path, outcome: Outcome) -> Outcome:
     try:
         verdict = check_run(directory)
         if verdict.status != "failed":
-            RunDir(directory).write_metrics(analyse_run(directory))
+            reckon(RunDir(directory))
     except StoreError as error:
         return Outcome("failed", str(error), outcome.facts)
     return Outcome(verdict.status, verdict.reason, outcome.facts)

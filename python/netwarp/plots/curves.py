@@ -31,7 +31,7 @@ class RunCurves:
 
 def run_curves(run: RunDir, queue: str | None) -> RunCurves:
     """What the run's records know, reduced; `queue` names the queue to show as `link:node`."""
-    flows = load_flows(run)
+    flows = load_flows(run, passages=False)
     found: dict[Quantity, list[Curve]] = {}
     for quantity, frame in _frames(run, flows, queue):
         if frame.height > 1:

@@ -113,7 +113,7 @@ def _axis(path: str, values: Sequence[Any]) -> dict[str, Any]:
 
 def _load(run: RunDir, queues: Sequence[str]) -> tuple[list[_Curve], dict[str, list[list[float]]], list[str]]:
     """A run's curves at the finest reduction, the BBR phases of its flows, and what is not shown of it."""
-    flows, said = members(load_flows(run))
+    flows, said = members(load_flows(run, passages=False))
     curves = [
         _Curve(measure, flow, *_reduced(frame, _MOST_COLUMNS))
         for measure, flow, frame in _frames(run, flows, queues)

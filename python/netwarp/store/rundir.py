@@ -15,6 +15,7 @@ from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState, scan_stream, stream_state
 
 METRICS_SCHEMA = pl.Schema({"scope": pl.String, "name": pl.String, "metric": pl.String, "value": pl.Float64})
+_RECKONED_BY = "reckoned_by"
 STATUSES = ("ok", "suspect", "failed")
 
 
@@ -65,10 +66,20 @@ class RunDir:
         with speaking(self.metrics_path, "read"):
             return pl.read_parquet(self.metrics_path)
 
-    def write_metrics(self, metrics: pl.DataFrame) -> None:
-        """Write `metrics.parquet`, atomically. Raises StoreError."""
+    def write_metrics(self, metrics: pl.DataFrame, reckoned_by: str = "") -> None:
+        """Write `metrics.parquet`, atomically, with a word on what reckoned it. Raises StoreError."""
         frame = metrics.select(pl.col(name).cast(kind) for name, kind in METRICS_SCHEMA.items())
-        write_atomic(self.metrics_path, lambda path: frame.write_parquet(path, compression="uncompressed"))
+        note = {_RECKONED_BY: reckoned_by}
+        write_atomic(
+            self.metrics_path, lambda path: frame.write_parquet(path, compression="uncompressed", metadata=note)
+        )
+
+    def metrics_reckoned_by(self) -> str | None:
+        """What `write_metrics` was told; None if there are no metrics that can be read."""
+        try:
+            return pl.read_parquet_metadata(self.metrics_path).get(_RECKONED_BY)
+        except (OSError, pl.exceptions.PolarsError):
+            return None
 
     def status(self) -> dict[str, Any]:
         """`status.json`: status, reason, seconds. Raises StoreError."""

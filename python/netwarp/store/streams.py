@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ def write_stream(path: Path, table: Table, rows: Iterable[Mapping[str, Any]]) ->
         writer.write_table(content)
 
 
+@cache
 def polars_schema(table: Table) -> pl.Schema:
     """The table's schema in polars' types."""
     empty = pl.from_arrow(table.schema.empty_table())

@@ -1,0 +1,39 @@
+"""Whether a run's metrics are what this netwarp would reckon from its records, so that they need not be reckoned again.
+
+The same code and the same records give the same metrics: the code is told by its digest, which stands in the metrics'
+file, and records that changed since by their times.
+"""
+
+import hashlib
+from functools import cache
+from importlib import metadata, resources
+from pathlib import Path
+
+from netwarp.analysis.run import analyse_run
+from netwarp.store.rundir import RunDir
+
+_STAGES = ("analysis", "store")
+_LIBRARIES = ("numpy", "polars", "scipy")
+
+
+@cache
+def code_digest() -> str:
+    """SHA-256 of all that decides a metric: the sources of analysis and store, and the versions of its libraries."""
+    package = Path(str(resources.files("netwarp")))
+    digest = hashlib.sha256(repr([(name, metadata.version(name)) for name in _LIBRARIES]).encode())
+    for path in sorted(path for stage in _STAGES for path in (package / stage).rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def reckon(run: RunDir) -> None:
+    """Reckon a run's metrics and write them. Raises StoreError."""
+    run.write_metrics(analyse_run(run.path), code_digest())
+
+
+def is_current(run: RunDir) -> bool:
+    """Whether the metrics that a run has are those that `reckon` would write."""
+    if run.metrics_reckoned_by() != code_digest():
+        return False
+    written = run.metrics_path.stat().st_mtime_ns
+    return all(file.stat().st_mtime_ns <= written for file in (*run.path.glob("*.arrows"), run.path / "run.json"))

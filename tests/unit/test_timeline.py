@@ -264,6 +264,20 @@ def test_notes_say_what_netems_correlations_do() -> None:
     assert notes(parse_scenario(DUMBBELL)) == []
 
 
+def test_notes_look_at_every_point() -> None:
+    """What a sweep or a case sets is what runs, and not what stands in the base."""
+    swept = '[sweep]\n"links.bottleneck.loss" = ["0%", "1% 25%", "2% 25%"]\n"links.bottleneck.rate" = ["1mbit"]\n'
+    assert [note.where for note in notes(parse_scenario(DUMBBELL + swept))] == ['sweep."links.bottleneck.loss"']
+    cases = '[[cases]]\nname = "a"\n[[cases]]\nname = "b"\nset = { "links.bottleneck.jitter.back" = "1ms 25%" }\n'
+    (note,) = notes(parse_scenario(DUMBBELL + cases))
+    assert note.where == 'cases.1.set."links.bottleneck.jitter.back"'
+    base = replaced(('delay = "10ms"', 'delay = "10ms"\nloss = "1% 25%"'))
+    assert notes(parse_scenario(base + swept.replace("25%", "").replace("% ", "%"))) == []
+    queues = change("1s", 'queue = "fq_codel"') + '[sweep]\n"links.bottleneck.queue" = ["fq_codel", "pfifo limit 9"]\n'
+    (note,) = notes(parse_scenario(DUMBBELL + queues))
+    assert "takes the place of the pfifo" in note.message
+
+
 def test_of_many_changes_the_first_are_printed() -> None:
     text = replaced(('rate = "10mbit"', 'trace = "lte"'))
     lab = build_lab(make_plan(parse_scenario(text)).runs[0])

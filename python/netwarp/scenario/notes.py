@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 
 from netwarp.scenario import qdiscs
 from netwarp.scenario.check_changes import change_of_queue
@@ -11,16 +11,56 @@ from netwarp.scenario.errors import Problem
 from netwarp.scenario.load import problems_at
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.netem import RandomLoss
+from netwarp.scenario.paths import resolve_path
+from netwarp.scenario.resolve import Resolver
 from netwarp.scenario.source import Keys
+from netwarp.scenario.sweep import Axis, Point, axes_of, cases_of
 from netwarp.scenario.timeline import timeline
 
 Found = tuple[Keys, str]
 
+_CONCERNED = frozenset(("changes", "duration", "jitter", "loss", "queue", "trace"))
+"""The words of paths on which a note may depend."""
+
 
 def notes(scenario: Scenario) -> list[Problem]:
-    """Every note once, with its place in the file."""
-    found = dict.fromkeys((*_lost_queues(scenario), *_correlations(scenario)))
-    return problems_at(list(found), scenario.source)
+    """Every note on any point of the scenario once, with its place in the file: where a sweep or a case sets what it
+    is about, that place."""
+    found: dict[Found, Keys] = {}
+    for note, place in _at_every_point(scenario):
+        found.setdefault(note, place)
+    return problems_at([(place, why) for (_, why), place in found.items()], scenario.source)
+
+
+def _at_every_point(scenario: Scenario) -> Iterator[tuple[Found, Keys]]:
+    """What is found at each point, and where the file says it.
+
+    Axes on which no note depends stay at their first value.
+    """
+    axes = axes_of(scenario)
+    resolver = Resolver(scenario, axes)
+    ranges = [range(1 if _CONCERNED.isdisjoint(axis.keys) else len(axis.values)) for axis in axes]
+    for case in cases_of(scenario):
+        for indices in product(*ranges):
+            point = Point(case, indices)
+            replaced = resolver.replacements(point)
+            if replaced is None:
+                continue  # the plan will say what is wrong with it
+            there = resolver.scenario(replaced, scenario.seeds[0])
+            for note in (*_lost_queues(there), *_correlations(there)):
+                yield note, _origin(note[0], point, axes, scenario)
+
+
+def _origin(keys: Keys, point: Point, axes: tuple[Axis, ...], scenario: Scenario) -> Keys:
+    """Where the file says what stands at `keys` at this point: in the sweep, in the case, else in its own place."""
+    wanted = tuple(map(str, keys))
+    for axis in axes:
+        if axis.keys[: len(wanted)] == wanted:
+            return "sweep", axis.path
+    for path in point.case.set if point.case else ():
+        if point.case and resolve_path(path, scenario.source.data)[: len(wanted)] == wanted:
+            return "cases", scenario.cases.index(point.case), "set", path
+    return keys
 
 
 def _lost_queues(scenario: Scenario) -> Iterator[Found]:

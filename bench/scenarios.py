@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.e2e import e2e_scenarios
+
 PLAN_10000 = """
 [sweep]
 "links.bottleneck.rate" = [{rates}]
@@ -13,30 +15,10 @@ PLAN_10000 = """
 def dumbbell(
     *, rate: str, duration: str, queue: str, flow: str, exact: bool, access: str = "10gbit", seeds: int = 1
 ) -> str:
-    """h1 – r1 – h2 with a base RTT of a little over 20 ms."""
-    return f"""
-name = "bench"
-duration = "{duration}"
-seeds = {seeds}
-[record]
-exact = {str(exact).lower()}
-[nodes]
-h1 = {{}}
-r1 = {{ forward = true }}
-h2 = {{}}
-[links.access]
-ends = ["h1", "r1"]
-rate = "{access}"
-[links.bottleneck]
-ends = ["r1", "h2"]
-rate = "{rate}"
-delay = "10ms"
-queue = "{queue}"
-[flows.bulk]
-from = "h1"
-to = "h2"
-{flow}
-"""
+    """h1 – r1 – h2 with a base RTT of a little over 20 ms, and flows `bulk` with these lines."""
+    flows = f'[flows.bulk]\nfrom = "h1"\nto = "h2"\n{flow}\n'
+    given = {"rate": rate, "duration": duration, "queue": queue, "access": access, "seeds": str(seeds)}
+    return e2e_scenarios.dumbbell(**given, exact=exact, flows=flows, name="bench")
 
 
 def ten_megabits(seeds: int = 1) -> str:

@@ -12,35 +12,10 @@ from typing import Any
 
 import pytest
 from e2e_runs import pytest_configure, runs  # noqa: F401 found by pytest
+from e2e_scenarios import BULK, dumbbell
 
 COMMAND = [sys.executable, str(Path(sys.executable).parent / "netwarp")]
 LIMIT_S = 300
-
-# A run of about a second of real time, and one that takes long enough to be interrupted.
-SCENARIO = """
-name = "short"
-duration = "{duration}"
-[nodes]
-h1 = {{}}
-r1 = {{ forward = true }}
-h2 = {{}}
-[links.access]
-ends = ["h1", "r1"]
-rate = "1gbit"
-[links.bottleneck]
-ends = ["r1", "h2"]
-rate = "10mbit"
-delay = "10ms"
-queue = "pfifo limit 20"
-[flows.bulk]
-from = "h1"
-to = "h2"
-tool = "bulk"
-{flows}
-[sweep]
-"links.bottleneck.queue" = {queues}
-{more}
-"""
 
 
 def write_scenario(
@@ -50,8 +25,9 @@ def write_scenario(
     more: str = "",
     flows: str = "",
 ) -> Path:
-    """A scenario file of one flow through a bottleneck, swept over queues."""
-    path.write_text(SCENARIO.format(duration=duration, queues=json.dumps(list(queues)), more=more, flows=flows))
+    """A scenario file of one flow through a bottleneck, swept over queues: a run takes about a second."""
+    sweep = f'[sweep]\n"links.bottleneck.queue" = {json.dumps(list(queues))}\n{more}'
+    path.write_text(dumbbell(duration=duration, flows=BULK + flows, tail=sweep, name="short"))
     return path
 
 

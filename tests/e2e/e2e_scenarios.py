@@ -1,4 +1,4 @@
-"""Scenario texts for runs on the real engine: h1 – r1 – h2 with the bottleneck at r1."""
+"""Scenario texts for runs on the real engine: h1 – r1 – h2 with the bottleneck at r1. The benchmarks take it, too."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ def dumbbell(
     seeds: str = "1",
     flows: str = BULK,
     tail: str = "",
+    name: str = "e2e",
 ) -> str:
     """The scenario h1 – r1 – h2 with these values; `flows` and `tail` are added as they stand."""
     return f"""
-name = "e2e"
+name = "{name}"
 duration = "{duration}"
 seeds = {seeds}
 [record]

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from netwarp.analysis.ensemble import statistics_frame
 from netwarp.analysis.expectations import Checked, check_expectations
+from netwarp.analysis.harm import with_harm
 from netwarp.analysis.reckoning import is_current, reckon
 from netwarp.engines import VirtualEngine, program_digests
 from netwarp.execute import Execution, execute
@@ -159,7 +160,7 @@ def open_study(directory: Path) -> Study:
 
 def summarise(result: ResultDir, told: Collection[str] = ()) -> pl.DataFrame:
     """Write the result's summary and its statistics; returns the summary. For `told` see `ResultDir.write_summary`."""
-    summary = result.write_summary(told)
+    summary = result.write_summary(told, lambda rows: with_harm(rows, result.axes))
     result.write_statistics(statistics_frame(summary, result.axes))
     return summary
 

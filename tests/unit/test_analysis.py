@@ -79,7 +79,10 @@ def test_several_flows(tmp_path: Path) -> None:
     assert together["rtt_ms_max"] == max(e["rtt_ms_max"] for e in each)
     goodputs = [e["goodput_mbps"] for e in each]
     wanted = sum(goodputs) ** 2 / 3 / sum(g * g for g in goodputs)
-    assert values(frame, "run", "") == {"jain_index": pytest.approx(wanted)}
+    over = values(frame, "run", "")
+    assert over["jain_index"] == pytest.approx(wanted)
+    assert 1 / 3 <= over["jain_index_1s_p5"] <= over["jain_index_1s_mean"] <= 1
+    assert sum(e["share_pct"] for e in each) == pytest.approx(100)
 
 
 def test_without_exact_records(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from netwarp.analysis.weighting import Held, Window, growth, hold, pool, weighte
 from netwarp.store.description import Description, Flow
 from netwarp.store.rundir import RunDir
 
-_SHARING = ("bulk", "iperf3")
+SHARING = ("bulk", "iperf3")
 _OWN = ("bulk", "request")
 
 
@@ -72,6 +72,21 @@ class FlowData:
         if self.sender is not None and self.sender.sampled and (total := self._total("retransmits")) is not None:
             return total
         return growth(self.sender.times_ns, self.sender.retransmits, self.window) if self.sender else None
+
+    def segments(self) -> tuple[int, float] | None:
+        """Segments retransmitted in the window, and all that were sent in it as far as they were acknowledged."""
+        if self.sender is None or self.sender.sampled or not self.sender.mss_bytes:
+            return None
+        again = growth(self.sender.times_ns, self.sender.retransmits, self.window)
+        acked = growth(self.sender.times_ns, self.sender.bytes_acked, self.window)
+        return None if again is None or acked is None else (again, again + acked / self.sender.mss_bytes)
+
+    def least_rtt_ms(self) -> float | None:
+        """The lowest RTT in the whole run, warm-up included; None without samples."""
+        found = self.pings.rtts_ms[self.pings.answered] if self.pings is not None else None
+        if found is None and self.sender is not None:
+            found = self.sender.rtts_ms
+        return float(found.min()) if found is not None and len(found) else None
 
     def _total(self, column: str) -> int | None:
         """A total of the flow's own account, if it speaks of the window."""
@@ -152,20 +167,25 @@ def flow_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
 def run_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
     """Jain's index over the goodputs of all flows that share by TCP, each in the time it was active; absent for fewer
     than two."""
-    shares = [data.goodput_mbps() for data in flows if data.flow.tool in _SHARING and not data.flow.udp]
+    shares = [data.goodput_mbps() for data in flows if data.flow.tool in SHARING and not data.flow.udp]
     yield from rows("run", "", {"jain_index": fairness.jain_index([x for x in shares if x is not None])})
 
 
 def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
     """Counts and rates add up, states are pooled over time, packets and transfers each count once."""
     known = [received for data in flows if (received := data.received) is not None]
+    goodput = _sum([data.goodput_mbps() for data in flows])
+    rtts = latency.rtt_metrics(pool([data.rtts_ms() for data in flows]))
     return {
-        "goodput_mbps": _sum([data.goodput_mbps() for data in flows]),
-        **latency.rtt_metrics(pool([data.rtts_ms() for data in flows])),
+        "goodput_mbps": goodput,
+        **rtts,
+        **latency.increase_metrics(rtts, [data.least_rtt_ms() for data in flows]),
+        "power": latency.power(goodput, rtts.get("rtt_ms_mean")),
         "srtt_ms_mean": weighted_mean(pool([data.state("srtt_ms") for data in flows])),
         "retransmits": _sum([data.retransmits() for data in flows]),
+        "retransmit_pct": _percent([data.segments() for data in flows]),
         "cwnd_pkts_mean": weighted_mean(pool([data.state("cwnd_pkts") for data in flows])),
-        "loss_pct": _loss_pct([data.losses() for data in flows]),
+        "loss_pct": _percent([data.losses() for data in flows]),
         "jitter_ms_mean": _mean([data.jitter_ms() for data in flows]),
         **datagrams.receipt_metrics(known),
         **_transfer_metrics(flows),
@@ -180,11 +200,11 @@ def _transfer_metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None
     return transfer_metrics(parts, window, requests=flows[0].flow.tool == "request")
 
 
-def _loss_pct(counts: Sequence[tuple[int, int] | None]) -> float | None:
-    """Lost of sent, of all flows together; absent if nothing was sent, or if it is unknown of any."""
+def _percent(counts: Sequence[tuple[int, float] | None]) -> float | None:
+    """The part in percent of the whole, of all flows together; absent of nothing, or if it is unknown of any."""
     present = [count for count in counts if count is not None]
-    sent = sum(count[1] for count in present)
-    return 100 * sum(count[0] for count in present) / sent if sent and len(present) == len(counts) else None
+    whole = sum(count[1] for count in present)
+    return 100 * sum(count[0] for count in present) / whole if whole and len(present) == len(counts) else None
 
 
 def _life(flow: Flow, account: dict[str, int | float | str | None]) -> Window:

@@ -1,5 +1,6 @@
 """Round-trip times: of senders' ACKs, as states weighted by time, and of echo requests, as samples of a state."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,22 @@ def rtt_metrics(rtts_ms: Held) -> dict[str, float | None]:
     percentiles = weighted_percentiles(rtts_ms, (50, 95, 99, 100)) or []
     names = ("rtt_ms_p50", "rtt_ms_p95", "rtt_ms_p99", "rtt_ms_max")
     return {"rtt_ms_mean": weighted_mean(rtts_ms), **dict(zip(names, percentiles, strict=False))}
+
+
+def increase_metrics(rtts: Mapping[str, float | None], least_ms: Sequence[float | None]) -> dict[str, float | None]:
+    """The lowest RTT, and how far mean and 95th percentile lie above it; of several flows above the lowest of all."""
+    present = [least for least in least_ms if least is not None]
+    least = min(present) if present and len(present) == len(least_ms) else None
+    found = {"rtt_ms_min": least}
+    for statistic in ("mean", "p95"):
+        rtt = rtts.get(f"rtt_ms_{statistic}")
+        found[f"rtt_increase_ms_{statistic}"] = rtt - least if rtt is not None and least is not None else None
+    return found
+
+
+def power(goodput_mbps: float | None, rtt_ms: float | None) -> float | None:
+    """Throughput over delay, Mbit/s for each second of RTT (Kleinrock 1979); None if either is unknown."""
+    return goodput_mbps / (rtt_ms / 1e3) if goodput_mbps is not None and rtt_ms else None
 
 
 def pings_in(pings: Pings, window: Window) -> Pings:

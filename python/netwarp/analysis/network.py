@@ -38,6 +38,7 @@ def _exact(run: RunDir, window: Window) -> Iterator[Metric]:
             **queues.sojourn_metrics(packets, window),
             "drops": queues.drops(packets, window),
             "marks": queues.marks(packets, window),
+            **queues.rate_metrics(packets, window),
             **_drops_by_reason(frame, window),
         }
         yield from rows("queue", end.name, values)

@@ -36,6 +36,14 @@ def load_passages(run: RunDir, window: Window) -> dict[int, pl.DataFrame]:
     return {int(flow_id): part for (flow_id,), part in parts.items()}
 
 
+def bottleneck_of(passages: pl.DataFrame) -> int | None:
+    """The interface in whose queue the packets waited longest in all; None if none was sent in the window."""
+    waited = (
+        passages.drop_nulls("sojourn_ns").group_by("interface_index", maintain_order=True).agg(pl.sum("sojourn_ns"))
+    )
+    return int(waited.row(int(waited["sojourn_ns"].arg_max() or 0))[0]) if waited.height else None
+
+
 def passage_metrics(parts: Sequence[pl.DataFrame]) -> dict[str, float | int | None]:
     """Drops and marks in all queues, and the sojourn in the one where the packets waited longest in all.
 
@@ -44,11 +52,7 @@ def passage_metrics(parts: Sequence[pl.DataFrame]) -> dict[str, float | int | No
     if not parts:
         return {}
     frame = pl.concat(parts)
-    sojourns = frame.drop_nulls("sojourn_ns")
-    waited = sojourns.group_by("interface_index", maintain_order=True).agg(pl.col("sojourn_ns").sum())
-    if waited.height:
-        bottleneck = waited.row(int(waited["sojourn_ns"].arg_max() or 0))[0]
-        sojourns = sojourns.filter(pl.col("interface_index") == bottleneck)
+    sojourns = frame.drop_nulls("sojourn_ns").filter(pl.col("interface_index") == bottleneck_of(frame))
     times = sojourns["sojourn_ns"].to_numpy() / 1e6
     return {
         "drops": int(frame["dropped"].sum()),

@@ -106,11 +106,13 @@ def sojourns_ms(packets: Packets, window: Window) -> Values:
 
 
 def sojourn_metrics(packets: Packets, window: Window) -> dict[str, float | None]:
-    """Mean, 95th percentile and maximum of the sojourn, a packet counting once; absent without packets."""
+    """Mean, percentiles and maximum of the sojourn, a packet counting once; absent without packets."""
     values = sojourns_ms(packets, window)
     return {
         "sojourn_ms_mean": float(values.mean()) if len(values) else None,
+        "sojourn_ms_p50": percentile(values, 50),
         "sojourn_ms_p95": percentile(values, 95),
+        "sojourn_ms_p99": percentile(values, 99),
         "sojourn_ms_max": percentile(values, 100),
     }
 
@@ -124,3 +126,13 @@ def marks(packets: Packets, window: Window) -> int:
     """Packets that left with congestion experienced (RFC 3168) and had come without."""
     marked = (packets.ecn_out == CE) & (packets.ecn_in != CE)
     return int((marked & window.mask(packets.dequeue_ns)).sum())
+
+
+def rate_metrics(packets: Packets, window: Window) -> dict[str, float | None]:
+    """Drops in percent of the packets that came, and marks of those that left to be sent; absent of none."""
+    came = int(window.mask(packets.enqueue_ns).sum())
+    left = int(((packets.fate == SENT) & window.mask(packets.dequeue_ns)).sum())
+    return {
+        "drop_pct": 100 * drops(packets, window) / came if came else None,
+        "mark_pct": 100 * marks(packets, window) / left if left else None,
+    }

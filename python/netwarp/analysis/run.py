@@ -7,8 +7,10 @@ import polars as pl
 
 from netwarp.analysis.bbr import phase_metrics
 from netwarp.analysis.flows import flow_metrics, load_flows, run_metrics, run_window
+from netwarp.analysis.load import load_metrics
 from netwarp.analysis.metric import Metric, frame
 from netwarp.analysis.network import network_metrics
+from netwarp.analysis.sharing import sharing_metrics
 from netwarp.store.rundir import RunDir, open_run
 
 
@@ -23,6 +25,8 @@ def analyse_run(run_dir: Path) -> pl.DataFrame:
 def _metrics(run: RunDir) -> Iterator[Metric]:
     flows = load_flows(run)
     yield from flow_metrics(flows)
+    yield from load_metrics(flows)
+    yield from sharing_metrics(run.description, flows)
     yield from phase_metrics(run, flows)
     yield from network_metrics(run, run_window(run.description))
     yield from run_metrics(flows)

@@ -20,6 +20,7 @@ class Sender:
 
     `rtts_ms` are samples at `rtt_times_ns`, a column of its own length; empty if only smoothed values are known.
     `sampled`: seen now and then, so that what happened after the last look is not in it; else after every ACK.
+    `mss_bytes` is the payload of a full segment, 0 if unknown.
     """
 
     times_ns: Times
@@ -30,6 +31,7 @@ class Sender:
     rtt_times_ns: Times
     rtts_ms: Values
     sampled: bool = False
+    mss_bytes: int = 0
 
 
 def load_senders(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
@@ -61,6 +63,7 @@ def together(parts: Sequence[Sender]) -> Sender:
         rtt_times_ns=np.concatenate([p.rtt_times_ns for p in parts])[rtt_order],
         rtts_ms=np.concatenate([p.rtts_ms for p in parts])[rtt_order],
         sampled=any(p.sampled for p in parts),
+        mss_bytes=max(p.mss_bytes for p in parts),
     )
 
 
@@ -74,7 +77,7 @@ def _signed(parts: Sequence[Sender]) -> list[Sender]:
 
 def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
     flow_of = flow_of_tuples(run.scan("tuples").collect(), flows)
-    columns = ("time_ns", "bytes_acked", "snd_cwnd_pkts", "rtt_us", "srtt_us", "retransmits")
+    columns = ("time_ns", "bytes_acked", "snd_cwnd_pkts", "rtt_us", "srtt_us", "retransmits", "mss_bytes")
     frame = run.scan("acks").select("tuple_id", *columns).filter(pl.col("tuple_id").is_in(list(flow_of))).collect()
     parts = frame.partition_by("tuple_id", as_dict=True, include_key=False)
     senders: dict[int, list[Sender]] = defaultdict(list)
@@ -89,6 +92,7 @@ def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
             retransmits=_integers(ordered, "retransmits"),
             rtt_times_ns=sampled["time_ns"].to_numpy(),
             rtts_ms=_floats(sampled, "rtt_us") / 1e3,
+            mss_bytes=int(ordered["mss_bytes"].max() or 0),  # type: ignore[arg-type]
         )
         senders[flow_of[int(tuple_id)]].append(sender)
     return {flow_id: together(found) for flow_id, found in senders.items()}

@@ -46,6 +46,16 @@ def capacity_bits(rates: tuple[tuple[int, int], ...], window: Window) -> float:
     return sum(spans)
 
 
+def capacity_until(rates: tuple[tuple[int, int], ...], times_ns: Times) -> Values:
+    """What a link could have sent from time 0 to each of these times, none negative, in bits."""
+    starts = np.array([max(start, 0) for start, _ in rates], dtype=np.int64)
+    speeds = np.array([rate for _, rate in rates], dtype=np.float64)
+    sent = np.concatenate([[0.0], np.cumsum(np.diff(starts) / 1e9 * speeds[:-1])])
+    at = np.maximum(np.searchsorted(starts, times_ns, side="right") - 1, 0)
+    capacity: Values = sent[at] + (times_ns - starts[at]) / 1e9 * speeds[at]
+    return capacity
+
+
 def utilisation(sent_bytes: int, rates: tuple[tuple[int, int], ...], window: Window) -> float | None:
     """Wire bits sent over what the rate allows, 0..1, frames counted with their Ethernet header, as tc does.
 

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from netwarp.analysis.catalogue import HIGHER, Least, entry_of
+from netwarp.analysis.catalogue import entry_of
+from netwarp.analysis.entry import HIGHER, Least
 from netwarp.analysis.family import ALPHA, can_tell, paired_p_values, unpaired_p_values
 from netwarp.analysis.shift import Shift, needed_runs, paired_shift, unpaired_shift
 from netwarp.compare.match import Matching, Point, match, set_up_differences

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from netwarp.analysis.catalogue import Least, entry_of
+from netwarp.analysis.catalogue import entry_of
+from netwarp.analysis.entry import Least
 from netwarp.analysis.selection import is_member
 from netwarp.compare.match import Matching, Point
 from netwarp.compare.side import Side

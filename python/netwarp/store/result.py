@@ -6,7 +6,7 @@ DIR/manifest.json scenario.toml plan.json runs/<id>/ summary.{csv,parquet} stati
 import logging
 import os
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -131,11 +131,14 @@ class ResultDir:
         """Status and metrics of every planned run, in the plan's order; one not made yet is `missing`."""
         return [self._outcome(run) for run in self.planned]
 
-    def write_summary(self, told: Collection[str] = ()) -> pl.DataFrame:
+    def write_summary(
+        self, told: Collection[str] = (), derive: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+    ) -> pl.DataFrame:
         """Write `summary.parquet` and `summary.csv` from the runs' metrics, atomically; returns the frame.
 
         A failed or missing run is one row without scope, name, metric and value, and a warning in the log, unless its
-        id is among those that the user has been `told` of. Raises StoreError.
+        id is among those that the user has been `told` of. `derive` adds rows that follow from several runs. Raises
+        StoreError.
         """
         outcomes = self.outcomes()
         if missing := sum(outcome.status == MISSING for outcome in outcomes):
@@ -147,6 +150,7 @@ class ResultDir:
                     "run %s %s, %s: %s", outcome.run.id, outcome.status, left, outcome.reason or "no reason given"
                 )
         frame = summary_frame(self.axes, outcomes)
+        frame = derive(frame) if derive else frame
         write_atomic(self.path / "summary.parquet", frame.write_parquet)
         write_atomic(self.path / "summary.csv", frame.write_csv)
         return frame

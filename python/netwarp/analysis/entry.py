@@ -1,0 +1,50 @@
+"""What the catalogue says of a metric: how it is reckoned, which way is better, how much of a difference matters."""
+
+from dataclasses import dataclass
+
+HIGHER, LOWER = "higher", "lower"
+
+
+@dataclass(frozen=True)
+class Least:
+    """The least difference that matters: this share of the value, and at least so much in the metric's own unit."""
+
+    relative: float
+    absolute: float
+
+    def of(self, value: float) -> float:
+        """The least difference from this value that matters."""
+        return max(self.relative * abs(value), self.absolute)
+
+    def __str__(self) -> str:
+        """Such as `5 %, at least 0.1`."""
+        parts = [f"{100 * self.relative:g} %"] if self.relative else []
+        return ", at least ".join([*parts, *([f"{self.absolute:g}"] if self.absolute or not parts else [])])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One metric, or several that differ by a suffix; `counts` says what a value of it is weighted by.
+
+    `better` is `higher`, `lower`, or None where a difference is neither: a means, not an end.
+    """
+
+    names: tuple[str, ...]
+    formula: str
+    counts: str
+    source: str
+    better: str | None = None
+    least: Least = Least(0.05, 0.0)
+
+
+def entry(
+    names: str,
+    formula: str,
+    counts: str,
+    source: str,
+    *,
+    better: str | None = None,
+    least: tuple[float, float] = (0.05, 0),
+) -> Entry:
+    """An entry of the metrics in `names`, separated by spaces; `least` is relative and absolute."""
+    return Entry(tuple(names.split()), formula, counts, source, better, Least(*least))

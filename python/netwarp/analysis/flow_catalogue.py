@@ -1,0 +1,273 @@
+"""Every metric of flows."""
+
+from netwarp.analysis.entry import HIGHER, LOWER, Entry, entry
+
+_ACKS = "`acks`, else `sockets`"
+_SPREAD = "mean, percentiles and maximum of "
+
+FLOW_ENTRIES: tuple[Entry, ...] = (
+    entry(
+        "goodput_mbps",
+        "payload × 8 / length of the flow's life in the window: for TCP what was acknowledged in it, for UDP what "
+        "arrived in it (copies not counted); where neither is recorded: the flow's own account, else samples",
+        "sum over flows",
+        "`acks`; `datagrams`; `flows`; `sockets`",
+        better=HIGHER,
+        least=(0.02, 0),
+    ),
+    entry(
+        "rtt_ms_mean rtt_ms_p50 rtt_ms_p95 rtt_ms_p99 rtt_ms_max",
+        _SPREAD + "the RTT: of each ACK's own sample, not smoothed; of echo replies",
+        "time (a sample holds until the next)",
+        "`acks`; `pings`",
+        better=LOWER,
+        least=(0.05, 0.1),
+    ),
+    entry(
+        "rtt_ms_min",
+        "the lowest RTT sample in the whole run, warm-up included: what the path takes while its queues are "
+        "empty, as far as the flow has seen it so",
+        "packets",
+        "`acks`; `pings`",
+        better=LOWER,
+        least=(0.05, 0.1),
+    ),
+    entry(
+        "rtt_increase_ms_mean rtt_increase_ms_p95",
+        "`rtt_ms_mean` and `rtt_ms_p95` less `rtt_ms_min`: what the load adds, most of it by queueing",
+        "time",
+        "`acks`; `pings`",
+        better=LOWER,
+        least=(0.05, 0.1),
+    ),
+    entry(
+        "loaded_ms_p50 loaded_ms_p95",
+        "latency under load: percentiles of the round trips (echo replies; answers to requests) that began while "
+        "a flow of another tool was active",
+        "packets or transfers",
+        "`pings`; `transfers`",
+        better=LOWER,
+        least=(0.05, 0.1),
+    ),
+    entry(
+        "idle_ms_p50",
+        "median of the round trips during which, and for a second before which, no flow of another tool was "
+        "active; in the whole run, warm-up included",
+        "packets or transfers",
+        "`pings`; `transfers`",
+        better=LOWER,
+        least=(0.05, 0.1),
+    ),
+    entry(
+        "load_increase_ms_p50 load_increase_ms_p95",
+        "`loaded_ms_p50` and `loaded_ms_p95` less `idle_ms_p50`; absent where there was no idle time",
+        "packets or transfers",
+        "`pings`; `transfers`",
+        better=LOWER,
+        least=(0.05, 0.1),
+    ),
+    entry(
+        "rpm",
+        "round trips per minute under load, 60,000 / TM95, the mean in ms of the lowest 95 % of the loaded round "
+        "trips (draft-ietf-ippm-responsiveness). Not the draft's own figure, which averages over TCP and TLS "
+        "handshakes and HTTP requests, on connections of their own and on the loaded ones: here each flow that "
+        "pings or requests has its own",
+        "packets or transfers",
+        "`pings`; `transfers`",
+        better=HIGHER,
+        least=(0.05, 0),
+    ),
+    entry(
+        "power",
+        "goodput / mean RTT, Mbit/s for each second (L. Kleinrock: Power and deterministic rules of thumb for "
+        "probabilistic problems in computer communications, ICC 1979)",
+        "as its parts",
+        "`flow.goodput_mbps`, `flow.rtt_ms_mean`",
+        better=HIGHER,
+        least=(0.05, 0),
+    ),
+    entry(
+        "share_pct",
+        "100 × goodput / sum of the goodputs of all flows but echo requests; absent for a flow alone",
+        "sum over flows",
+        "`flow.goodput_mbps`",
+        least=(0.05, 1),
+    ),
+    entry(
+        "startup_ms",
+        "from the flow's start (warm-up or not) to the first 200 ms, or the time of 50 full packets if longer, "
+        "in which it had 90 % of its fair share: the payload of its bottleneck's rate, divided by the flows "
+        "active there then, TCP and UDP. Resolution 20 ms; of several flows the last one's",
+        "flows",
+        "`acks`, `packets`",
+        better=LOWER,
+        least=(0.1, 40),
+    ),
+    entry(
+        "converged",
+        "1 if for 5 s on end the goodput in every interval of 1 s was within 25 % of the fair share (M. Dong et "
+        "al.: PCC, NSDI 2015, 4.2.2), else 0; absent for a life of less than 5 s; of several flows 1 if all have",
+        "flows",
+        "`acks`, `packets`",
+        better=HIGHER,
+        least=(0, 0.05),
+    ),
+    entry(
+        "convergence_s",
+        "from the flow's start to the first such 5 s; absent if there are none; of several flows the last one's",
+        "flows",
+        "`acks`, `packets`",
+        better=LOWER,
+        least=(0.1, 0.1),
+    ),
+    entry(
+        "stability_pct",
+        "standard deviation of the goodput per second from then on, each in percent of the fair share then (ibid.); of "
+        "several flows the greatest",
+        "seconds",
+        "`acks`, `packets`",
+        better=LOWER,
+        least=(0.1, 1),
+    ),
+    entry(
+        "harm_goodput harm_rtt_p95 harm_completion_p95",
+        "what sharing takes from the flow: (alone − shared) / alone of its goodput, (shared − alone) / shared of "
+        "`rtt_ms_p95` and `completion_ms_p95`; 0 is none, below 0 a gain (R. Ware et al.: Beyond Jain's Fairness "
+        "Index, HotNets 2019). It takes a run of the same seed in which the flow is alone: see statistics.md",
+        "as its parts",
+        "two runs of the summary",
+        better=LOWER,
+        least=(0, 0.05),
+    ),
+    entry(
+        "srtt_ms_mean",
+        "mean of the sender's smoothed RTT (RFC 6298)",
+        "time",
+        _ACKS,
+        better=LOWER,
+        least=(0.05, 0.1),
+    ),
+    entry(
+        "retransmits",
+        "segments retransmitted in the window",
+        "sum over flows",
+        "`acks`, else `flows`, `sockets`",
+        better=LOWER,
+        least=(0.2, 5),
+    ),
+    entry(
+        "retransmit_pct",
+        "100 × segments retransmitted / (these and payload acknowledged / MSS)",
+        "segments",
+        "`acks`",
+        better=LOWER,
+        least=(0.2, 0.05),
+    ),
+    entry(
+        "cwnd_pkts_mean",
+        "mean congestion window; of iperf3 -P the sum of its connections'",
+        "time",
+        _ACKS,
+        better=None,
+        least=(0.05, 1),
+    ),
+    entry(
+        "loss_pct",
+        "100 × lost / sent: datagrams sent in the window that never arrived, echo requests without reply. What "
+        "was sent within the longest delay seen before the end may only have been cut off: it counts as neither",
+        "packets",
+        "`datagrams` and `flows`; `pings`",
+        better=LOWER,
+        least=(0.1, 0.1),
+    ),
+    entry(
+        "jitter_ms_mean",
+        "mean of abs D(i−1, i), the difference of the transit times of successive arrivals, of which the J of RFC "
+        "3550 (6.4.1) is a moving average; of echo replies the difference of successive RTTs; iperf3: its own J",
+        "packets",
+        "`datagrams`; `pings`; `flows`",
+        better=LOWER,
+        least=(0.1, 0.1),
+    ),
+    entry(
+        "delay_ms_mean delay_ms_p50 delay_ms_p95 delay_ms_p99 delay_ms_max",
+        _SPREAD + "received_ns − sent_ns (one way, one clock) of datagrams sent in the window, copies not counted",
+        "packets",
+        "`datagrams`",
+        better=LOWER,
+        least=(0.05, 0.1),
+    ),
+    entry(
+        "reordered_pct",
+        "100 × datagrams that arrived after one with a higher number / datagrams that arrived (RFC 4737)",
+        "packets",
+        "`datagrams`",
+        better=LOWER,
+        least=(0.1, 0.1),
+    ),
+    entry(
+        "duplicates",
+        "datagrams that arrived again",
+        "sum over flows",
+        "`datagrams`",
+        better=LOWER,
+        least=(0.1, 1),
+    ),
+    entry(
+        "transfers",
+        "requests answered, or flows of a given size complete, in the window",
+        "sum",
+        "`transfers`",
+        better=HIGHER,
+        least=(0.02, 1),
+    ),
+    entry(
+        "completion_ms_mean completion_ms_p50 completion_ms_p95 completion_ms_p99 completion_ms_max",
+        _SPREAD + "the time from request (or the flow's start) to the last byte, of those that ended in the window",
+        "transfers",
+        "`transfers`",
+        better=LOWER,
+        least=(0.05, 0.1),
+    ),
+    entry(
+        "requests_per_s",
+        "requests answered per second of the flows' life",
+        "transfers",
+        "`transfers`",
+        better=HIGHER,
+        least=(0.02, 0),
+    ),
+    entry(
+        "drops",
+        "data packets of the flow dropped by queues, all along its way",
+        "sum",
+        "`packets`",
+        better=None,
+        least=(0.2, 5),
+    ),
+    entry(
+        "marks",
+        "data packets of the flow given an ECN mark by queues (RFC 3168)",
+        "sum",
+        "`packets`",
+        better=None,
+        least=(0.2, 5),
+    ),
+    entry(
+        "queue_ms_mean queue_ms_p95 queue_ms_max",
+        _SPREAD + "the sojourn of its data packets in its bottleneck: the queue where they waited longest in all",
+        "packets",
+        "`packets`",
+        better=LOWER,
+        least=(0.05, 0.1),
+    ),
+    entry(
+        "bbr_startup_pct bbr_drain_pct bbr_probe_bw_pct bbr_probe_rtt_pct",
+        "100 × time in the phase / time since the first ACK. By the gains after each ACK (tcp_bbr.c, in 1/256): "
+        "Startup paces by 739, Drain by 88 with a window gain of 739, ProbeRTT has both at 256, else ProbeBW",
+        "time",
+        "`acks`",
+        better=None,
+        least=(0.1, 1),
+    ),
+)

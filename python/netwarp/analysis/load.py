@@ -1,0 +1,73 @@
+"""Latency under load: what echo and other requests take while other flows fill the path, and without them."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netwarp.analysis.flows import FlowData
+from netwarp.analysis.metric import Metric, rows
+from netwarp.analysis.weighting import Times, Values, Window, percentile
+
+PROBES = ("ping", "request")
+CALM_NS = 10**9
+TRIM = 0.95
+
+
+def load_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
+    """Of every flow that pings or requests, and of those of one name: round trips with and without load.
+
+    Load is every flow of another tool. A round trip is loaded if it began while such a flow was active, in the
+    window of the metrics; it is idle if none was from a second before it to its end, in the whole run.
+    """
+    loads = [Window(data.flow.start_ns, data.window.end_ns) for data in flows if data.flow.tool not in PROBES]
+    for group, members in groupby(flows, key=lambda data: data.flow.group):
+        together = [data for data in members if data.flow.tool in PROBES]
+        for data in together:
+            yield from rows("flow", data.flow.name, _metrics([data], loads))
+        if len(together) > 1:
+            yield from rows("flow", group, _metrics(together, loads))
+
+
+def trimmed_mean(values: Values) -> float | None:
+    """The mean of the lowest 95 % (TM95 of draft-ietf-ippm-responsiveness); None of nothing."""
+    if not len(values):
+        return None
+    kept = max(int(np.floor(TRIM * len(values))), 1)
+    return float(np.sort(values)[:kept].mean())
+
+
+def _metrics(flows: Sequence[FlowData], loads: Sequence[Window]) -> dict[str, float | None]:
+    loaded, idle = [np.empty(0)], [np.empty(0)]
+    for data in flows:
+        starts, times_ms = _round_trips(data)
+        loaded.append(times_ms[data.window.mask(starts) & _touching(starts, starts, loads)])
+        ends = starts + (times_ms * 1e6).astype(np.int64)
+        idle.append(times_ms[~_touching(starts - CALM_NS, ends, loads)])
+    under, calm = np.concatenate(loaded), np.concatenate(idle)
+    mean = trimmed_mean(under)
+    base = percentile(calm, 50)
+    found: dict[str, float | None] = {"idle_ms_p50": base}
+    for percent in (50, 95):
+        value = percentile(under, percent)
+        found[f"loaded_ms_p{percent}"] = value
+        found[f"load_increase_ms_p{percent}"] = value - base if value is not None and base is not None else None
+    return {**found, "rpm": 60_000 / mean if mean else None}
+
+
+def _round_trips(data: FlowData) -> tuple[Times, Values]:
+    """When each that was answered began, in order, and how long it took in ms."""
+    if data.pings is not None:
+        return data.pings.sent_ns[data.pings.answered], data.pings.rtts_ms[data.pings.answered]
+    if data.transfers is not None:
+        return data.transfers.start_ns, (data.transfers.end_ns - data.transfers.start_ns) / 1e6
+    return np.empty(0, np.int64), np.empty(0)
+
+
+def _touching(starts: Times, ends: Times, loads: Sequence[Window]) -> NDArray[np.bool_]:
+    """Which of the spans have anything in common with any of the loads."""
+    touching = np.zeros(len(starts), np.bool_)
+    for load in loads:
+        touching |= (starts < load.end_ns) & (ends >= load.start_ns)
+    return touching

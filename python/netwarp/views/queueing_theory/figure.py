@@ -68,7 +68,7 @@ def _below(axes: Axes, rows: Sequence[Compared]) -> None:
     spans = [_percent(row.low, row.theory, row.high) for row in known]
     _points(axes, known, [100 * ((row.ratio or 0) - 1) for row in known], spans)
     axes.set_xlabel("load ρ")
-    axes.set_title("difference from theory (%), band ± 2 %", fontsize=9, loc="left", color=style.MUTED)
+    axes.set_title("off theory (%), band ± 2 %", fontsize=9, loc="left", color=style.MUTED)
     axes.set_xticks(np.arange(0, axes.get_xlim()[1] + 0.01, 0.2))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from netwarp.analysis.interval import Interval, mean_interval
+from netwarp.analysis.interval import CONFIDENCE, Interval, mean_interval
 from netwarp.analysis.theory import Means
 from netwarp.store.errors import StoreError, speaking
 from netwarp.store.files import read_json, write_atomic
@@ -53,7 +53,8 @@ class Compared:
     """One quantity at one load: the mean over seeds with its interval, and what theory says.
 
     `ideal` is theory for exponential sizes of the same mean. `ratio` is measured / theory; it and `inside` (whether the
-    interval holds theory) are absent where a loss is so rare that not every seed saw it.
+    interval holds theory) are absent where a loss is so rare that not every seed saw it. Of many 95 % intervals one in
+    twenty misses; `plausible` is by the wider ones that hold for all of the study's loads together (Bonferroni).
     """
 
     load: float
@@ -69,6 +70,7 @@ class Compared:
     ideal_model: str | None
     ratio: float | None
     inside: bool | None
+    plausible: bool | None
 
 
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
@@ -101,6 +103,7 @@ def _loads(result: ResultDir) -> dict[str, tuple[System, float]]:
 
 
 def _compare(summary: pl.DataFrame, loads: dict[str, float], system: System) -> Iterator[Compared]:
+    together = 1 - (1 - CONFIDENCE) / len(set(loads.values()))
     for load in sorted(set(loads.values())):
         runs = [run for run, its in loads.items() if its == load]
         for quantity in QUANTITIES:
@@ -110,10 +113,10 @@ def _compare(summary: pl.DataFrame, loads: dict[str, float], system: System) -> 
             # Of the two ends of the link the other one's queue is empty, and its mean length 0.
             values = rows.group_by("run_id", maintain_order=True).agg(pl.col("value").max())["value"].to_list()
             if values:
-                yield _compared(load, quantity, values, system)
+                yield _compared(load, quantity, values, system, together)
 
 
-def _compared(load: float, quantity: Quantity, values: Sequence[float], system: System) -> Compared:
+def _compared(load: float, quantity: Quantity, values: Sequence[float], system: System, together: float) -> Compared:
     mean: Interval = mean_interval(values)
     expected = quantity.of(system.means(load))
     ideal = system.ideal(load)
@@ -132,22 +135,23 @@ def _compared(load: float, quantity: Quantity, values: Sequence[float], system: 
         ideal_model=None if ideal is None else system.ideal_name,
         ratio=None if rare else mean.mean / expected,
         inside=None if rare or mean.low is None else mean.holds(expected),
+        plausible=None if rare or mean.low is None else mean_interval(values, together).holds(expected),
     )
 
 
 def _findings(rows: Sequence[Compared]) -> Iterator[Finding]:
-    """For each quantity, whether theory holds at every load: inside the interval, or within 2 %."""
+    """For each quantity, whether theory holds at every load: inside the intervals of all of them, or within 2 %."""
     for name in dict.fromkeys(row.quantity for row in rows):
         its = [row for row in rows if row.quantity == name and row.ratio is not None]
         if not its:
             continue
-        off = [row for row in its if not row.inside and abs((row.ratio or 0) - 1) > NEAR]
+        off = [row for row in its if not row.plausible and abs((row.ratio or 0) - 1) > NEAR]
         farthest = max(its, key=lambda row: abs((row.ratio or 0) - 1))
         inside = sum(bool(row.inside) for row in its)
         yield Finding(
-            f"{name}: that of {its[0].model}, within its 95 % interval or 2 %, at loads of "
-            f"{its[0].load:g} to {its[-1].load:g}",
+            f"{name}: that of {its[0].model} at loads of "
+            f"{its[0].load:g} to {its[-1].load:g}, within 2 % or what the seeds differ by",
             Holds.NO if off else Holds.YES,
-            f"in the interval at {inside} of {len(its)} loads; "
+            f"in the 95 % interval at {inside} of {len(its)} loads; "
             f"the farthest is {100 * ((farthest.ratio or 0) - 1):+.1f} % at {farthest.load:g}",
         )

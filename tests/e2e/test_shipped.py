@@ -23,6 +23,7 @@ SHORT = {
     "md1": ["--set", "duration=2s", "--set", "flows.poisson.rate=80mbit", "--seeds", "2"],
     "mm1": ["--set", "duration=2s", "--set", "flows.poisson.rate=320mbit", "--seeds", "2"],
     "mm1k": ["--set", "duration=2s", "--set", "flows.poisson.rate=320mbit", "--seeds", "2"],
+    "mobile": ["--set", "duration=5s", "--set", "links.radio.trace=lte"],
     "red-law": ["--set", "duration=3s", "--set", "flows.poisson.rate=110mbit"],
     "three-node": ["--case", "bw3Mbps_oneflow_RED", "--seeds", "1"],
     "three-node-builtin": ["--case", "bw3Mbps_oneflow_pfifo", "--seeds", "1"],
@@ -30,7 +31,7 @@ SHORT = {
     "tuners": ["--set", "duration=5s", "--set", "links.bottleneck.delay=10ms"],
 }
 
-SENT_INTO = ("bottleneck:r1", "link:h1", "far:bottleneck")
+SENT_INTO = ("bottleneck:r1", "link:h1", "radio:r1", "far:bottleneck")
 """The link that the traffic is to fill."""
 
 

@@ -94,12 +94,15 @@ def _draw_schedule(axes: Axes, schedule: Schedule, duration_s: float) -> None:
         axes.set_ylim(0, high * 1.1 or 1)
     axes.yaxis.set_minor_locator(NullLocator())
     numbered = len(rates) <= _MOST_NUMBERS
-    axes.set_yticks([] if numbered else [low, high], [] if numbered else [f"{low:g}", f"{high:g}"], fontsize=8)
+    axes.set_yticks([] if numbered else [low, high], [] if numbered else [f"{low:.3g}", f"{high:.3g}"], fontsize=8)
     for rate, start_s, end_s in zip(rates, ats, ats[1:], strict=False) if numbered else ():
         axes.text((start_s + end_s) / 2, axes.get_ylim()[0], f"{rate:g}", fontsize=8, ha="center", va="bottom")
     axes.grid(False)
     axes.spines[["left"]].set_visible(False)
-    axes.set_ylabel(f"{schedule.label}\n(Mbit/s)", fontsize=8, rotation=0, ha="right", va="center", labelpad=4)
+    if numbered:
+        axes.set_ylabel(f"{schedule.label}\n(Mbit/s)", fontsize=8, rotation=0, ha="right", va="center", labelpad=4)
+    else:  # beside the numbers there is no room
+        axes.text(0.006, 0.06, f"{schedule.label} (Mbit/s)", transform=axes.transAxes, fontsize=8, va="bottom")
 
 
 def _draw_rows(

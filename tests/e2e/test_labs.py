@@ -8,6 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 from conftest import netwarp
+from netwarp.analysis.monitor import METRICS
+from netwarp.scenario import shipped_scenarios
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir
 
@@ -102,3 +104,47 @@ def test_flow_queues_give_tcp_its_half_in_the_end(fight: ResultDir) -> None:
         assert shares[queue] > 4
     for queue in ("pfifo", "red", "codel", "pie"):
         assert shares[queue] < 2.8
+
+
+@pytest.fixture(scope="module")
+def differential(tmp_path_factory: pytest.TempPathFactory) -> ResultDir:
+    return lab("differential", tmp_path_factory.mktemp("differential") / "r")
+
+
+def test_the_monitor_against_the_baseline(differential: ResultDir) -> None:
+    """The table agrees with what the ACKs' own records say, and with arithmetic."""
+    table = pl.read_csv(differential.path / "connection-monitor" / "differences.csv")
+    assert table.height == 13 * len(METRICS)
+    assert set(table["status"]) == {"ok"}
+    rtt = {row["case"]: row for row in table.filter(metric="rtt_us").iter_rows(named=True)}
+    exact = differential.summary().filter(scope="flow", name="tcp", metric="srtt_ms_mean")
+    for case, value in exact.select("case", "value").iter_rows():
+        assert rtt[case]["value"] == pytest.approx(value, rel=0.02), "samples every 200 ms beside every ACK"
+    assert rtt["baseline"]["difference_pct"] == 0
+    usual = rtt["baseline"]["value"]
+    assert rtt["delay-h1 200"]["baseline"] == usual
+    assert rtt["delay-h1 200"]["difference_pct"] == pytest.approx(100 * (rtt["delay-h1 200"]["value"] / usual - 1))
+    sent = dict(table.filter(metric="bytes_sent").select("case", "value").iter_rows())
+    accounts = named(differential, "bw-h1 5").scan("flows").filter(name="tcp").collect()
+    assert sent["bw-h1 5"] * 1e6 == pytest.approx(accounts["sent_bytes"][0], rel=0.02)
+
+
+def test_a_run_that_moved_no_data_is_left_out_with_the_reason(tmp_path: Path) -> None:
+    """The case that silently sent nothing, made on purpose: nothing gets through h1's link."""
+    text = shipped_scenarios()["differential"].read_text()
+    dead = text.replace('set = { "links.h1.rate" = "40mbit" }', 'set = { "links.h1.loss" = "100%" }')
+    dead = dead.replace('name = "differential"', 'name = "dead"').replace('duration = "60s"', 'duration = "5s"')
+    (tmp_path / "dead.toml").write_text(dead[: dead.index("[[expect]]")])
+    cases = [word for case in ("baseline", "bw-h1 20", "bw-h1 40") for word in ("--case", case)]
+    done = netwarp("run", tmp_path / "dead.toml", "-o", tmp_path / "r", *cases)
+    assert done.returncode == 3
+    assert "flow tcp" in done.stderr
+    table = pl.read_csv(tmp_path / "r" / "connection-monitor" / "differences.csv")
+    (row,) = table.filter(case="bw-h1 40").iter_rows(named=True)
+    assert (row["status"], row["value"], row["baseline"]) == ("failed", None, None)
+    assert "flow tcp" in row["reason"]
+    stems = {path.stem for path in (tmp_path / "r" / "plots").glob("monitor-*.svg")}
+    assert {stem.partition("--")[2] for stem in stems} == {"links.h1.rate"}, "the dead run had the other group alone"
+    svg = (tmp_path / "r" / "plots" / "monitor-rtt-tcp--links.h1.rate.svg").read_text()
+    for words in ("10mbit (baseline)", "20mbit", "smoothed RTT (ms)", "1 failed run left out", "sampled each 200 ms"):
+        assert words in svg

@@ -18,6 +18,7 @@ SHORT = {
         *("--set", "duration=4s", "--set", "warmup=1s", "--set", "links.bottleneck.queue=pfifo limit 83"),
     ],
     "join-and-leave": ["--case", "bbr"],
+    "differential": ["--set", "duration=5s", "--case", "baseline", "--case", "bw-h1 20"],
     "mitigate": ["--case", "CoDel"],
     "tcp-vs-udp": ["--set", "duration=5s", "--set", "links.bottleneck.queue=fq_codel"],
     "md1": ["--set", "duration=2s", "--set", "flows.poisson.rate=80mbit", "--seeds", "2"],

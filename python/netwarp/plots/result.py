@@ -28,8 +28,10 @@ def draw_comparisons(
     formats: tuple[str, ...] = FORMATS,
     out: Path | None = None,
     curves_of: Callable[[RunDir], RunCurves] | None = None,
+    *,
+    alone: bool = True,
 ) -> list[Path]:
-    """A figure over time for each quantity and each comparison, all runs in one and, if several, a panel for each.
+    """A figure over time for each quantity and each comparison, all runs in one and, if `alone`, a panel for each.
 
     What a figure compares is decided by `comparisons`; `curves_of` reads the quantities of a run, as a rule all that
     its records have, and then all flows of a run are drawn beside each other as well. Returns the files. Raises
@@ -43,7 +45,7 @@ def draw_comparisons(
         for comparison in comparisons(result, curves_of):
             for stem, scene in _scenes(result, comparison):
                 tasks.append(Task(scene, place / stem, False, formats))
-                if len(scene.shown_alone) > 1:
+                if alone and len(scene.shown_alone) > 1:
                     tasks.append(Task(scene, place / f"{stem}-each", True, formats))
             if curves_of is None and (shares := shares_of(result, comparison)) is not None:
                 tasks.append(Task(shares, place / _stem(shares.quantity, comparison), True, formats))

@@ -98,4 +98,5 @@ def _subtitle(result: ResultDir, comparison: Comparison, runs: Sequence[Shown], 
         parts.append(f"{comparison.differs} {comparison.labels[0]}")
     if comparison.differs != SEED:
         parts.append(f"seed {runs[0].seed}" + (f" of {seeds}" if seeds > 1 else ""))
-    return " · ".join(part for part in (*parts, *how) if part)
+    left = f"{result.failed} failed {'run' if result.failed == 1 else 'runs'} left out" if result.failed else ""
+    return " · ".join(part for part in (*parts, *how, left) if part)

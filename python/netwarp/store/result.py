@@ -45,6 +45,11 @@ class ResultDir:
         """`manifest.json`: versions, digests, argv, host. Raises StoreError."""
         return read_json(self.path / "manifest.json")
 
+    @cached_property
+    def failed(self) -> int:
+        """How many of its runs failed. Raises StoreError."""
+        return sum(outcome.status == "failed" for outcome in self.outcomes())
+
     @property
     def plots(self) -> Path:
         """Where figures are."""

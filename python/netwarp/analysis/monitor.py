@@ -1,0 +1,66 @@
+"""What the connection monitor saw: the sender's tcp_info over time, sampled, in units for people."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from netwarp.analysis.tuples import TCP, flow_of_tuples
+from netwarp.store.rundir import RunDir
+
+INFINITE_SSTHRESH_PKTS = 0x7FFFFFFF
+"""TCP_INFINITE_SSTHRESH: before the first loss there is no slow-start threshold."""
+
+
+@dataclass(frozen=True)
+class Monitored:
+    """A metric of the monitor: its column in sockets.arrows, a title, and its unit, `factor` of the column's each.
+
+    `counter`: it only grows, so that its last value says what its mean does not.
+    """
+
+    column: str
+    title: str
+    unit: str
+    factor: float = 1.0
+    counter: bool = False
+
+
+METRICS = (
+    Monitored("rtt_us", "Smoothed RTT", "ms", 1e-3),
+    Monitored("rttvar_us", "RTT variation", "ms", 1e-3),
+    Monitored("snd_cwnd_pkts", "Congestion window", "packets"),
+    Monitored("snd_ssthresh_pkts", "Slow-start threshold", "packets"),
+    Monitored("snd_wnd_bytes", "Send window", "kB", 1e-3),
+    Monitored("unacked_pkts", "Packets in flight", "packets"),
+    Monitored("bytes_sent", "Bytes sent", "MB", 1e-6, counter=True),
+    Monitored("bytes_retrans", "Bytes retransmitted", "kB", 1e-3, counter=True),
+    Monitored("delivery_rate_bps", "Delivery rate", "Mbit/s", 1e-6),
+    Monitored("pacing_rate_bps", "Pacing rate", "Mbit/s", 1e-6),
+)
+
+
+def monitored(run: RunDir) -> dict[str, pl.DataFrame]:
+    """Samples of each flow's sending sockets by the flow's name: time_s and the METRICS by column, in their units.
+
+    Only sockets that have sent data, in order of time; a flow of several connections has the samples of all of them.
+    Without records a flow is absent.
+    """
+    key = ["source", "source_port", "destination", "destination_port"]
+    frame = run.scan("sockets").select("time_ns", *key, *(m.column for m in METRICS)).collect()
+    sockets = frame.filter(pl.col("bytes_sent") > 0).select(key).unique(maintain_order=True).with_row_index("tuple_id")
+    flow_of = flow_of_tuples(sockets.with_columns(protocol=pl.lit(TCP)), run.description.flows)
+    names = {flow.id: flow.name for flow in run.description.flows}
+    values = [
+        (pl.col(m.column) * m.factor).alias(m.column)
+        for m in METRICS
+        if m.column != "snd_ssthresh_pkts"  # absent as long as there is none
+    ]
+    threshold = pl.when(pl.col("snd_ssthresh_pkts") < INFINITE_SSTHRESH_PKTS).then("snd_ssthresh_pkts").cast(pl.Float64)
+    samples = frame.join(sockets, on=key).select(
+        "tuple_id", (pl.col("time_ns") / 1e9).alias("time_s"), *values, threshold
+    )
+    found: dict[str, list[pl.DataFrame]] = {}
+    for (tuple_id,), part in sorted(samples.partition_by("tuple_id", as_dict=True, include_key=False).items()):
+        if int(tuple_id) in flow_of:
+            found.setdefault(names[flow_of[int(tuple_id)]], []).append(part)
+    return {name: pl.concat(parts).sort("time_s", maintain_order=True) for name, parts in found.items()}

@@ -1,9 +1,10 @@
 //! One direction of a flow: what its packets are, and what the other side's packets say of them.
 
 use crate::distribution::Distribution;
+use crate::flags::Flags;
 use crate::flow::Sighting;
 use crate::segment::{ACK, SYN, Segment};
-use crate::sequence::{Finding, Flags, Sender};
+use crate::sequence::{Finding, Sender};
 
 /// Times of a series of packets, of which the mean interval is wanted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -157,6 +158,6 @@ impl Direction {
         if segment.payload_bytes == 0 && !segment.has(SYN) {
             self.acks.push(time_ns);
         }
-        self.acked_bytes += u64::from(self.sender.newly_acked_bytes(segment.ack));
+        self.acked_bytes += u64::from(finding.acked_bytes);
     }
 }

@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 
 use crate::direction::Direction;
+use crate::flags::Flags;
 use crate::segment::{ACK, FIN, RST, SYN, Segment};
-use crate::sequence::{Exchange, Finding, Flags};
+use crate::sequence::{Exchange, Finding};
 
 /// An address and a port; an IPv4 address as ::ffff:a.b.c.d.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

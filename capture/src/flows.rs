@@ -4,9 +4,10 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHashMap;
 
+use crate::flags::Flags;
 use crate::flow::{Endpoint, Flow, Protocol, Sighting};
 use crate::segment::Segment;
-use crate::sequence::{Finding, Flags};
+use crate::sequence::Finding;
 
 /// Both ends in order, so that both directions have one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

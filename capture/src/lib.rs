@@ -7,8 +7,10 @@ mod bytes;
 mod direction;
 mod distribution;
 pub mod file;
+mod flags;
 mod flow;
 mod flows;
+mod holes;
 mod ip;
 mod link;
 mod segment;
@@ -17,10 +19,11 @@ mod unacked;
 
 pub use direction::{Direction, InFlight, Times};
 pub use distribution::Distribution;
+pub use flags::Flags;
 pub use flow::{Endpoint, Flow, Protocol};
 pub use flows::Place;
 pub use link::is_known as is_known_link_type;
-pub use sequence::{Finding, Flags};
+pub use sequence::Finding;
 
 use bytes::be16;
 use file::Frame;

@@ -1,6 +1,8 @@
 //! What a segment's numbers tell, in the light of those before it: the findings of Wireshark's TCP analysis, under
 //! Wireshark's definitions (User's Guide, "TCP Analysis"; docs/pcap.md says where we differ).
 
+use crate::flags::Flags;
+use crate::holes::Holes;
 use crate::segment::{ACK, FIN, RST, SYN, Sack, Segment};
 use crate::unacked::Unacked;
 
@@ -9,72 +11,15 @@ const FAST_RETRANSMISSION_NS: u64 = 20_000_000;
 /// Out of order is what comes so soon after the highest number, if the handshake's RTT is not known.
 const OUT_OF_ORDER_NS: u64 = 3_000_000;
 const DUPLICATE_ACKS_FOR_FAST: i64 = 2;
+/// The least retransmission timeout of Linux is the RTT and this (TCP_RTO_MIN), less what a capture on the way may see
+/// of it: the last of the flight left the sender an RTT before.
+const TIMEOUT_NS: u64 = 190_000_000;
 /// Larger spans are none: numbers have jumped.
 const IN_FLIGHT_MOST: u32 = 2_000_000_000;
 
 /// Whether `a` comes before `b` in sequence space (RFC 9293, section 3.4).
 pub fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
-}
-
-/// A set of findings on one segment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u32);
-
-macro_rules! flags {
-    ($($(#[$doc:meta])* $name:ident = $bit:literal, $text:literal;)*) => {
-        impl Flags {
-            $($(#[$doc])* pub const $name: Self = Self(1 << $bit);)*
-            /// Every flag with its name, which is that of Wireshark's field after `tcp.analysis.`
-            pub const NAMES: &[(Self, &str)] = &[$((Self::$name, $text)),*];
-        }
-    };
-}
-
-flags! {
-    /// Sent before, or so it looks
-    RETRANSMISSION = 0, "retransmission";
-    /// Soon after two or more duplicate ACKs that ask for it
-    FAST_RETRANSMISSION = 1, "fast_retransmission";
-    /// Of data that was acknowledged
-    SPURIOUS_RETRANSMISSION = 2, "spurious_retransmission";
-    /// Overtaken on the way
-    OUT_OF_ORDER = 3, "out_of_order";
-    /// Nothing but a repetition of the last ACK
-    DUPLICATE_ACK = 4, "duplicate_ack";
-    /// Segments before it are not in the capture
-    LOST_SEGMENT = 5, "lost_segment";
-    /// Acknowledges what is not in the capture
-    ACK_LOST_SEGMENT = 6, "ack_lost_segment";
-    /// The receiver's buffer is full
-    ZERO_WINDOW = 7, "zero_window";
-    /// A byte sent to see whether it still is
-    ZERO_WINDOW_PROBE = 8, "zero_window_probe";
-    /// The answer that it still is
-    ZERO_WINDOW_PROBE_ACK = 9, "zero_window_probe_ack";
-    /// Fills the receiver's window to the last byte
-    WINDOW_FULL = 10, "window_full";
-    /// Nothing but a new window
-    WINDOW_UPDATE = 11, "window_update";
-    /// Repeats the last byte to see whether the peer is there
-    KEEP_ALIVE = 12, "keep_alive";
-    /// The answer that it is
-    KEEP_ALIVE_ACK = 13, "keep_alive_ack";
-    /// A new connection between ports that had one
-    REUSED_PORTS = 14, "reused_ports";
-}
-
-impl Flags {
-    /// Whether one of these is set.
-    #[must_use]
-    pub fn has(self, flags: Self) -> bool {
-        self.0 & flags.0 != 0
-    }
-
-    /// Adds these.
-    pub fn set(&mut self, flags: Self) {
-        self.0 |= flags.0;
-    }
 }
 
 /// What was found on one segment.
@@ -86,6 +31,8 @@ pub struct Finding {
     pub ack_rtt_ns: Option<u64>,
     /// Sent and not acknowledged, this segment's data included
     pub bytes_in_flight: Option<u32>,
+    /// Payload that it acknowledges, and none before it did
+    pub acked_bytes: u32,
 }
 
 /// How a host's window is scaled.
@@ -111,6 +58,9 @@ impl Scale {
 #[derive(Clone, Debug)]
 pub struct Sender {
     unacked: Unacked,
+    holes: Holes,
+    /// When it last sent something that is to be acknowledged
+    last_sent_ns: i64,
     /// The number of its first byte less one: of its SYN, if that was seen
     base_seq: Option<u32>,
     /// The number after the highest that was seen
@@ -143,6 +93,8 @@ impl Default for Sender {
     fn default() -> Self {
         Self {
             unacked: Unacked::default(),
+            holes: Holes::default(),
+            last_sent_ns: 0,
             base_seq: None,
             next_seq: None,
             next_seq_ns: 0,
@@ -222,8 +174,13 @@ impl Exchange<'_> {
         self.acknowledged_unseen(&mut finding.flags);
         if self.segment.payload_bytes > 0 || self.segment.has(SYN | FIN) {
             self.repeated(&mut finding.flags);
+            self.resent(&mut finding.flags);
         }
         self.remember(finding.flags);
+        if self.segment.has(ACK) {
+            finding.acked_bytes = self.peer.newly_acked_bytes(self.segment.ack);
+            self.peer.holes.acknowledge(self.segment.ack);
+        }
         finding.ack_rtt_ns = self
             .peer
             .unacked
@@ -346,6 +303,30 @@ impl Exchange<'_> {
             return flags.set(Flags::OUT_OF_ORDER);
         }
         flags.set(Flags::RETRANSMISSION);
+    }
+
+    /// What we find beyond Wireshark: what certainly went by before, and what a timer sent.
+    fn resent(&mut self, flags: &mut Flags) {
+        let (segment, sender) = (self.segment, &mut *self.sender);
+        if flags.has(Flags::KEEP_ALIVE) {
+            return;
+        }
+        let resent = sender
+            .next_seq
+            .is_some_and(|next| sender.holes.see(segment.seq, segment.end(), next));
+        if resent {
+            flags.set(Flags::RESENT);
+        }
+        let silence_ns = self.time_ns.wrapping_sub(sender.last_sent_ns);
+        let is_first_unacked = match self.peer.last_ack {
+            Some(ack) => ack == segment.seq,
+            None => segment.has(SYN),
+        };
+        let repeated = resent || flags.has(Flags::RETRANSMISSION);
+        if repeated && is_first_unacked && silence_ns >= TIMEOUT_NS as i64 {
+            flags.set(Flags::TIMEOUT);
+        }
+        sender.last_sent_ns = self.time_ns;
     }
 
     fn remember(&mut self, flags: Flags) {

@@ -105,6 +105,17 @@ impl Flow {
         }
     }
 
+    /// Source and destination of the packets in this direction: 0 as the first went, else the other way.
+    #[must_use]
+    pub fn ends_of(&self, direction: usize) -> [Endpoint; 2] {
+        let [first, second] = self.ends;
+        if direction == 0 {
+            [first, second]
+        } else {
+            [second, first]
+        }
+    }
+
     /// From the SYN to the handshake's last ACK: a whole round trip, wherever the capture was taken (Wireshark's
     /// `tcp.analysis.initial_rtt`).
     #[must_use]

@@ -15,6 +15,7 @@ mod ip;
 mod link;
 mod segment;
 mod sequence;
+mod series;
 mod unacked;
 
 pub use direction::{Direction, InFlight, Times};
@@ -22,8 +23,8 @@ pub use distribution::Distribution;
 pub use flags::Flags;
 pub use flow::{Endpoint, Flow, Protocol};
 pub use flows::Place;
-pub use link::is_known as is_known_link_type;
 pub use sequence::Finding;
+pub use series::{Interval, Series};
 
 use bytes::be16;
 use file::Frame;
@@ -45,7 +46,9 @@ pub struct Account {
     pub udp: u64,
     /// IP packets that carry something else
     pub other_protocol: u64,
-    /// Frames without an IP packet, or of a link layer that is not known
+    /// Frames of a link layer that is not known
+    pub unknown_link: u64,
+    /// Frames without an IP packet
     pub not_ip: u64,
     /// Packets whose headers were cut off or are broken
     pub unreadable: u64,
@@ -94,7 +97,11 @@ impl Analysis {
         account.snapped += u64::from((frame.bytes.len() as u64) < u64::from(frame.wire_bytes));
         let network = link::network_layer(frame.link_type, frame.bytes, frame.wire_bytes);
         let Some((bytes, wire_bytes)) = network else {
-            account.not_ip += 1;
+            if link::is_known(frame.link_type) {
+                account.not_ip += 1;
+            } else {
+                account.unknown_link += 1;
+            }
             return None;
         };
         let Some(packet) = ip::read(bytes, wire_bytes) else {

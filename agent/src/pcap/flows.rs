@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use anyhow::Result;
-use netwarp_capture::{Analysis, Direction, Flags, Flow, Protocol};
+use netwarp_capture::{Analysis, Direction, Endpoint, Flags, Flow, Protocol};
 
+use super::cells::{count, mbps, ms, text};
 use super::sheet::{Cell, Column, Format, Kind, Sheet};
 
 /// One row's subject.
@@ -22,134 +23,59 @@ struct Row<'a> {
 /// A column's name, what it holds, and its cell in a row.
 type Entry = (&'static str, Kind, fn(&Row<'_>) -> Option<Cell>);
 
+#[rustfmt::skip]
 const COLUMNS: &[Entry] = &[
     ("file", Kind::Text, |row| text(row.file)),
     ("protocol", Kind::Text, |row| text(row.flow.protocol.name())),
     ("stream", Kind::Count, |row| count(row.flow.stream)),
-    ("src", Kind::Text, |row| {
-        text(row.end(row.towards)?.address())
-    }),
-    ("sport", Kind::Count, |row| {
-        count(row.end(row.towards)?.port)
-    }),
-    ("dst", Kind::Text, |row| {
-        text(row.end(1 - row.towards)?.address())
-    }),
-    ("dport", Kind::Count, |row| {
-        count(row.end(1 - row.towards)?.port)
-    }),
-    ("start_ns", Kind::Time, |row| {
-        row.this.packets.first_ns().map(Cell::Time)
-    }),
-    ("duration_s", Kind::Real, |row| {
-        Some(Cell::Real(row.this.packets.duration_ns()? as f64 / 1e9))
-    }),
-    ("packets", Kind::Count, |row| {
-        count(row.this.packets.count())
-    }),
+    ("src", Kind::Text, |row| text(row.ends()[0].address())),
+    ("sport", Kind::Count, |row| count(row.ends()[0].port)),
+    ("dst", Kind::Text, |row| text(row.ends()[1].address())),
+    ("dport", Kind::Count, |row| count(row.ends()[1].port)),
+    ("start_ns", Kind::Time, |row| row.this.packets.first_ns().map(Cell::Time)),
+    ("duration_s", Kind::Real, |row| row.seconds().map(Cell::Real)),
+    ("packets", Kind::Count, |row| count(row.this.packets.count())),
     ("bytes", Kind::Count, |row| count(row.this.wire_bytes)),
-    ("payload_bytes", Kind::Count, |row| {
-        count(row.this.payload_bytes)
-    }),
-    ("data_packets", Kind::Count, |row| {
-        count(row.this.data_packets)
-    }),
-    ("acked_bytes", Kind::Count, |row| {
-        row.acked().and_then(count)
-    }),
-    ("throughput_mbps", Kind::Real, |row| {
-        mbps(row.this.wire_bytes, row)
-    }),
-    ("goodput_mbps", Kind::Real, |row| mbps(row.acked()?, row)),
-    ("handshake_rtt_ms", Kind::Real, |row| {
-        ms(row.flow.handshake_ns()? as f64)
-    }),
-    ("ack_rtt_samples", Kind::Count, |row| {
-        row.tcp(|row| count(row.this.ack_rtt.count()))
-    }),
-    ("ack_rtt_ms_mean", Kind::Real, |row| {
-        ms(row.this.ack_rtt.mean()?)
-    }),
-    ("ack_rtt_ms_std", Kind::Real, |row| {
-        ms(row.this.ack_rtt.deviation()?)
-    }),
-    ("ack_rtt_ms_min", Kind::Real, |row| {
-        ms(row.this.ack_rtt.least()? as f64)
-    }),
-    ("ack_rtt_ms_p50", Kind::Real, |row| {
-        ms(row.this.ack_rtt.quantile(0.5)?)
-    }),
-    ("ack_rtt_ms_p95", Kind::Real, |row| {
-        ms(row.this.ack_rtt.quantile(0.95)?)
-    }),
-    ("ack_rtt_ms_p99", Kind::Real, |row| {
-        ms(row.this.ack_rtt.quantile(0.99)?)
-    }),
-    ("ack_rtt_ms_max", Kind::Real, |row| {
-        ms(row.this.ack_rtt.most()? as f64)
-    }),
-    ("bytes_in_flight_mean", Kind::Real, |row| {
-        row.this.in_flight.mean_bytes().map(Cell::Real)
-    }),
-    ("bytes_in_flight_max", Kind::Count, |row| {
-        count(row.this.in_flight.most_bytes()?)
-    }),
-    ("retransmissions", Kind::Count, |row| {
-        row.tcp(|row| count(row.retransmissions()))
-    }),
-    ("fast_retransmissions", Kind::Count, |row| {
-        row.found(row.this, Flags::FAST_RETRANSMISSION)
-    }),
-    ("spurious_retransmissions", Kind::Count, |row| {
-        row.found(row.this, Flags::SPURIOUS_RETRANSMISSION)
-    }),
-    ("out_of_order", Kind::Count, |row| {
-        row.found(row.this, Flags::OUT_OF_ORDER)
-    }),
-    ("lost_segments", Kind::Count, |row| {
-        row.found(row.this, Flags::LOST_SEGMENT)
-    }),
-    ("ack_lost_segments", Kind::Count, |row| {
-        row.found(row.other, Flags::ACK_LOST_SEGMENT)
-    }),
-    ("duplicate_acks", Kind::Count, |row| {
-        row.found(row.other, Flags::DUPLICATE_ACK)
-    }),
-    ("window_full", Kind::Count, |row| {
-        row.found(row.this, Flags::WINDOW_FULL)
-    }),
-    ("zero_windows", Kind::Count, |row| {
-        row.found(row.other, Flags::ZERO_WINDOW)
-    }),
-    ("zero_window_probes", Kind::Count, |row| {
-        row.found(row.this, Flags::ZERO_WINDOW_PROBE)
-    }),
-    ("window_updates", Kind::Count, |row| {
-        row.found(row.other, Flags::WINDOW_UPDATE)
-    }),
-    ("keep_alives", Kind::Count, |row| {
-        row.found(row.this, Flags::KEEP_ALIVE)
-    }),
-    ("gap_ms_mean", Kind::Real, |row| {
-        ms(row.this.packets.mean_gap_ns()?)
-    }),
-    ("gap_ms_max", Kind::Real, |row| {
-        ms(row.this.packets.longest_gap_ns()? as f64)
-    }),
-    ("acks", Kind::Count, |row| {
-        row.tcp(|row| count(row.this.acks.count()))
-    }),
-    ("ack_interval_ms_mean", Kind::Real, |row| {
-        ms(row.this.acks.mean_gap_ns()?)
-    }),
-    ("marked_packets", Kind::Count, |row| {
-        count(row.this.marked_packets)
-    }),
+    ("payload_bytes", Kind::Count, |row| count(row.this.payload_bytes)),
+    ("data_packets", Kind::Count, |row| count(row.this.data_packets)),
+    ("acked_bytes", Kind::Count, |row| row.acked().and_then(count)),
+    ("throughput_mbps", Kind::Real, |row| mbps(row.this.wire_bytes, row.seconds()?)),
+    ("goodput_mbps", Kind::Real, |row| mbps(row.acked()?, row.seconds()?)),
+    ("handshake_rtt_ms", Kind::Real, |row| ms(row.flow.handshake_ns()? as f64)),
+    ("ack_rtt_samples", Kind::Count, |row| row.tcp(|row| count(row.this.ack_rtt.count()))),
+    ("ack_rtt_ms_mean", Kind::Real, |row| ms(row.this.ack_rtt.mean()?)),
+    ("ack_rtt_ms_std", Kind::Real, |row| ms(row.this.ack_rtt.deviation()?)),
+    ("ack_rtt_ms_min", Kind::Real, |row| ms(row.this.ack_rtt.least()? as f64)),
+    ("ack_rtt_ms_p50", Kind::Real, |row| ms(row.this.ack_rtt.quantile(0.5)?)),
+    ("ack_rtt_ms_p95", Kind::Real, |row| ms(row.this.ack_rtt.quantile(0.95)?)),
+    ("ack_rtt_ms_p99", Kind::Real, |row| ms(row.this.ack_rtt.quantile(0.99)?)),
+    ("ack_rtt_ms_max", Kind::Real, |row| ms(row.this.ack_rtt.most()? as f64)),
+    ("bytes_in_flight_mean", Kind::Real, |row| row.this.in_flight.mean_bytes().map(Cell::Real)),
+    ("bytes_in_flight_max", Kind::Count, |row| count(row.this.in_flight.most_bytes()?)),
+    ("retransmissions", Kind::Count, |row| row.tcp(|row| count(row.retransmissions()))),
+    ("fast_retransmissions", Kind::Count, |row| row.found(row.this, Flags::FAST_RETRANSMISSION)),
+    ("spurious_retransmissions", Kind::Count, |row| row.found(row.this, Flags::SPURIOUS_RETRANSMISSION)),
+    ("timeout_retransmissions", Kind::Count, |row| row.found(row.this, Flags::TIMEOUT)),
+    ("resent_packets", Kind::Count, |row| row.found(row.this, Flags::RESENT)),
+    ("out_of_order", Kind::Count, |row| row.found(row.this, Flags::OUT_OF_ORDER)),
+    ("lost_segments", Kind::Count, |row| row.found(row.this, Flags::LOST_SEGMENT)),
+    ("ack_lost_segments", Kind::Count, |row| row.found(row.other, Flags::ACK_LOST_SEGMENT)),
+    ("duplicate_acks", Kind::Count, |row| row.found(row.other, Flags::DUPLICATE_ACK)),
+    ("window_full", Kind::Count, |row| row.found(row.this, Flags::WINDOW_FULL)),
+    ("zero_windows", Kind::Count, |row| row.found(row.other, Flags::ZERO_WINDOW)),
+    ("zero_window_probes", Kind::Count, |row| row.found(row.this, Flags::ZERO_WINDOW_PROBE)),
+    ("window_updates", Kind::Count, |row| row.found(row.other, Flags::WINDOW_UPDATE)),
+    ("keep_alives", Kind::Count, |row| row.found(row.this, Flags::KEEP_ALIVE)),
+    ("gap_ms_mean", Kind::Real, |row| ms(row.this.packets.mean_gap_ns()?)),
+    ("gap_ms_max", Kind::Real, |row| ms(row.this.packets.longest_gap_ns()? as f64)),
+    ("acks", Kind::Count, |row| row.tcp(|row| count(row.this.acks.count()))),
+    ("ack_interval_ms_mean", Kind::Real, |row| ms(row.this.acks.mean_gap_ns()?)),
+    ("marked_packets", Kind::Count, |row| count(row.this.marked_packets)),
     ("mss_bytes", Kind::Count, |row| count(row.this.mss_bytes?)),
 ];
 
 /// What people see; the other formats have every column.
-const SHOWN: [&str; 17] = [
+const SHOWN: [&str; 18] = [
     "file",
     "protocol",
     "src",
@@ -163,6 +89,7 @@ const SHOWN: [&str; 17] = [
     "ack_rtt_ms_p95",
     "bytes_in_flight_mean",
     "retransmissions",
+    "resent_packets",
     "out_of_order",
     "duplicate_acks",
     "gap_ms_mean",
@@ -216,8 +143,13 @@ impl Flows {
 }
 
 impl Row<'_> {
-    fn end(&self, number: usize) -> Option<&netwarp_capture::Endpoint> {
-        self.flow.ends.get(number)
+    fn ends(&self) -> [Endpoint; 2] {
+        self.flow.ends_of(self.towards)
+    }
+
+    /// From the first packet of the row to its last.
+    fn seconds(&self) -> Option<f64> {
+        Some(self.this.packets.duration_ns()? as f64 / 1e9)
     }
 
     /// Absent where the flow is not TCP.
@@ -250,21 +182,4 @@ impl Row<'_> {
             Protocol::Tcp => (self.other.packets.count() > 0).then_some(self.this.acked_bytes),
         }
     }
-}
-
-fn text(value: impl ToString) -> Option<Cell> {
-    Some(Cell::Text(value.to_string()))
-}
-
-fn count(value: impl Into<u64>) -> Option<Cell> {
-    Some(Cell::Count(value.into()))
-}
-
-fn ms(ns: f64) -> Option<Cell> {
-    Some(Cell::Real(ns / 1e6))
-}
-
-fn mbps(bytes: u64, row: &Row<'_>) -> Option<Cell> {
-    let seconds = row.this.packets.duration_ns()? as f64 / 1e9;
-    (seconds > 0.0).then(|| Cell::Real(bytes as f64 * 8.0 / seconds / 1e6))
 }

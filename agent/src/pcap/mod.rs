@@ -1,10 +1,16 @@
 //! `netwarp pcap FILE...`: what captures tell of flows. The `capture` crate does the work; here files are read and
 //! tables are written.
 
+mod cells;
 mod flows;
+mod interval;
+mod packets;
+mod series;
 mod sheet;
 mod source;
+mod table;
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,21 +18,28 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use netwarp_capture::{Account, Analysis};
 
-use flows::Flows;
-use sheet::{Format, Sheet};
+use sheet::Format;
 use source::{End, Source};
+use table::Table;
 
 const FILE_UNREADABLE: u8 = 2;
+const CANNOT_WRITE: u8 = 4;
 
 #[derive(clap::Args)]
 pub struct Options {
     /// Captures; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// All columns, one row for each flow and direction, as CSV
+    /// One row for each packet, in place of one for each flow and direction
+    #[arg(long, group = "table")]
+    packets: bool,
+    /// One row for each flow, direction and interval of time: 100ms, 1s, 1min
+    #[arg(long, group = "table", value_name = "INTERVAL", value_parser = interval::parse)]
+    series: Option<u64>,
+    /// All columns, as CSV
     #[arg(long, group = "format")]
     csv: bool,
-    /// The same as JSON, with an account of each file
+    /// The same as JSON
     #[arg(long, group = "format")]
     json: bool,
     /// The same as an Arrow IPC stream
@@ -52,10 +65,11 @@ pub fn main(options: &Options) -> ExitCode {
     match run(options) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(FILE_UNREADABLE),
+        // Whoever read the output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(4)
+            complain(&format!("error: {error:#}"));
+            ExitCode::from(CANNOT_WRITE)
         }
     }
 }
@@ -63,61 +77,61 @@ pub fn main(options: &Options) -> ExitCode {
 /// Whether every file was read to its end.
 fn run(options: &Options) -> Result<bool> {
     let out: Box<dyn Write> = match &options.output {
-        Some(path) => Box::new(
-            std::fs::File::create(path)
-                .with_context(|| format!("cannot create {}", path.display()))?,
-        ),
+        Some(path) => {
+            let file = File::create(path);
+            Box::new(file.with_context(|| format!("cannot create {}", path.display()))?)
+        }
         None => Box::new(io::stdout().lock()),
     };
-    let flows = Flows::new(options.format(), options.files.len());
-    let mut sheet = Sheet::new(
-        options.format(),
-        BufWriter::with_capacity(1 << 16, out),
-        &flows.columns(),
-    )?;
+    let out = BufWriter::with_capacity(1 << 16, out);
+    let mut table = Table::new(options, out)?;
     let mut whole = true;
     for path in &options.files {
-        match read(path) {
-            Ok((analysis, end)) => {
-                tell(path, analysis.account(), &end);
-                whole &= !matches!(end, End::Damaged { .. });
-                flows.write(&mut sheet, &path.display().to_string(), &analysis)?;
-            }
+        let mut source = match Source::open(path) {
+            Ok(source) => source,
             Err(error) => {
-                eprintln!("error: {}: {error:#}", path.display());
+                complain(&format!("error: {}: {error:#}", path.display()));
                 whole = false;
+                continue;
             }
-        }
+        };
+        let (analysis, end) = table.take(&path.display().to_string(), &mut source)?;
+        tell(path, &analysis, &end);
+        whole &= !matches!(end, End::Damaged { .. });
     }
-    sheet.finish()?;
+    table.finish()?;
     Ok(whole)
 }
 
-fn read(path: &Path) -> Result<(Analysis, End)> {
-    let mut source = Source::open(path)?;
-    let mut analysis = Analysis::default();
-    let end = source.each(|frame| {
-        analysis.frame(frame);
-        Ok(())
-    })?;
-    Ok((analysis, end))
-}
-
-/// What of the file is in no flow, on standard error.
-fn tell(path: &Path, account: &Account, end: &End) {
+/// How the file ended, and what of it is in no flow: on standard error.
+fn tell(path: &Path, analysis: &Analysis, end: &End) {
     let path = path.display();
     match end {
         End::Whole => {}
-        End::Cut { bytes } => eprintln!(
-            "note: {path}: cut off in a frame, {bytes} bytes after its last whole one; what is before that was read"
-        ),
-        End::Damaged { at, damage } => {
-            eprintln!(
-                "error: {path}: damaged at byte {at}: {damage}; what is before that was read"
-            );
-        }
+        End::Cut { bytes } => complain(&format!(
+            "note: {path}: cut off in a frame, {bytes} bytes after the last whole one; all before that was read"
+        )),
+        End::Damaged { at, why } => complain(&format!(
+            "error: {path}: cannot be read from byte {at} on: {why}; all before that was read"
+        )),
     }
+    let account = analysis.account();
+    let left = left_out(account);
+    if !left.is_empty() {
+        complain(&format!(
+            "note: {path}: of {} frames, these are in no flow: {}",
+            account.frames,
+            left.join(", ")
+        ));
+    }
+}
+
+fn left_out(account: &Account) -> Vec<String> {
     let kinds = [
+        (
+            account.unknown_link,
+            "of a link layer that is not known here",
+        ),
         (account.not_ip, "without IP"),
         (
             account.other_protocol,
@@ -127,23 +141,17 @@ fn tell(path: &Path, account: &Account, end: &End) {
             account.unreadable,
             "with headers that are cut off or broken",
         ),
-        (
-            account.fragments,
-            "that are fragments of packets that were not captured whole",
-        ),
+        (account.fragments, "fragments whose packet is not all there"),
     ];
-    let left: Vec<String> = kinds
-        .iter()
-        .filter(|(count, _)| *count > 0)
+    let there = kinds.iter().filter(|(count, _)| *count > 0);
+    there
         .map(|(count, what)| format!("{count} {what}"))
-        .collect();
-    if !left.is_empty() {
-        eprintln!(
-            "note: {path}: of {} frames, these are in no flow: {}",
-            account.frames,
-            left.join(", ")
-        );
-    }
+        .collect()
+}
+
+/// A line on standard error; if nobody listens, so be it.
+fn complain(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -19,7 +19,7 @@ pub enum End {
     /// Within one: so many bytes are left
     Cut { bytes: usize },
     /// It cannot be read from this byte on
-    Damaged { at: u64, damage: Damage },
+    Damaged { at: u64, why: Damage },
 }
 
 /// An open capture.
@@ -84,9 +84,9 @@ impl Source {
                         });
                     }
                 }
-                Err(damage) => {
+                Err(why) => {
                     let at = self.offset + self.begin as u64;
-                    return Ok(End::Damaged { at, damage });
+                    return Ok(End::Damaged { at, why });
                 }
             }
         }

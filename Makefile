@@ -5,6 +5,7 @@
 #   make test     setup, then all tests
 #   make check    formatting, lint, types
 #   make bench    setup, then the benchmarks
+#   make fuzz     feed the reader of captures with what is none, for a minute (FUZZ_SECONDS=60)
 #   make kernel   the kernel alone
 #   make clean    everything that these commands made in this directory
 #
@@ -13,7 +14,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo test check bench kernel clean packages
+.PHONY: setup demo test check bench fuzz kernel clean packages
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
@@ -51,12 +52,22 @@ check: $(STAMPS)/python
 bench: setup
 	$(BIN)/python -m bench
 
+# A corpus grows in capture/fuzz/corpus; what is worth keeping of it goes to capture/tests/corpus and is then a test.
+# The stable compiler does: the fuzzer needs its coverage flags, and no sanitizer where `unsafe` is forbidden.
+FUZZ_SECONDS ?= 60
+fuzz:
+	@$(CARGO) fuzz --version >/dev/null 2>&1 || { \
+	  echo "Fuzzing takes cargo-fuzz. Install it: cargo install cargo-fuzz --locked" >&2; exit 1; }
+	@mkdir -p capture/fuzz/corpus/capture
+	cd capture && RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --sanitizer none capture \
+	  fuzz/corpus/capture tests/captures tests/corpus -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536
+
 # The cache knows whether this very kernel has been built already.
 kernel: packages $(STAMPS)/netwarp
 	@$(BIN)/netwarp kernel build
 
 clean:
-	rm -rf $(VENV) target agent/target capture/target .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) target agent/target capture/target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Debian's package manager is asked only for what is missing.
 packages:

@@ -49,3 +49,10 @@ def ten_thousand_runs() -> str:
     """A plan of 200 rates × 10 delays × 5 congestion controls."""
     rates = ", ".join(f'"{number}mbit"' for number in range(1, 201))
     return ten_megabits() + PLAN_10000.format(rates=rates)
+
+
+def captured() -> str:
+    """Ten flows at 1 Gbit/s for 4 s, captured whole and cut to 96 bytes."""
+    text = dumbbell(rate="1gbit", duration="4s", queue="pfifo limit 800", flow='tool = "bulk"\ncount = 10', exact=False)
+    wanted = '[{ at = "bottleneck:r1", snap = 65535 }, { at = "bottleneck:h2", snap = 96 }]'
+    return text.replace("exact = false", f"exact = false\ncaptures = {wanted}")

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use crate::direction::Direction;
 use crate::flags::Flags;
-use crate::segment::{ACK, FIN, RST, SYN, Segment};
+use crate::segment::{ACK, SYN, Segment};
 use crate::sequence::{Exchange, Finding};
 
 /// An address and a port; an IPv4 address as ::ffff:a.b.c.d.
@@ -76,8 +76,6 @@ pub struct Flow {
     /// What was counted in each direction
     pub directions: [Direction; 2],
     handshake: Handshake,
-    /// Whether it was closed or reset: a SYN begins another connection
-    over: bool,
 }
 
 /// A packet of a flow: what all counts need of it.
@@ -101,7 +99,6 @@ impl Flow {
             ends,
             directions: Default::default(),
             handshake: Handshake::default(),
-            over: false,
         }
     }
 
@@ -132,9 +129,10 @@ impl Flow {
     /// Whether this segment begins another connection between the same ports.
     pub(crate) fn is_reused_by(&self, direction: usize, segment: &Segment) -> bool {
         segment.flags & (SYN | ACK) == SYN
-            && self.directions.get(direction).is_some_and(|d| {
-                d.sender.is_reused_by(segment.seq) || (self.over && d.sender.is_begun())
-            })
+            && self
+                .directions
+                .get(direction)
+                .is_some_and(|direction| direction.sender.is_reused_by(segment.seq))
     }
 
     /// Counts a UDP datagram, or a packet of which no more is known.
@@ -174,7 +172,6 @@ impl Flow {
     }
 
     fn follow_handshake(&mut self, time_ns: i64, segment: &Segment) {
-        self.over |= segment.has(RST | FIN);
         let times = &mut self.handshake;
         let since = |then: Option<i64>| u64::try_from(time_ns.wrapping_sub(then?)).ok();
         match segment.flags & (SYN | ACK) {

@@ -10,7 +10,7 @@ use crate::unacked::Unacked;
 const FAST_RETRANSMISSION_NS: u64 = 20_000_000;
 /// Out of order is what comes so soon after the highest number, if the handshake's RTT is not known.
 const OUT_OF_ORDER_NS: u64 = 3_000_000;
-const DUPLICATE_ACKS_FOR_FAST: i64 = 2;
+const DUPLICATE_ACKS_FOR_FAST: u64 = 2;
 /// The least retransmission timeout of Linux is the RTT and this (TCP_RTO_MIN), less what a capture on the way may see
 /// of it: the last of the flight left the sender an RTT before.
 const TIMEOUT_NS: u64 = 190_000_000;
@@ -54,6 +54,32 @@ impl Scale {
     }
 }
 
+/// How often in a row a host has repeated its ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DuplicateAcks {
+    Count(u64),
+    /// None yet, since the other side acknowledged what was not seen
+    Unseen,
+}
+
+impl DuplicateAcks {
+    fn one_more(self) -> Self {
+        match self {
+            Self::Count(count) => Self::Count(count + 1),
+            Self::Unseen => Self::Count(1),
+        }
+    }
+
+    /// Whether there were enough to ask for a retransmission. Wireshark says so as well after an acknowledgement of
+    /// what was not seen, when some of them may not have been seen either.
+    fn ask_again(self) -> bool {
+        match self {
+            Self::Count(count) => count >= DUPLICATE_ACKS_FOR_FAST,
+            Self::Unseen => true,
+        }
+    }
+}
+
 /// What is known of one direction's segments.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -66,8 +92,6 @@ pub struct Sender {
     /// The number after the highest that was seen
     next_seq: Option<u32>,
     next_seq_ns: i64,
-    /// The payload of the segment that set it: 0 if it was an ACK alone
-    next_seq_payload_bytes: u32,
     /// The number after the highest that the other side can acknowledge
     ackable: Option<u32>,
     /// The number of its FIN
@@ -77,8 +101,7 @@ pub struct Sender {
     last_ack: Option<u32>,
     last_ack_ns: i64,
     last_flags: Flags,
-    /// Duplicate ACKs in a row
-    duplicate_acks: i64,
+    duplicate_acks: DuplicateAcks,
     /// The window as it stood in the last segment
     window: Option<u16>,
     scale: Scale,
@@ -98,14 +121,13 @@ impl Default for Sender {
             base_seq: None,
             next_seq: None,
             next_seq_ns: 0,
-            next_seq_payload_bytes: 0,
             ackable: None,
             fin_seq: None,
             acked: None,
             last_ack: None,
             last_ack_ns: 0,
             last_flags: Flags::default(),
-            duplicate_acks: 0,
+            duplicate_acks: DuplicateAcks::Count(0),
             window: None,
             scale: Scale::Unknown,
             only_syn: false,
@@ -119,11 +141,6 @@ impl Sender {
     /// Whether a SYN with this number begins another connection than the one that was seen.
     pub fn is_reused_by(&self, seq: u32) -> bool {
         self.base_seq.is_some_and(|base| base != seq)
-    }
-
-    /// Whether anything of it was seen or acknowledged.
-    pub fn is_begun(&self) -> bool {
-        self.base_seq.is_some()
     }
 
     /// The payload that this acknowledgement adds to what was acknowledged: from the SYN's on, if that was seen, else
@@ -165,7 +182,7 @@ impl Exchange<'_> {
             flags,
             ..Finding::default()
         };
-        self.set_bases();
+        self.set_bases(&mut finding.flags);
         self.sender.sack = Sack::default();
         if self.segment.has(ACK) {
             self.peer.in_flight_known = true;
@@ -180,20 +197,30 @@ impl Exchange<'_> {
         if self.segment.has(ACK) {
             finding.acked_bytes = self.peer.newly_acked_bytes(self.segment.ack);
             self.peer.holes.acknowledge(self.segment.ack);
+            finding.ack_rtt_ns = self.ack_rtt_ns();
         }
-        finding.ack_rtt_ns = self
-            .peer
-            .unacked
-            .acknowledge(self.segment.ack)
-            .and_then(|sent_ns| u64::try_from(self.time_ns.wrapping_sub(sent_ns)).ok())
-            .filter(|&ns| ns > 0);
         finding.bytes_in_flight = self.bytes_in_flight();
         self.options();
         finding
     }
 
-    fn set_bases(&mut self) {
+    /// From the first sending of what this segment is the ACK of.
+    fn ack_rtt_ns(&mut self) -> Option<u64> {
+        let sent_ns = self.peer.unacked.acknowledge(self.segment.ack)?;
+        let rtt_ns = u64::try_from(self.time_ns.wrapping_sub(sent_ns)).ok();
+        rtt_ns.filter(|&ns| ns > 0)
+    }
+
+    fn set_bases(&mut self, flags: &mut Flags) {
         let segment = self.segment;
+        if segment.flags & (SYN | ACK) == SYN | ACK && self.sender.is_reused_by(segment.seq) {
+            flags.set(Flags::REUSED_PORTS);
+            self.sender.base_seq = Some(segment.seq);
+        }
+        if segment.flags & (SYN | ACK) == SYN && self.sender.base_seq == Some(segment.seq) {
+            // Another attempt: numbers of a reset, which may be those that it answered, are forgotten.
+            self.sender.next_seq = self.sender.ackable;
+        }
         if self.sender.base_seq.is_none() {
             let before = u32::from(!segment.has(SYN));
             self.sender.base_seq = Some(segment.seq.wrapping_sub(before));
@@ -255,11 +282,12 @@ impl Exchange<'_> {
     }
 
     fn count_duplicates(&mut self, one_more: bool) {
+        let acks = &mut self.sender.duplicate_acks;
         if one_more {
-            self.sender.duplicate_acks += 1;
+            *acks = acks.one_more();
         }
         if self.segment.ack != self.sender.last_ack.unwrap_or(0) {
-            self.sender.duplicate_acks = 0;
+            *acks = DuplicateAcks::Count(0);
         }
     }
 
@@ -267,7 +295,16 @@ impl Exchange<'_> {
     fn acknowledged_unseen(&mut self, flags: &mut Flags) {
         let ack = self.segment.ack;
         let beyond = self.peer.ackable.is_some_and(|most| before(most, ack));
-        if beyond && self.segment.has(ACK) {
+        if !beyond || !self.segment.has(ACK) {
+            return;
+        }
+        if self.peer.ackable == self.peer.next_seq {
+            // It was said before, unless the peer has acknowledged something since.
+            if self.peer.duplicate_acks == DuplicateAcks::Count(0) {
+                flags.set(Flags::ACK_LOST_SEGMENT);
+            }
+            self.peer.duplicate_acks = DuplicateAcks::Unseen;
+        } else {
             flags.set(Flags::ACK_LOST_SEGMENT);
             self.peer.ackable = self.peer.next_seq;
         }
@@ -292,14 +329,14 @@ impl Exchange<'_> {
             return;
         }
         let since = |then: i64| self.time_ns.wrapping_sub(then) as u64;
-        if peer.duplicate_acks >= DUPLICATE_ACKS_FOR_FAST
+        if peer.duplicate_acks.ask_again()
             && peer.last_ack == Some(segment.seq)
             && since(peer.last_ack_ns) < FAST_RETRANSMISSION_NS
         {
             return flags.set(Flags::FAST_RETRANSMISSION);
         }
         let soon = since(sender.next_seq_ns) < self.handshake_ns.unwrap_or(OUT_OF_ORDER_NS);
-        if soon && (next != segment.end() || sender.next_seq_payload_bytes == 0) {
+        if soon && next != segment.end() {
             return flags.set(Flags::OUT_OF_ORDER);
         }
         flags.set(Flags::RETRANSMISSION);
@@ -340,13 +377,6 @@ impl Exchange<'_> {
         }
         if end != segment.seq {
             sender.unacked.push(segment.seq, end, self.time_ns);
-        }
-        let syn_or_fin = u32::from(segment.has(SYN | FIN));
-        if sender
-            .next_seq
-            .is_none_or(|next| before(next.wrapping_add(syn_or_fin), end))
-        {
-            sender.next_seq_payload_bytes = segment.payload_bytes;
         }
         // A probe of a zero window is not to be acknowledged.
         if !flags.has(Flags::ZERO_WINDOW_PROBE) {

@@ -46,6 +46,8 @@ pub enum Damage {
     Empty,
     /// It does not begin like a capture; what it looks like, if that is known
     NotACapture(Option<&'static str>),
+    /// It ends within its header
+    Header,
     /// A frame says it is this long
     FrameLength(u32),
     /// A block says it is this long
@@ -64,6 +66,7 @@ impl fmt::Display for Damage {
             Self::NotACapture(Some(kind)) => {
                 write!(out, "this is {kind}, not a pcap or pcapng file")
             }
+            Self::Header => write!(out, "the file ends within its header"),
             Self::FrameLength(bytes) => {
                 write!(
                     out,
@@ -117,6 +120,9 @@ impl Reader {
         }
         if Order::Big.u32(bytes, 0) == Some(pcapng::SECTION_HEADER) {
             return Ok((Self::Pcapng(pcapng::Pcapng::default()), 0));
+        }
+        if pcap::is_magic(bytes) {
+            return Err(Damage::Header);
         }
         Err(Damage::NotACapture(look_alike(bytes)))
     }

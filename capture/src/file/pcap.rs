@@ -13,6 +13,12 @@ const MODIFIED_HEADER_BYTES: usize = 24;
 /// The upper bits of the link type tell the length of the frame check sequence.
 const LINK_TYPE_MASK: u32 = 0x03ff_ffff;
 
+/// Whether a file begins as these do.
+pub fn is_magic(bytes: &[u8]) -> bool {
+    let known = |magic| matches!(magic, MICROSECONDS | NANOSECONDS | MODIFIED);
+    be32(bytes, 0).is_some_and(|magic| known(magic) || known(magic.swap_bytes()))
+}
+
 /// What the file's header tells.
 #[derive(Debug)]
 pub struct Pcap {

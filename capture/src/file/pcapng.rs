@@ -75,7 +75,7 @@ impl Pcapng {
             return Err(Damage::BlockLength(length));
         }
         // Some programs do not count the padding.
-        let whole = u64::from(length.next_multiple_of(4).max(length));
+        let whole = u64::from(length).next_multiple_of(4);
         let wanted = matches!(
             kind,
             INTERFACE_DESCRIPTION | PACKET | SIMPLE_PACKET | ENHANCED_PACKET

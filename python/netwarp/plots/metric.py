@@ -134,8 +134,8 @@ def _chart(result: ResultDir, chosen: Selected, metric: str, kind: str, bare: bo
         title=_title(label, chosen),
         subtitle=_subtitle(result, chosen, kind, stem),
         value_label=label[0].lower() + label[1:] if not label.startswith(("RTT", "Jain")) else label,
-        axis_label=axis_title(chosen.by[0]),
-        series_label=", ".join(axis_title(axis) for axis in chosen.by[1:]),
+        axis_label=_axis_label(chosen, chosen.by[0]),
+        series_label=", ".join(_axis_label(chosen, axis) for axis in chosen.by[1:]),
         xs=sorted(chosen.values_of(0), key=_order),
         series=[key for key in product(*others) if key in used],
         cells={(cell.key[0], cell.key[1:]): cell.values for cell in chosen.cells},
@@ -158,7 +158,12 @@ def _held(result: ResultDir, chosen: Selected, cell: Cell, stem: str) -> Held:
 def _title(label: str, chosen: Selected) -> str:
     words = label.partition(" (")[0]
     of = f" of {chosen.name}" if chosen.name else ""
-    return f"{words[0].upper()}{words[1:]}{of}, by {' and '.join(axis_title(axis) for axis in chosen.by)}"
+    return f"{words[0].upper()}{words[1:]}{of}, by {' and '.join(_axis_label(chosen, axis) for axis in chosen.by)}"
+
+
+def _axis_label(chosen: Selected, axis: str) -> str:
+    """An axis in words; of names whose they are: `flow`, `queue`."""
+    return chosen.scope if axis == NAME else axis_title(axis)
 
 
 def _subtitle(result: ResultDir, chosen: Selected, kind: str, stem: str | None) -> str:

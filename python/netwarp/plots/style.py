@@ -32,6 +32,7 @@ RATE = "#dcdcdc"
 REFERENCE = "#9a9a9a"
 """What others are compared with: no colour, so that it is told from all of them."""
 WIDTH_IN = 9.0
+_TITLE_CHARS = 72
 TICK_ROOM = 0.04
 """How far apart ticks with names of their own must be, in parts of an axis."""
 
@@ -98,7 +99,8 @@ def log_ticks(axis: Axis) -> None:
 def head(figure: Figure, title: str, subtitle: str, left: float) -> None:
     """Title and, smaller, subtitle at the top left, at the same distance from the edge whatever the height."""
     height = figure.get_size_inches()[1]
-    figure.text(left, 1 - 0.14 / height, title, fontsize=13, fontweight="bold", va="top")
+    size = min(13.0, 13.0 * _TITLE_CHARS / max(len(title), 1))  # a long one in smaller letters, so that it fits
+    figure.text(left, 1 - 0.14 / height, title, fontsize=size, fontweight="bold", va="top")
     figure.text(left, 1 - 0.42 / height, subtitle, fontsize=9.5, color=MUTED, va="top")
 
 

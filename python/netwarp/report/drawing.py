@@ -120,7 +120,7 @@ def _links(sheet: _Sheet) -> Iterator[Markup]:
         ).format(x1, y1, (x1 + x2) / 2 + dx, (y1 + y2) / 2 + dy, x2, y2)
         # On a slanting line the label stands nearer to the end beside the main line, where there is room.
         outer = sheet.where[one][1] - sheet.where[other][1]
-        share = 0.5 if outer == 0 else 0.3 if outer > 0 else 0.7
+        share = 0.5 if outer == 0 else 0.38 if outer > 0 else 0.62
         x, y = x1 + (x2 - x1) * share + dx / 2, y1 + (y2 - y1) * share + dy / 2
         texts += _text(sheet.labels[link.name], x, y, sheet.standing, slanting=outer != 0)
     yield from texts

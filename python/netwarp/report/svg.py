@@ -16,7 +16,9 @@ _REFERENCE = re.compile(r'(xlink:href="#|url\(#)([^")]+)')
 def inline(figure: Figure, key: str, label: str) -> Markup:
     """The figure as an `<svg>` element; `key` is unique in the page, so that its ids are, `label` is read aloud."""
     held = BytesIO()
-    figure.savefig(held, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    figure.savefig(
+        held, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
+    )
     return compact(held.getvalue().decode(), key, label)
 
 

@@ -14,7 +14,9 @@
 
   for (const run of data.runs) for (const curve of run.curves) decode(curve);
   const longest = Math.max(...data.runs.map((run) => run.duration_s));
-  const state = { compare: firstAxis(), fixed: data.axes.map(() => 0), zoom: [0, longest], off: new Set() };
+  const FLOWS = -1;  // compared are the flows of one run
+  const start = data.axes.map((axis, n) => axis.values.indexOf(data.runs[0].at[n]));
+  const state = { compare: data.flows.length > 2 ? FLOWS : firstAxis(), fixed: start, zoom: [0, longest], off: new Set() };
   let shown = [];
 
   /** Differences → times in seconds, strictly rising, and values; null is a gap. */
@@ -32,7 +34,7 @@
 
   function firstAxis() {
     const several = data.axes.map((axis, number) => [axis, number]).filter(([axis]) => axis.values.length > 1);
-    return (several.find(([axis]) => axis.path !== "case") ?? several[0] ?? [null, 0])[1];
+    return (several.find(([axis]) => axis.path !== "case") ?? several[0] ?? [null, FLOWS])[1];
   }
 
   function make(kind, attributes = {}, ...children) {
@@ -57,8 +59,8 @@
   /** The runs that differ from the selection in the compared axis alone, in that axis's order. */
   function variants() {
     const axis = data.axes[state.compare];
-    if (!axis) return data.runs.map((run) => ({ run, label: "", colour: null, key: "" }));
     const fits = (run) => data.axes.every((other, n) => n === state.compare || run.at[n] === other.values[state.fixed[n]]);
+    if (!axis) return data.runs.filter(fits).map((run) => ({ run, label: run.suspect ? "suspect" : "", colour: null, key: "" }));
     return axis.values.flatMap((value, number) => {
       const run = data.runs.find((one) => fits(one) && one.at[state.compare] === value);
       return run ? [{ run, label: value + (run.suspect ? " (suspect)" : ""), colour: axis.colours[number], key: value }] : [];
@@ -74,7 +76,7 @@
           curve, variant, flow,
           colour: several ? variant.colour : curve.f < 0 ? INK : data.flow_colours[curve.f],
           dash: several && curve.f > 0 ? DASHES[curve.f % DASHES.length] : [],
-          label: [several ? variant.label : "", data.flows.length > 1 || !several ? flow : ""].filter(Boolean).join(" · ") || "queue",
+          label: [several ? variant.label : "", data.flows.length > 1 || !several ? flow : "", !several && variant.label].filter(Boolean).join(" · ") || "queue",
         };
       }),
     );
@@ -90,8 +92,9 @@
   function controls(chosen) {
     const bar = make("div", { class: "bar" });
     const several = data.axes.flatMap((axis, n) => (axis.values.length > 1 ? [n] : []));
-    if (several.length > 1) {
-      bar.append(choice("Compare", several.map((n) => [n, data.axes[n].title]), state.compare, (n) => (state.compare = n)));
+    const flows = data.flows.length > 1 ? [[FLOWS, "flows of one run"]] : [];
+    if (several.length + flows.length > 1) {
+      bar.append(choice("Compare", [...several.map((n) => [n, data.axes[n].title]), ...flows], state.compare, (n) => (state.compare = n)));
       for (const n of several)
         if (n !== state.compare)
           bar.append(choice(data.axes[n].title, data.axes[n].values.map((value, i) => [i, value]), state.fixed[n], (i) => (state.fixed[n] = i)));

@@ -1,5 +1,5 @@
 //! What runs inside a netwarp lab: pid 1 of the guest (`init`), and on the host the guard that starts the guest,
-//! limits it, ends it, and turns its stream of records into Arrow tables (`guard`).
+//! limits it, ends it, and turns its stream of records into Arrow tables (`guard`). And the connection monitor (`watch`).
 
 mod guard;
 mod init;
@@ -9,9 +9,11 @@ mod network;
 mod pcap;
 mod record;
 mod run;
+mod sockets;
 mod table;
 mod time;
 mod traffic;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -38,6 +40,9 @@ enum Command {
                       be read to its end; 4 the output could not be written."
     )]
     Pcap(pcap::Options),
+    /// Watch the TCP connections of this host, or of a network namespace
+    #[command(override_usage = "netwarp watch [OPTIONS] [FILTER]...")]
+    Watch(watch::Options),
 }
 
 fn main() -> ExitCode {
@@ -47,5 +52,6 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Guard(options) => guard::main(&options),
         Command::Pcap(options) => pcap::main(&options),
+        Command::Watch(options) => watch::main(&options),
     }
 }

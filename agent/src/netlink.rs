@@ -18,6 +18,8 @@ const NLMSGERR_ATTR_MSG: u16 = 1;
 const NLA_F_NESTED: u16 = 0x8000;
 const NLA_TYPE_MASK: u16 = 0x3fff;
 const HEADER: usize = 16;
+/// No datagram is longer: a dump fills at most 32 kB (netlink_dump()), an acknowledgement quotes the request.
+const DATAGRAM: usize = 1 << 17;
 
 /// A netlink message under construction.
 pub struct Request {
@@ -101,7 +103,7 @@ impl Netlink {
         Ok(Self {
             socket,
             sequence: 0,
-            buffer: vec![0; 1 << 18],
+            buffer: Vec::with_capacity(DATAGRAM),
         })
     }
 
@@ -117,6 +119,13 @@ impl Netlink {
         self.answers(each)
     }
 
+    /// Likewise, and appends the answers to `bytes` as they came, for `messages` to read.
+    pub fn dump_into(&mut self, request: Request, bytes: &mut Vec<u8>) -> Result<()> {
+        self.send(request, NLM_F_DUMP)?;
+        while !receive(&self.socket, bytes)? {}
+        Ok(())
+    }
+
     fn send(&mut self, request: Request, flags: u16) -> Result<()> {
         self.sequence += 1;
         self.socket
@@ -127,25 +136,70 @@ impl Netlink {
 
     fn answers(&mut self, mut each: impl FnMut(u16, &[u8])) -> Result<()> {
         loop {
-            let mut space = &mut self.buffer[..];
-            let got = self.socket.recv(&mut space, 0).context("netlink receive")?;
-            let mut rest = &self.buffer[..got];
-            while rest.len() >= HEADER {
-                let len = u32::from_ne_bytes([rest[0], rest[1], rest[2], rest[3]]) as usize;
-                if len < HEADER || len > rest.len() {
-                    bail!("netlink: a message of {len} bytes in {} bytes", rest.len());
+            self.buffer.clear();
+            let end = receive(&self.socket, &mut self.buffer)?;
+            for (kind, payload) in messages(&self.buffer) {
+                if kind > NLMSG_DONE {
+                    each(kind, payload);
                 }
-                let kind = u16::from_ne_bytes([rest[4], rest[5]]);
-                let flags = u16::from_ne_bytes([rest[6], rest[7]]);
-                let payload = &rest[HEADER..len];
-                match kind {
-                    NLMSG_DONE => return Ok(()),
-                    NLMSG_ERROR => return error(payload, flags),
-                    _ => each(kind, payload),
-                }
-                rest = &rest[len.next_multiple_of(4).min(rest.len())..];
+            }
+            if end {
+                return Ok(());
             }
         }
+    }
+}
+
+/// Appends one datagram of answers to `bytes`; whether it was the last. An error of the kernel's ends them as well.
+fn receive(socket: &Socket, bytes: &mut Vec<u8>) -> Result<bool> {
+    let begin = bytes.len();
+    bytes.reserve(DATAGRAM);
+    let got = socket
+        .recv(bytes, libc::MSG_TRUNC)
+        .context("netlink receive")?;
+    if got > bytes.len() - begin {
+        bail!("netlink: a datagram of {got} bytes is longer than any should be");
+    }
+    let mut rest = &bytes[begin..];
+    while let Some((header, payload, after)) = split(rest) {
+        match u16::from_ne_bytes([header[4], header[5]]) {
+            NLMSG_DONE => return done(payload).map(|()| true),
+            NLMSG_ERROR => {
+                return error(payload, u16::from_ne_bytes([header[6], header[7]])).map(|()| true);
+            }
+            _ => rest = after,
+        }
+    }
+    if rest.is_empty() {
+        return Ok(false);
+    }
+    bail!("netlink: a malformed message")
+}
+
+/// The first message's header and payload, and what follows it; `None` if there is no whole one.
+fn split(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let len = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
+    let (header, payload) = bytes.get(..len)?.split_at_checked(HEADER)?;
+    let after = bytes
+        .get(len.next_multiple_of(4)..)
+        .unwrap_or(&bytes[bytes.len()..]);
+    Some((header, payload, after))
+}
+
+/// Type and payload of the messages in `bytes`, up to the first malformed one.
+pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let (header, payload, after) = split(bytes)?;
+        bytes = after;
+        Some((u16::from_ne_bytes([header[4], header[5]]), payload))
+    })
+}
+
+/// A dump that failed half way says so in its end (netlink_dump_done()).
+fn done(payload: &[u8]) -> Result<()> {
+    match payload.get(..4) {
+        Some(code) if code != [0; 4] => error(payload, 0),
+        _ => Ok(()),
     }
 }
 

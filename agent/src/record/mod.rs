@@ -5,7 +5,6 @@ pub mod exact;
 mod links;
 mod queues;
 mod sockets;
-pub mod tcp_info;
 pub mod wires;
 
 use std::path::Path;

@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray, UInt32Array, 
 use arrow_schema::DataType::{Float64, Int64, UInt32, UInt64, Utf8};
 
 use crate::lab::Flow;
-use crate::record::tcp_info::TcpInfo;
+use crate::sockets::TcpInfo;
 use crate::table::Table;
 
 /// Times are from t0. Byte counts are the kernel's own (tcp_info), not what the program asked for.

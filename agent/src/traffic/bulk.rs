@@ -13,7 +13,7 @@ use super::transfers::{Transfer, Transfers};
 use super::{Account, Generator, lock, spawn};
 use crate::lab::{Flow, Tool};
 use crate::network::Network;
-use crate::record::tcp_info::TcpInfo;
+use crate::sockets::TcpInfo;
 use crate::time::{monotonic_ns, sleep_until};
 
 /// What the threads tell the main one.

@@ -15,7 +15,7 @@ use super::transfers::{Transfer, Transfers};
 use super::{Account, Generator, lock, spawn};
 use crate::lab::{Flow, Request, Tool};
 use crate::network::Network;
-use crate::record::tcp_info::TcpInfo;
+use crate::sockets::TcpInfo;
 use crate::time::{monotonic_ns, sleep_until};
 
 /// A request begins with its own size and that of the response it wants, as two integers.

@@ -1,35 +1,12 @@
 //! struct tcp_info (linux/tcp.h) by field name. Kernels only ever append to it: a field beyond what this kernel
-//! returned is absent, bytes beyond what is known here are left alone.
+//! returned is absent, bytes beyond what is known here are left alone. Without a column are tcpi_fackets and
+//! tcpi_last_ack_sent, which the kernel no longer fills in, and the word at 276, whose meaning changed after Linux 6.18
+//! (two halves for AccECN's failures, later ECN's mode and further options).
 
-/// How a field is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Width {
-    U8,
-    U16,
-    U32,
-    U64,
-    /// Low and high half of a byte.
-    Low4,
-    High4,
-    /// The lowest bit of a byte.
-    Flag,
-    /// Bytes per second in 64 bits, all ones for none; told in bits per second.
-    Rate,
-}
-
-/// A field: its column name (the kernel's spelling with its unit), offset in bytes, width.
-pub struct Field {
-    pub name: &'static str,
-    offset: usize,
-    pub width: Width,
-}
+use super::field::{Field, INET_DIAG_INFO, Width};
 
 const fn field(name: &'static str, offset: usize, width: Width) -> Field {
-    Field {
-        name,
-        offset,
-        width,
-    }
+    Field::new(INET_DIAG_INFO, name, offset, width)
 }
 
 /// Every field that has a column, in the order of the columns of `sockets.arrows`.
@@ -39,9 +16,10 @@ pub const FIELDS: &[Field] = &[
     field("probes", 3, Width::U8),
     field("backoff", 4, Width::U8),
     field("options", 5, Width::U8),
-    field("snd_wscale", 6, Width::Low4),
-    field("rcv_wscale", 6, Width::High4),
+    field("snd_wscale", 6, Width::Bits(0, 0xf)),
+    field("rcv_wscale", 6, Width::Bits(4, 0xf)),
     field("delivery_rate_app_limited", 7, Width::Flag),
+    field("fastopen_client_fail", 7, Width::Bits(1, 0x3)),
     field("rto_us", 8, Width::U32),
     field("ato_us", 12, Width::U32),
     field("snd_mss_bytes", 16, Width::U32),
@@ -91,7 +69,17 @@ pub const FIELDS: &[Field] = &[
     field("total_rto", 240, Width::U16),
     field("total_rto_recoveries", 242, Width::U16),
     field("total_rto_time_ms", 244, Width::U32),
+    field("received_ce_pkts", 248, Width::U32),
+    field("delivered_e1_bytes", 252, Width::U32),
+    field("delivered_e0_bytes", 256, Width::U32),
+    field("delivered_ce_bytes", 260, Width::U32),
+    field("received_e1_bytes", 264, Width::U32),
+    field("received_e0_bytes", 268, Width::U32),
+    field("received_ce_bytes", 272, Width::U32),
 ];
+
+/// So many bytes of it are known here.
+pub const KNOWN: usize = 280;
 
 /// The bytes that the kernel returned.
 pub struct TcpInfo<'a> {
@@ -113,29 +101,7 @@ impl<'a> TcpInfo<'a> {
 
     /// A field's value; `None` where this kernel does not have it, or has it as "none".
     pub fn read(&self, field: &Field) -> Option<u64> {
-        self.read_at(field.offset, field.width)
-    }
-
-    /// Likewise, by place: for the blocks of single congestion controls, which are told in the same way.
-    pub fn read_at(&self, at: usize, width: Width) -> Option<u64> {
-        match width {
-            Width::U8 => self.bytes.get(at).map(|&b| u64::from(b)),
-            Width::Low4 => self.bytes.get(at).map(|&b| u64::from(b & 0xf)),
-            Width::High4 => self.bytes.get(at).map(|&b| u64::from(b >> 4)),
-            Width::Flag => self.bytes.get(at).map(|&b| u64::from(b & 1)),
-            Width::U16 => self.word::<2>(at).map(|b| u64::from(u16::from_ne_bytes(b))),
-            Width::U32 => self.word::<4>(at).map(|b| u64::from(u32::from_ne_bytes(b))),
-            Width::U64 => self.word::<8>(at).map(u64::from_ne_bytes),
-            Width::Rate => self
-                .word::<8>(at)
-                .map(u64::from_ne_bytes)
-                .filter(|&rate| rate != u64::MAX)
-                .map(|rate| rate.saturating_mul(8)),
-        }
-    }
-
-    fn word<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
-        self.bytes.get(at..at + N)?.try_into().ok()
+        field.width.read(self.bytes, field.offset)
     }
 }
 

@@ -1,0 +1,126 @@
+//! One answer of the kernel: struct inet_diag_msg and its attributes.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::field::{BLOCKS, Field, HEADER, INET_DIAG_CONG, INET_DIAG_INFO};
+use crate::netlink::attributes;
+
+/// sizeof(struct inet_diag_msg)
+const MESSAGE: usize = 72;
+
+/// A socket at one instant.
+pub struct Socket<'a> {
+    blocks: [&'a [u8]; BLOCKS],
+}
+
+impl<'a> Socket<'a> {
+    /// `payload` is a netlink message without its header; `None` if it is too short to be a socket.
+    pub fn parse(payload: &'a [u8]) -> Option<Self> {
+        let header = payload.get(..MESSAGE)?;
+        let mut blocks: [&[u8]; BLOCKS] = [&[]; BLOCKS];
+        for (kind, value) in attributes(&payload[MESSAGE..]) {
+            if let Some(block) = blocks.get_mut(usize::from(kind)) {
+                *block = value;
+            }
+        }
+        blocks[usize::from(HEADER)] = header;
+        Some(Self { blocks })
+    }
+
+    /// A number; `None` where the kernel did not tell it.
+    pub fn read(&self, field: &Field) -> Option<u64> {
+        field
+            .width
+            .read(self.blocks[usize::from(field.block)], field.offset)
+    }
+
+    pub fn state(&self) -> u8 {
+        self.header()[1]
+    }
+
+    pub fn source(&self) -> IpAddr {
+        self.ip(8)
+    }
+
+    pub fn source_port(&self) -> u16 {
+        self.port(4)
+    }
+
+    pub fn destination(&self) -> IpAddr {
+        self.ip(24)
+    }
+
+    pub fn destination_port(&self) -> u16 {
+        self.port(6)
+    }
+
+    /// The kernel's number of the socket, the same as long as the connection lives and never given again.
+    pub fn cookie(&self) -> u64 {
+        u64::from(self.word(44)) | (u64::from(self.word(48)) << 32)
+    }
+
+    pub fn inode(&self) -> u32 {
+        self.word(68)
+    }
+
+    /// Empty where the kernel did not tell it.
+    pub fn congestion_control(&self) -> &'a str {
+        let name = self.blocks[usize::from(INET_DIAG_CONG)];
+        let end = name.iter().position(|&b| b == 0).unwrap_or(name.len());
+        std::str::from_utf8(&name[..end]).unwrap_or_default()
+    }
+
+    /// How many bytes of struct tcp_info the kernel returned.
+    pub fn tcp_info_len(&self) -> usize {
+        self.blocks[usize::from(INET_DIAG_INFO)].len()
+    }
+
+    fn header(&self) -> &'a [u8] {
+        self.blocks[usize::from(HEADER)]
+    }
+
+    fn word(&self, at: usize) -> u32 {
+        let b = self.header();
+        u32::from_ne_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]])
+    }
+
+    fn port(&self, at: usize) -> u16 {
+        u16::from_be_bytes([self.header()[at], self.header()[at + 1]])
+    }
+
+    /// An IPv4 address that an IPv6 socket uses is that IPv4 address.
+    fn ip(&self, at: usize) -> IpAddr {
+        let b = self.header();
+        if i32::from(b[0]) == libc::AF_INET {
+            return Ipv4Addr::new(b[at], b[at + 1], b[at + 2], b[at + 3]).into();
+        }
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&b[at..at + 16]);
+        let v6 = Ipv6Addr::from(octets);
+        v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sockets::{FIELDS, STATE};
+
+    #[test]
+    fn what_is_short_or_malformed_is_absent() {
+        assert!(Socket::parse(&[0; 71]).is_none());
+        let mut bytes = vec![0; 72];
+        bytes[0] = libc::AF_INET as u8;
+        bytes[1] = 1;
+        bytes.extend_from_slice(&[8, 0, 2, 0, 1, 2, 3, 4]); // tcp_info of four bytes
+        bytes.extend_from_slice(&[5, 0, 200, 0, 9, 0, 0, 0]); // an attribute of a later kernel
+        bytes.extend_from_slice(&[200, 0, 4, 0]); // cut short
+        let socket = Socket::parse(&bytes);
+        let read = |f| socket.as_ref().and_then(|s| s.read(f));
+        assert_eq!(read(&STATE), Some(1));
+        assert_eq!(read(&FIELDS[0]), Some(2));
+        assert_eq!(FIELDS[9].name, "rto_us");
+        assert_eq!(read(&FIELDS[9]), None);
+        assert_eq!(socket.as_ref().map(Socket::congestion_control), Some(""));
+    }
+}

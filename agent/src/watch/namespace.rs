@@ -1,0 +1,83 @@
+//! The network namespace whose sockets are watched: by name (`ip netns`), by a process that lives in it, or by file.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, setns};
+
+use super::Trouble;
+
+const NAMED: &str = "/run/netns";
+
+/// Enters the namespace with this thread, which must be the only one.
+///
+/// Without CAP_SYS_ADMIN the kernel lets nobody enter a namespace, but for one that belongs to a user namespace of our
+/// own (rootless containers, `unshare --user --net`): that is entered first.
+pub fn enter(name: &str) -> Result<()> {
+    let place = place(name);
+    let file = File::open(&place).map_err(|e| missing(name, &place, &e))?;
+    let entered = setns(&file, CloneFlags::CLONE_NEWNET).or_else(|refused| match user(name) {
+        Some(user) => setns(user, CloneFlags::CLONE_NEWUSER)
+            .and_then(|()| setns(&file, CloneFlags::CLONE_NEWNET)),
+        None => Err(refused),
+    });
+    entered.map_err(|e| match e {
+        Errno::EINVAL => Trouble::Usage(format!("{} is no network namespace", place.display())),
+        Errno::EPERM => Trouble::Environment(format!(
+            "not permitted to enter the network namespace {name}: that takes root (CAP_SYS_ADMIN). \
+             Try: sudo netwarp watch --netns {name}"
+        )),
+        _ => Trouble::Environment(format!("cannot enter the network namespace {name}: {e}")),
+    })?;
+    Ok(())
+}
+
+fn place(name: &str) -> PathBuf {
+    if name.contains('/') {
+        PathBuf::from(name)
+    } else if name.bytes().all(|b| b.is_ascii_digit()) {
+        Path::new("/proc").join(name).join("ns/net")
+    } else {
+        Path::new(NAMED).join(name)
+    }
+}
+
+/// The user namespace of the process that the namespace was named by.
+fn user(name: &str) -> Option<File> {
+    let process = name.bytes().all(|b| b.is_ascii_digit());
+    process
+        .then(|| File::open(Path::new("/proc").join(name).join("ns/user")).ok())
+        .flatten()
+}
+
+fn missing(name: &str, place: &Path, error: &std::io::Error) -> Trouble {
+    if error.kind() == ErrorKind::PermissionDenied {
+        return Trouble::Environment(format!(
+            "not permitted to open {}: that takes root",
+            place.display()
+        ));
+    }
+    if place.starts_with("/proc") && !name.contains('/') {
+        return Trouble::Usage(format!("no process has the number {name}"));
+    }
+    if name.contains('/') {
+        return Trouble::Usage(format!("cannot open {}: {error}", place.display()));
+    }
+    let mut known: Vec<String> = std::fs::read_dir(NAMED)
+        .map(|d| {
+            d.flatten()
+                .map(|e| e.file_name().to_string_lossy().into())
+                .collect()
+        })
+        .unwrap_or_default();
+    known.sort();
+    let known = if known.is_empty() {
+        "this machine has no named ones".to_string()
+    } else {
+        format!("there are {}", known.join(", "))
+    };
+    Trouble::Usage(format!("there is no network namespace {name:?}; {known}"))
+}

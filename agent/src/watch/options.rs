@@ -1,0 +1,151 @@
+//! The command line of `netwarp watch`.
+
+use std::path::PathBuf;
+
+use super::Trouble;
+
+const SECOND_NS: i64 = 1_000_000_000;
+const SHORTEST_NS: i64 = SECOND_NS / 1000;
+const LONGEST_NS: i64 = 60 * SECOND_NS;
+
+#[derive(clap::Args)]
+#[command(
+    long_about = "Watch the TCP connections of this host, or of a network namespace: every number that the kernel \
+                  tells of them, as a live table on a terminal, as CSV, or as an Arrow stream.",
+    after_help = "FILTER is ss's own grammar: netwarp watch 'dst 10.0.0.0/8:443 and ( cc = bbr or rto > 1 )' is not; \
+                  'dst 10.0.0.0/8:443 and ( cc = bbr or sport ge 5201 )' is. Conditions: src, dst HOST[:PORT]; \
+                  sport, dport [= != < <= > >=] PORT; state NAME; cc = NAME; process = NAME; pid = NUMBER. \
+                  docs/watch.md says more."
+)]
+pub struct Options {
+    /// Which sockets; all that are not listening, closed or in TIME-WAIT unless given
+    pub filter: Vec<String>,
+    /// Time from one sample to the next: 1ms to 60s
+    #[arg(short, long, default_value = "1s", value_parser = interval)]
+    pub interval: i64,
+    /// How long to watch; until Ctrl-C unless given
+    #[arg(short, long, value_parser = duration)]
+    pub duration: Option<i64>,
+    /// Of the network namespace of this name (`ip netns`), of this process's number, or of this file
+    #[arg(long, value_name = "NAME|PID|FILE")]
+    pub netns: Option<String>,
+    /// Write CSV to standard output, or into the file of --output
+    #[arg(long)]
+    pub csv: bool,
+    /// Write an Arrow IPC stream into FILE (- for standard output)
+    #[arg(long, value_name = "FILE")]
+    pub arrow: Option<PathBuf>,
+    /// Write into FILE: CSV if it ends in .csv, else an Arrow IPC stream
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Only these columns, in this order, separated by commas
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub fields: Vec<String>,
+    /// Tell the processes that hold the sockets (without root, those of one's own)
+    #[arg(short, long)]
+    pub processes: bool,
+    /// No live table, and nothing on standard error but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// A time with its unit, in nanoseconds.
+fn duration(text: &str) -> Result<i64, String> {
+    let at = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    let unit_ns = match unit {
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        "" => return Err(format!("it lacks a unit: {text}s or {text}ms?")),
+        _ => return Err("its unit should be us, ms, s, min or h".to_string()),
+    };
+    let ns = number
+        .parse::<f64>()
+        .map_err(|_| "it is no number with a unit")?
+        * unit_ns;
+    if !(1.0..=1e17).contains(&ns) {
+        return Err("it should be longer than nothing, and shorter than three years".to_string());
+    }
+    Ok(ns.round() as i64)
+}
+
+fn interval(text: &str) -> Result<i64, String> {
+    let ns = duration(text)?;
+    if (SHORTEST_NS..=LONGEST_NS).contains(&ns) {
+        Ok(ns)
+    } else {
+        Err("an interval is 1ms to 60s".to_string())
+    }
+}
+
+/// Where rows go, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    Csv(Option<PathBuf>),
+    Arrow(Option<PathBuf>),
+}
+
+impl Options {
+    /// What was asked to be written; `None` for a file is standard output.
+    pub fn targets(&self) -> Result<Vec<Target>, Trouble> {
+        let file = |path: &PathBuf| (path.as_os_str() != "-").then(|| path.clone());
+        let mut targets = Vec::new();
+        match &self.output {
+            Some(path) if self.csv => targets.push(Target::Csv(file(path))),
+            Some(path) => match path.extension().and_then(|e| e.to_str()) {
+                Some("csv") => targets.push(Target::Csv(file(path))),
+                Some("arrow" | "arrows" | "ipc") => targets.push(Target::Arrow(file(path))),
+                _ => {
+                    return Err(Trouble::Usage(format!(
+                        "--output {}: a file ends in .csv or .arrow; or say --csv, or --arrow FILE",
+                        path.display()
+                    )));
+                }
+            },
+            None if self.csv => targets.push(Target::Csv(None)),
+            None => {}
+        }
+        targets.extend(self.arrow.iter().map(|path| Target::Arrow(file(path))));
+        let to_stdout = |t: &&Target| matches!(t, Target::Csv(None) | Target::Arrow(None));
+        if targets.iter().filter(to_stdout).count() > 1 {
+            return Err(Trouble::Usage(
+                "CSV and Arrow cannot both go to standard output".to_string(),
+            ));
+        }
+        Ok(targets)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        assert_eq!(duration("10ms"), Ok(10_000_000));
+        assert_eq!(duration("0.5s"), Ok(500_000_000));
+        assert_eq!(duration("2min"), Ok(120 * SECOND_NS));
+        for bad in [
+            "",
+            "10",
+            "ms",
+            "-1s",
+            "1 s",
+            "0s",
+            "1e3s",
+            "5 parsecs",
+            "1.2.3s",
+            "9999999h",
+        ] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+        assert_eq!(interval("1ms"), Ok(SHORTEST_NS));
+        assert!(interval("999us").is_err());
+        assert!(interval("61s").is_err());
+    }
+}

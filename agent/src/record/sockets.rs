@@ -46,12 +46,12 @@ impl Sockets {
         for (node, netlink) in &mut self.nodes {
             netlink.dump(request(MOVING, false, &[]), |_, payload| {
                 if let Some(socket) = Socket::parse(payload) {
-                    self.columns.push(&Entry {
+                    self.columns.extend(&[Entry {
                         time_ns,
                         node,
-                        socket: &socket,
+                        socket,
                         process: None,
-                    });
+                    }]);
                 }
             })?;
         }

@@ -1,7 +1,8 @@
 //! Sockets as columns of an Arrow table. Values are collected in buffers that the arrays then take over: no row is
 //! ever a thing of its own.
 
-use std::fmt::Write;
+use std::io::Write;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
@@ -28,9 +29,13 @@ pub struct Entry<'a> {
     pub time_ns: i64,
     /// The lab's node; empty for the monitor, which knows none.
     pub node: &'a str,
-    pub socket: &'a Socket<'a>,
-    pub process: Option<&'a Process>,
+    pub socket: Socket<'a>,
+    pub process: Option<Arc<Process>>,
 }
+
+/// So many entries are best handed on at once: they stay in the processor's cache while column after column is read
+/// from them.
+pub const ENTRIES: usize = 32;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,24 +117,32 @@ impl Columns {
         self.rows
     }
 
-    pub fn push(&mut self, entry: &Entry) {
-        let socket = entry.socket;
+    /// One row for each entry. Goes through them column by column, so that what kind a column is of is asked once.
+    pub fn extend(&mut self, entries: &[Entry]) {
         for (column, buffer) in &mut self.parts {
             match column {
-                Column::Number(field) => buffer.number(socket.read(field)),
-                Column::Time => buffer.time(entry.time_ns),
-                Column::Cookie => buffer.number(Some(socket.cookie())),
-                Column::SourcePort => buffer.number(Some(socket.source_port().into())),
-                Column::DestinationPort => buffer.number(Some(socket.destination_port().into())),
-                Column::Pid => buffer.number(entry.process.map(|p| p.pid.into())),
-                Column::Source => buffer.text(Some(socket.source())),
-                Column::Destination => buffer.text(Some(socket.destination())),
-                Column::Node => buffer.text(Some(entry.node)),
-                Column::CongestionControl => buffer.text(Some(socket.congestion_control())),
-                Column::Process => buffer.text(entry.process.map(|p| &p.name)),
+                Column::Number(field) => buffer.field(field, entries),
+                Column::Time => buffer.times(entries),
+                Column::Cookie => buffer.numbers(entries, |e| Some(e.socket.cookie())),
+                Column::SourcePort => buffer.numbers(entries, |e| Some(e.socket.source_port())),
+                Column::DestinationPort => {
+                    buffer.numbers(entries, |e| Some(e.socket.destination_port()));
+                }
+                Column::Pid => buffer.numbers(entries, |e| e.process.as_ref().map(|p| p.pid)),
+                Column::Source => buffer.addresses(entries.iter().map(|e| e.socket.source())),
+                Column::Destination => {
+                    buffer.addresses(entries.iter().map(|e| e.socket.destination()));
+                }
+                Column::Node => buffer.texts(entries, |e| Some(e.node)),
+                Column::CongestionControl => {
+                    buffer.texts(entries, |e| Some(e.socket.congestion_control()));
+                }
+                Column::Process => {
+                    buffer.texts(entries, |e| e.process.as_ref().map(|p| p.name.as_str()))
+                }
             }
         }
-        self.rows += 1;
+        self.rows += entries.len();
     }
 
     /// The rows so far, as arrays in the order of the columns; none are left.
@@ -163,50 +176,65 @@ impl Buffer {
         }
     }
 
-    #[inline]
-    fn number(&mut self, value: Option<u64>) {
-        let number = value.unwrap_or_default();
-        let present = match self {
-            Self::U8(values, present) => {
-                values.push(number as u8);
-                present
-            }
-            Self::U16(values, present) => {
-                values.push(number as u16);
-                present
-            }
-            Self::U32(values, present) => {
-                values.push(number as u32);
-                present
-            }
-            Self::U64(values, present) => {
-                values.push(number);
-                present
-            }
-            Self::Flag(values, present) => {
-                values.append(number != 0);
-                present
-            }
-            Self::Time(_) | Self::Text(_) => return,
-        };
-        present.append(value.is_some());
-    }
-
-    fn time(&mut self, value: i64) {
-        if let Self::Time(values) = self {
-            values.push(value);
+    /// A number of the kernel's. Where every entry has it, or none, nothing is asked of the single one.
+    fn field(&mut self, field: &Field, entries: &[Entry]) {
+        match field.width {
+            Width::U32 => self.plain(field, entries, u32::from_ne_bytes),
+            Width::U64 => self.plain(field, entries, u64::from_ne_bytes),
+            _ => self.numbers(entries, |e| e.socket.read(field)),
         }
     }
 
-    fn text(&mut self, value: Option<impl std::fmt::Display>) {
-        if let Self::Text(builder) = self {
-            match value {
-                // Writing to a string builder cannot fail.
-                Some(value) => {
-                    let _ = write!(builder, "{value}");
-                    builder.append_value("");
+    fn plain<const N: usize, T: Into<u64>>(
+        &mut self,
+        field: &Field,
+        entries: &[Entry],
+        number: impl Fn([u8; N]) -> T,
+    ) {
+        self.numbers(entries, |e| {
+            let bytes = e.socket.block(field.block);
+            let word = bytes.get(field.offset..field.offset + N)?;
+            Some(number(word.try_into().ok()?))
+        });
+    }
+
+    fn numbers<T: Into<u64>>(&mut self, entries: &[Entry], get: impl Fn(&Entry) -> Option<T>) {
+        let get = |entry: &Entry| get(entry).map(Into::into);
+        match self {
+            Self::U8(values, present) => extend(values, present, entries, get, |v| v as u8),
+            Self::U16(values, present) => extend(values, present, entries, get, |v| v as u16),
+            Self::U32(values, present) => extend(values, present, entries, get, |v| v as u32),
+            Self::U64(values, present) => extend(values, present, entries, get, |v| v),
+            Self::Flag(values, present) => {
+                for entry in entries {
+                    let value = get(entry);
+                    values.append(value.unwrap_or_default() != 0);
+                    present.append(value.is_some());
                 }
-                None => builder.append_null(),
+            }
+            Self::Time(_) | Self::Text(_) => {}
+        }
+    }
+
+    fn times(&mut self, entries: &[Entry]) {
+        if let Self::Time(values) = self {
+            values.extend(entries.iter().map(|e| e.time_ns));
+        }
+    }
+
+    fn texts<'a>(&mut self, entries: &'a [Entry], get: impl Fn(&'a Entry) -> Option<&'a str>) {
+        if let Self::Text(builder) = self {
+            builder.extend(entries.iter().map(get));
+        }
+    }
+
+    fn addresses(&mut self, all: impl Iterator<Item = IpAddr>) {
+        if let Self::Text(builder) = self {
+            let mut text = Vec::with_capacity(48);
+            for ip in all {
+                text.clear();
+                write_address(&mut text, ip);
+                builder.append_value(std::str::from_utf8(&text).unwrap_or_default());
             }
         }
     }
@@ -234,4 +262,45 @@ fn array<T: ArrowPrimitiveType>(
     let room = Vec::with_capacity(values.len());
     let values = std::mem::replace(values, room);
     Arc::new(PrimitiveArray::<T>::new(values.into(), present.finish()))
+}
+
+fn extend<T: Default>(
+    values: &mut Vec<T>,
+    present: &mut NullBufferBuilder,
+    entries: &[Entry],
+    get: impl Fn(&Entry) -> Option<u64>,
+    narrow: impl Fn(u64) -> T,
+) {
+    let begin = values.len();
+    let mut there = 0;
+    values.extend(entries.iter().map(|entry| {
+        let value = get(entry);
+        there += usize::from(value.is_some());
+        value.map(&narrow).unwrap_or_default()
+    }));
+    let count = values.len() - begin;
+    if there == count {
+        present.append_n_non_nulls(count);
+    } else if there == 0 {
+        present.append_n_nulls(count);
+    } else {
+        entries
+            .iter()
+            .for_each(|e| present.append(get(e).is_some()));
+    }
+}
+
+/// An address as text: hundreds of thousands a second, for which the standard library's formatting takes its time.
+pub fn write_address(text: &mut Vec<u8>, ip: IpAddr) {
+    match ip {
+        IpAddr::V4(v4) => {
+            for octet in v4.octets() {
+                text.extend_from_slice(itoa::Buffer::new().format(octet).as_bytes());
+                text.push(b'.');
+            }
+            text.pop();
+        }
+        // Writing to a vector cannot fail.
+        IpAddr::V6(v6) => drop(write!(text, "{v6}")),
+    }
 }

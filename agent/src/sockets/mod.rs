@@ -7,7 +7,7 @@ mod request;
 mod socket;
 pub mod tcp_info;
 
-pub use columns::{Column, Columns, Entry, Process};
+pub use columns::{Column, Columns, ENTRIES, Entry, Process, write_address};
 pub use field::{CONTROLS, MEMORY, MESSAGE, STATE, Width};
 pub use request::{MOVING, request};
 pub use socket::Socket;

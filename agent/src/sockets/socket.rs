@@ -10,28 +10,37 @@ const MESSAGE: usize = 72;
 
 /// A socket at one instant.
 pub struct Socket<'a> {
-    blocks: [&'a [u8]; BLOCKS],
+    payload: &'a [u8],
+    /// Where each block begins in the payload, and its length; (0, 0) if it is not there.
+    blocks: [(u16, u16); BLOCKS],
 }
 
 impl<'a> Socket<'a> {
     /// `payload` is a netlink message without its header; `None` if it is too short to be a socket.
     pub fn parse(payload: &'a [u8]) -> Option<Self> {
-        let header = payload.get(..MESSAGE)?;
-        let mut blocks: [&[u8]; BLOCKS] = [&[]; BLOCKS];
-        for (kind, value) in attributes(&payload[MESSAGE..]) {
+        let rest = payload.get(MESSAGE..)?;
+        let mut blocks = [(0, 0); BLOCKS];
+        for (kind, value) in attributes(rest) {
             if let Some(block) = blocks.get_mut(usize::from(kind)) {
-                *block = value;
+                let at = value.as_ptr() as usize - payload.as_ptr() as usize;
+                *block = (u16::try_from(at).ok()?, value.len() as u16);
             }
         }
-        blocks[usize::from(HEADER)] = header;
-        Some(Self { blocks })
+        blocks[usize::from(HEADER)] = (0, MESSAGE as u16);
+        Some(Self { payload, blocks })
+    }
+
+    /// The bytes of a block; none if the kernel did not tell it.
+    #[inline]
+    pub fn block(&self, number: u16) -> &'a [u8] {
+        let (at, len) = self.blocks[usize::from(number)];
+        let at = usize::from(at);
+        &self.payload[at..at + usize::from(len)]
     }
 
     /// A number; `None` where the kernel did not tell it.
     pub fn read(&self, field: &Field) -> Option<u64> {
-        field
-            .width
-            .read(self.blocks[usize::from(field.block)], field.offset)
+        field.width.read(self.block(field.block), field.offset)
     }
 
     pub fn state(&self) -> u8 {
@@ -65,18 +74,18 @@ impl<'a> Socket<'a> {
 
     /// Empty where the kernel did not tell it.
     pub fn congestion_control(&self) -> &'a str {
-        let name = self.blocks[usize::from(INET_DIAG_CONG)];
+        let name = self.block(INET_DIAG_CONG);
         let end = name.iter().position(|&b| b == 0).unwrap_or(name.len());
         std::str::from_utf8(&name[..end]).unwrap_or_default()
     }
 
     /// How many bytes of struct tcp_info the kernel returned.
     pub fn tcp_info_len(&self) -> usize {
-        self.blocks[usize::from(INET_DIAG_INFO)].len()
+        self.block(INET_DIAG_INFO).len()
     }
 
     fn header(&self) -> &'a [u8] {
-        self.blocks[usize::from(HEADER)]
+        self.block(HEADER)
     }
 
     fn word(&self, at: usize) -> u32 {

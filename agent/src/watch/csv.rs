@@ -2,12 +2,11 @@
 //! buffer: formatting is what a row costs.
 
 use std::io::Write;
-use std::net::IpAddr;
 
 use anyhow::Result;
 
 use super::output::Sink;
-use crate::sockets::{Column, Entry, Width};
+use crate::sockets::{Column, Entry, Width, write_address};
 
 /// Rows are handed on when so many bytes have gathered.
 const FULL: usize = 1 << 18;
@@ -40,17 +39,8 @@ impl Csv {
         })
     }
 
-    fn flush(&mut self) -> Result<()> {
-        self.out.write_all(&self.text)?;
-        self.text.clear();
-        self.out.flush()?;
-        Ok(())
-    }
-}
-
-impl Sink for Csv {
-    fn row(&mut self, entry: &Entry) -> Result<()> {
-        let socket = entry.socket;
+    fn row(&mut self, entry: &Entry) {
+        let socket = &entry.socket;
         for &column in &self.columns {
             let text = &mut self.text;
             match column {
@@ -64,14 +54,14 @@ impl Sink for Csv {
                 Column::Time => seconds(text, entry.time_ns),
                 Column::Node => quoted(text, entry.node),
                 Column::Cookie => number(text, socket.cookie()),
-                Column::Source => address(text, socket.source()),
+                Column::Source => write_address(text, socket.source()),
                 Column::SourcePort => number(text, socket.source_port().into()),
-                Column::Destination => address(text, socket.destination()),
+                Column::Destination => write_address(text, socket.destination()),
                 Column::DestinationPort => number(text, socket.destination_port().into()),
                 Column::CongestionControl => quoted(text, socket.congestion_control()),
-                Column::Process => quoted(text, entry.process.map_or("", |p| &p.name)),
+                Column::Process => quoted(text, entry.process.as_ref().map_or("", |p| &p.name)),
                 Column::Pid => {
-                    if let Some(process) = entry.process {
+                    if let Some(process) = &entry.process {
                         number(text, process.pid.into());
                     }
                 }
@@ -81,6 +71,19 @@ impl Sink for Csv {
         if let Some(last) = self.text.last_mut() {
             *last = b'\n';
         }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.out.write_all(&self.text)?;
+        self.text.clear();
+        self.out.flush()?;
+        Ok(())
+    }
+}
+
+impl Sink for Csv {
+    fn rows(&mut self, entries: &[Entry]) -> Result<()> {
+        entries.iter().for_each(|entry| self.row(entry));
         if self.text.len() >= FULL {
             self.flush()?;
         }
@@ -113,20 +116,6 @@ fn seconds(text: &mut Vec<u8>, time_ns: i64) {
     text.extend_from_slice(&digits[1..]);
 }
 
-fn address(text: &mut Vec<u8>, ip: IpAddr) {
-    match ip {
-        IpAddr::V4(v4) => {
-            for octet in v4.octets() {
-                number(text, octet.into());
-                text.push(b'.');
-            }
-            text.pop();
-        }
-        // Writing to a vector cannot fail.
-        IpAddr::V6(v6) => drop(write!(text, "{v6}")),
-    }
-}
-
 /// A name, in quotes if it would be taken for something else.
 fn quoted(text: &mut Vec<u8>, name: &str) {
     if name.contains(['"', ',', '\n', '\r']) {
@@ -152,7 +141,6 @@ mod tests {
     fn cells() {
         assert_eq!(told(|t| seconds(t, 12_000_034_999)), "12.000034");
         assert_eq!(told(|t| seconds(t, 0)), "0.000000");
-        assert_eq!(told(|t| address(t, [10, 0, 0, 255].into())), "10.0.0.255");
         assert_eq!(told(|t| quoted(t, "a,\"b\"")), "\"a,\"\"b\"\"\"");
         assert_eq!(told(|t| number(t, u64::MAX)), "18446744073709551615");
     }

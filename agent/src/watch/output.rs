@@ -18,7 +18,7 @@ use crate::table::Table;
 
 /// What takes rows.
 pub trait Sink: Send {
-    fn row(&mut self, entry: &Entry) -> Result<()>;
+    fn rows(&mut self, entries: &[Entry]) -> Result<()>;
     /// After the rows of a sample; `caught_up` when no other sample waits.
     fn sample_ends(&mut self, time_ns: i64, caught_up: bool) -> Result<()>;
     fn finish(&mut self) -> Result<()>;
@@ -100,8 +100,8 @@ impl Arrow {
 }
 
 impl Sink for Arrow {
-    fn row(&mut self, entry: &Entry) -> Result<()> {
-        self.columns.push(entry);
+    fn rows(&mut self, entries: &[Entry]) -> Result<()> {
+        self.columns.extend(entries);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Which process holds which socket, from the links in /proc/PID/fd: of all processes for root, of one's own for others.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
@@ -12,13 +13,13 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Inode of a socket → process, the first that was found (as many may share a socket).
 #[derive(Default)]
 pub struct Processes {
-    known: FxHashMap<u32, Process>,
+    known: FxHashMap<u32, Arc<Process>>,
     looked: Option<Instant>,
 }
 
 impl Processes {
     /// The process that holds a socket; looks for it if it is new.
-    pub fn find(&mut self, inode: u32) -> Option<&Process> {
+    pub fn find(&mut self, inode: u32) -> Option<Arc<Process>> {
         if inode == 0 {
             return None; // an orphan: its process has closed it
         }
@@ -26,17 +27,17 @@ impl Processes {
             self.looked = Some(Instant::now());
             self.known = look();
         }
-        self.known.get(&inode)
+        self.known.get(&inode).cloned()
     }
 }
 
-fn look() -> FxHashMap<u32, Process> {
+fn look() -> FxHashMap<u32, Arc<Process>> {
     let mut found = FxHashMap::default();
     for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = process.file_name().to_str().and_then(|n| n.parse().ok()) else {
             continue;
         };
-        let mut name = None;
+        let mut holder = None;
         let Ok(files) = std::fs::read_dir(process.path().join("fd")) else {
             continue;
         };
@@ -47,14 +48,12 @@ fn look() -> FxHashMap<u32, Process> {
             else {
                 continue;
             };
-            let name = name.get_or_insert_with(|| {
+            let holder = holder.get_or_insert_with(|| {
                 let text = std::fs::read_to_string(process.path().join("comm")).unwrap_or_default();
-                text.trim_end().to_string()
+                let name = text.trim_end().to_string();
+                Arc::new(Process { name, pid })
             });
-            found.entry(inode).or_insert_with(|| Process {
-                name: name.clone(),
-                pid,
-            });
+            found.entry(inode).or_insert_with(|| Arc::clone(holder));
         }
     }
     found

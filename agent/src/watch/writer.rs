@@ -12,7 +12,7 @@ use super::output::Sink;
 use super::processes::Processes;
 use super::sampler::Sample;
 use crate::netlink::messages;
-use crate::sockets::{Entry, KNOWN, Socket};
+use crate::sockets::{ENTRIES, Entry, KNOWN, Socket};
 
 /// What was seen in all.
 #[derive(Debug, Default, Clone, Copy)]
@@ -83,11 +83,15 @@ impl Writer {
     fn write(&mut self, sample: &Sample) -> Result<()> {
         self.samples += 1;
         let before = self.seen.rows;
+        let mut entries = Vec::with_capacity(ENTRIES);
         for (_, payload) in messages(&sample.bytes) {
-            if let Some(socket) = Socket::parse(payload) {
-                self.row(sample.time_ns, &socket)?;
+            entries.extend(Socket::parse(payload).and_then(|s| self.entry(sample.time_ns, s)));
+            if entries.len() == ENTRIES {
+                self.rows(&entries)?;
+                entries.clear();
             }
         }
+        self.rows(&entries)?;
         self.seen.alive = self.seen.rows - before;
         if self.samples == 1 && self.seen.rows == 0 {
             (self.note)("no socket matches yet: waiting for one");
@@ -99,29 +103,35 @@ impl Writer {
         self.sample_ends(sample.time_ns, false)
     }
 
-    fn row(&mut self, time_ns: i64, socket: &Socket) -> Result<()> {
+    fn rows(&mut self, entries: &[Entry]) -> Result<()> {
+        self.seen.rows += entries.len() as u64;
+        self.sinks
+            .iter_mut()
+            .try_for_each(|sink| sink.rows(entries))
+    }
+
+    /// A socket as a row, if it passes the filter.
+    fn entry<'a>(&mut self, time_ns: i64, socket: Socket<'a>) -> Option<Entry<'a>> {
         self.longest(socket.tcp_info_len());
         let process = match &mut self.processes {
             Some(processes) => processes.find(socket.inode()),
             None => None,
         };
-        if !self.filter.matches(socket, process) {
-            return Ok(());
+        if !self.filter.matches(&socket, process.as_deref()) {
+            return None;
         }
         // While the kernel goes through its table, a connection may move in it and be told twice.
         match self.connections.insert(socket.cookie(), self.samples) {
-            Some(last) if last == self.samples => return Ok(()),
+            Some(last) if last == self.samples => return None,
             Some(_) => {}
             None => self.seen.connections += 1,
         }
-        self.seen.rows += 1;
-        let entry = Entry {
+        Some(Entry {
             time_ns,
             node: "",
             socket,
             process,
-        };
-        self.sinks.iter_mut().try_for_each(|sink| sink.row(&entry))
+        })
     }
 
     fn longest(&mut self, len: usize) {

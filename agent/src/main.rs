@@ -1,5 +1,5 @@
 //! What runs inside a netwarp lab: pid 1 of the guest (`init`), and on the host the guard that starts the guest,
-//! limits it, ends it, and turns its stream of records into Arrow tables (`guard`). And the connection monitor (`watch`).
+//! limits it, ends it, and turns its stream of records into Arrow tables (`guard`).
 
 mod guard;
 mod init;
@@ -40,7 +40,7 @@ enum Command {
                       be read to its end; 4 the output could not be written."
     )]
     Pcap(pcap::Options),
-    /// Watch the TCP connections of this host, or of a network namespace
+    /// Watch live TCP connections: every number that the kernel tells of them, as CSV, an Arrow stream, or a live table
     #[command(override_usage = "netwarp watch [OPTIONS] [FILTER]...")]
     Watch(watch::Options),
 }

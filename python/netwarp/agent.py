@@ -17,6 +17,7 @@ def find_agent() -> Path:
     found = beside if beside.is_file() else shutil.which(AGENT)
     if found is None:
         raise AgentMissingError(
-            f"The program {AGENT} is missing, which runs inside the labs and reads captures: `make setup` installs it."
+            f"The program {AGENT} is missing, which runs labs, reads captures and watches sockets: "
+            "`make setup` installs it."
         )
     return Path(found).absolute()

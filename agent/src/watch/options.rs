@@ -10,12 +10,11 @@ const LONGEST_NS: i64 = 60 * SECOND_NS;
 
 #[derive(clap::Args)]
 #[command(
-    long_about = "Watch the TCP connections of this host, or of a network namespace: every number that the kernel \
-                  tells of them, as a live table on a terminal, as CSV, or as an Arrow stream.",
-    after_help = "FILTER is ss's own grammar: netwarp watch 'dst 10.0.0.0/8:443 and ( cc = bbr or rto > 1 )' is not; \
-                  'dst 10.0.0.0/8:443 and ( cc = bbr or sport ge 5201 )' is. Conditions: src, dst HOST[:PORT]; \
-                  sport, dport [= != < <= > >=] PORT; state NAME; cc = NAME; process = NAME; pid = NUMBER. \
-                  docs/watch.md says more."
+    after_help = "FILTER is in ss's own grammar: 'dport = 5201', 'dst 10.0.0.0/8:443 and ( cc = bbr or sport ge 5000 )'. \
+                  Conditions: src, dst HOST[:PORT]; sport, dport = != < <= > >= PORT; state NAME; cc = NAME; \
+                  process = NAME; pid = NUMBER; joined by and, or, not and parentheses. docs/watch.md says more.\n\
+                  Exit codes: 0 fine, or Ctrl-C where no duration was given; 2 wrong usage; 4 the system does not \
+                  permit it; 130 interrupted before the duration was over."
 )]
 pub struct Options {
     /// Which sockets; all that are not listening, closed or in TIME-WAIT unless given

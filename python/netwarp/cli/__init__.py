@@ -18,6 +18,7 @@ from netwarp.cli.common import ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, posi
 from netwarp.cli.export import export
 from netwarp.cli.kernel import kernel_app
 from netwarp.cli.pcap import pcap_app
+from netwarp.cli.watch import watch_app
 
 
 def _version() -> str:
@@ -34,6 +35,7 @@ app = App(
 )
 app.command(kernel_app)
 app.command(pcap_app)
+app.command(watch_app)
 for command in (results.plot, results.report, results.rerun, export, compare.compare):
     app.command(command)
 app.command(imports.import_, name="import")

@@ -23,6 +23,12 @@ _STATE = (
     column("snd_wscale", "u8?", "", "peer's window scale"),
     column("rcv_wscale", "u8?", "", "own window scale"),
     column("delivery_rate_app_limited", "bool?", "", "whether delivery_rate_bps was limited by the application"),
+    column(
+        "fastopen_client_fail",
+        "u8?",
+        "",
+        "TFO_*: 1 no cookie, 2 data not acknowledged, 3 SYN sent again",
+    ),
     column("rto_us", "u32?", "µs", "retransmission timeout"),
     column("ato_us", "u32?", "µs", "delayed-ACK timeout"),
     column("snd_mss_bytes", "u32?", "bytes", "sending maximum segment size"),
@@ -75,6 +81,18 @@ _COUNTERS = (
     column("total_rto", "u16?", "", "retransmission timeouts so far"),
     column("total_rto_recoveries", "u16?", "", "recoveries from timeouts so far"),
     column("total_rto_time_ms", "u32?", "ms", "time spent in these recoveries"),
+    column(
+        "received_ce_pkts",
+        "u32?",
+        "packets",
+        "received with an ECN mark (from Linux 6.18 on, as what follows)",
+    ),
+    column("delivered_e1_bytes", "u32?", "bytes", "delivered as ECT(1), by AccECN (RFC 9768)"),
+    column("delivered_e0_bytes", "u32?", "bytes", "delivered as ECT(0)"),
+    column("delivered_ce_bytes", "u32?", "bytes", "delivered with an ECN mark"),
+    column("received_e1_bytes", "u32?", "bytes", "received as ECT(1)"),
+    column("received_e0_bytes", "u32?", "bytes", "received as ECT(0)"),
+    column("received_ce_bytes", "u32?", "bytes", "received with an ECN mark"),
 )
 
 _CONTROLS = (

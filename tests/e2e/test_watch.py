@@ -82,20 +82,10 @@ def test_the_columns_are_those_of_the_records(tmp_path: Path) -> None:
 
 
 def test_csv_and_arrow_of_one_watch_agree(tmp_path: Path) -> None:
+    file = tmp_path / "a.arrow"
     with connected(count=3) as pairs:
-        answer = netwarp(
-            "watch",
-            f"sport = {pairs[0].port}",
-            "--csv",
-            "--arrow",
-            tmp_path / "a.arrow",
-            "-i",
-            "5ms",
-            "-d",
-            "25ms",
-            "-p",
-        )
-        told = rows(answer)
+        often = ("-i", "5ms", "-d", "25ms")
+        told = rows(netwarp("watch", f"sport = {pairs[0].port}", "--csv", "--arrow", file, *often, "--processes"))
     arrow = pl.read_ipc_stream(file)
     assert arrow.height == told.height == 15
     same = arrow.drop("time_ns").with_columns(pl.all().cast(pl.String))
@@ -132,7 +122,7 @@ def test_filters_choose_what_ss_chooses(address: str) -> None:
             f"{ours} and ( sport gt :{there} or sport lt :{there} )",
             f"{ours} and not ( sport = {here} and dport = {there} )",
             f"dst {host}:{here}",
-            f"src {address} and {ours}",
+            f"src {host} and {ours}",
             f"dst = {host}:{here} or src {host}:{there}",
             f"{ours} and dst 127.0.0.0/8",
             f"{ours} and dst 127/8",
@@ -272,7 +262,7 @@ def test_nothing_matches_and_that_is_said() -> None:
         (['comm = "a'], 2, "a quotation that does not end", '"a'),
         (["--interval", "500us"], 2, "an interval is 1ms to 60s", None),
         (["--interval", "10"], 2, "it lacks a unit: 10s or 10ms?", None),
-        (["--duration", "soon"], 2, "it is no number with a unit", None),
+        (["--duration", "soon"], 2, "its unit should be us, ms, s, min or h", None),
         (["--fields", "rtt_ms"], 2, 'there is no "rtt_ms"; did you mean rtt_us?', None),
         (["--fields", "rtt_us,rtt"], 2, "--fields names rtt_us twice", None),
         (["-o", "x.parquet"], 2, "a file ends in .csv or .arrow", None),

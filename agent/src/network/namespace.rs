@@ -113,7 +113,9 @@ pub const MACHINE: &[(&str, &str)] = &[
 pub fn write_sysctl(name: &str, value: &str) -> Result<()> {
     let path = Path::new("/proc/sys").join(name.replace('.', "/"));
     std::fs::write(&path, value).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => anyhow::anyhow!("this kernel has no sysctl {name} that a node can set"),
+        std::io::ErrorKind::NotFound => {
+            anyhow::anyhow!("this kernel has no sysctl {name} that a node can set")
+        }
         _ => anyhow::anyhow!("sysctl {name} = {value:?} was refused: {e}"),
     })
 }

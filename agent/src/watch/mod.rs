@@ -1,4 +1,4 @@
-//! `netwarp watch`: the connection monitor. One thread samples, another decodes, filters and writes.
+//! `netwarp watch`: the connection monitor. One thread samples, another decodes, filters and writes, a third draws.
 
 mod csv;
 mod fields;
@@ -8,31 +8,28 @@ mod options;
 mod output;
 mod processes;
 mod sampler;
+mod shown;
+mod threads;
+mod view;
 mod writer;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io::{ErrorKind, IsTerminal};
-use std::os::fd::AsFd;
+use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::mpsc::channel;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
-use nix::sys::eventfd::EventFd;
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::SignalFd;
 
 use crate::netlink::Netlink;
-use crate::time::{exact_timers, go_first};
+use crate::time::exact_timers;
 pub use options::Options;
 use options::Target;
 use processes::Processes;
-use sampler::{End, Ends, Outlet, Plan, Tally};
-use writer::{Inlet, Seen, Writer};
+use sampler::{End, Plan, Tally};
+use view::View;
+use writer::{Seen, Writer};
 
 const USAGE: u8 = 2;
 const ENVIRONMENT: u8 = 4;
@@ -85,17 +82,17 @@ pub fn main(options: &Options) -> ExitCode {
 fn watch(options: &Options) -> Result<Option<Report>> {
     let filter_text = options.filter.join(" ");
     let filter = filter::parse(&filter_text).map_err(|e| Trouble::Usage(e.to_string()))?;
-    let targets = targets(options)?;
+    let (targets, live) = targets(options)?;
     let named = |name: &str| options.fields.iter().any(|f| f.trim() == name);
     let processes =
         options.processes || filter.asks_for_processes() || named("process") || named("pid");
     let columns = fields::choose(&options.fields, processes)?;
     exact_timers();
-    let signals = signals()?;
-    let sinks = output::open(&targets, &columns, &about(options, &filter_text))?;
+    let signals = threads::signals()?;
     if let Some(name) = &options.netns {
         namespace::enter(name)?;
     }
+    let sinks = output::open(&targets, &columns, &about(options, &filter_text))?;
     let mut netlink = Netlink::open(NETLINK_SOCK_DIAG)?;
     let plan = Plan {
         states: filter.states(),
@@ -103,13 +100,22 @@ fn watch(options: &Options) -> Result<Option<Report>> {
         interval_ns: options.interval,
         duration_ns: options.duration,
     };
-    let note: fn(&str) = if options.quiet { |_| () } else { tell };
+    let note: fn(&str) = if options.quiet || live { |_| () } else { tell };
     if processes && !nix::unistd::geteuid().is_root() {
         note("without root only the processes of one's own are known");
     }
     let mut writer = Writer::new(filter, processes.then(Processes::default), note);
     writer.sinks = sinks;
-    let (result, writer) = together(&mut netlink, &plan, writer, &signals, &targets)?;
+    let view = live.then(|| View::new(title(options, &filter_text), processes));
+    writer.sinks.extend(view.as_ref().map(View::keeper));
+    let (result, writer) = threads::run(
+        &mut netlink,
+        &plan,
+        writer,
+        view,
+        &signals,
+        output::pipe(&targets),
+    )?;
     Ok(result.map(|tally| Report {
         tally,
         seen: writer.seen,
@@ -118,97 +124,30 @@ fn watch(options: &Options) -> Result<Option<Report>> {
     }))
 }
 
-/// Samples here and writes there, until both are done.
-fn together(
-    netlink: &mut Netlink,
-    plan: &Plan,
-    mut writer: Writer,
-    signals: &SignalFd,
-    targets: &[Target],
-) -> Result<(Option<Tally>, Writer)> {
-    let stop = Arc::new(EventFd::new()?);
-    let waiting = Arc::new(AtomicUsize::new(0));
-    let (to_writer, samples) = channel();
-    let (to_sampler, buffers) = channel();
-    let inlet = Inlet {
-        samples,
-        buffers: to_sampler,
-        waiting: Arc::clone(&waiting),
-    };
-    let ended = Arc::clone(&stop);
-    let thread = std::thread::Builder::new()
-        .name("writer".to_string())
-        .spawn(move || {
-            let result = writer.run(&inlet);
-            // The sampler may have ended already.
-            let _ = ended.write(1);
-            (result, writer)
-        })?;
-    let outlet = Outlet {
-        samples: to_writer,
-        buffers,
-        waiting,
-    };
-    let ends = Ends {
-        signals,
-        stop: stop.as_fd(),
-        pipe: output::pipe(targets),
-    };
-    // Few microseconds in each interval: a busy machine must not make us late. Whoever may not has to do without.
-    go_first();
-    let tally = sampler::run(netlink, plan, &outlet, &ends);
-    drop(outlet);
-    // Whoever does not want to wait for the writer may interrupt a second time.
-    while matches!(signals.read_signal(), Ok(Some(_))) {}
-    watched().thread_unblock()?;
-    let (result, writer) = thread
-        .join()
-        .map_err(|_| anyhow::anyhow!("the writer broke down"))?;
-    match result {
-        Err(e) if reader_gone(&e) => Ok((None, writer)),
-        Err(e) => Err(Trouble::Environment(format!("cannot write any more: {e:#}")).into()),
-        Ok(()) => {
-            let tally = tally?;
-            Ok(((tally.end != End::ReaderGone).then_some(tally), writer))
-        }
-    }
-}
-
-fn reader_gone(error: &anyhow::Error) -> bool {
-    let io = error
-        .chain()
-        .filter_map(|e| e.downcast_ref::<std::io::Error>())
-        .any(|e| e.kind() == ErrorKind::BrokenPipe);
-    let arrow = |e: &arrow_schema::ArrowError| matches!(e, arrow_schema::ArrowError::IoError(_, io) if io.kind() == ErrorKind::BrokenPipe);
-    io || error.downcast_ref().is_some_and(arrow)
-}
-
-/// What is written where nothing was said: CSV, if standard output is no terminal.
-fn targets(options: &Options) -> Result<Vec<Target>> {
+/// What is written, and whether there is a live table: where standard output is a terminal that nothing else is written
+/// to. Where nothing was said and there is no terminal, CSV is.
+fn targets(options: &Options) -> Result<(Vec<Target>, bool)> {
     let mut targets = options.targets()?;
     let terminal = std::io::stdout().is_terminal();
     if targets.contains(&Target::Arrow(None)) && terminal {
         let text = "an Arrow stream is not for a terminal: name a file, or pipe it on";
         return Err(Trouble::Usage(text.to_string()).into());
     }
-    if targets.is_empty() {
+    let live = terminal && !options.quiet && !targets.contains(&Target::Csv(None));
+    if targets.is_empty() && !live {
         targets.push(Target::Csv(None));
     }
-    Ok(targets)
+    Ok((targets, live))
 }
 
-fn watched() -> SigSet {
-    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
-        .into_iter()
-        .collect()
-}
-
-/// Signals that end the watch arrive here, whichever thread they are for.
-fn signals() -> Result<SignalFd> {
-    use nix::sys::signalfd::SfdFlags;
-    watched().thread_block()?;
-    SignalFd::with_flags(&watched(), SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
-        .context("signalfd")
+/// What the live table says of the watch.
+fn title(options: &Options, filter: &str) -> String {
+    let mut words = vec![format!("every {} ms", options.interval as f64 / 1e6)];
+    words.extend(options.netns.iter().map(|name| format!("in {name}")));
+    let files = options.output.iter().chain(&options.arrow);
+    words.extend(files.map(|file| format!("into {}", file.display())));
+    words.extend((!filter.is_empty()).then(|| filter.to_string()));
+    words.join("   ")
 }
 
 /// What an Arrow stream says of itself, beside its columns.

@@ -106,7 +106,9 @@ def _socket(line: str, words: list[str]) -> dict[str, object]:
 
 
 def _bbr(parts: dict[str, str]) -> dict[str, object]:
-    gains = {f"bbr_{name}": round(float(parts.get(name, "0")) * 256) for name in ("pacing_gain", "cwnd_gain")}
+    gains: dict[str, object] = {
+        f"bbr_{name}": round(float(parts.get(name, "0")) * 256) for name in ("pacing_gain", "cwnd_gain")
+    }
     return gains | {
         "bbr_bw_bps": int(parts["bw"].removesuffix("bps")),
         "bbr_min_rtt_us": round(float(parts["mrtt"]) * 1000),

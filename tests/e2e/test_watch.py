@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from e2e_command import NETWARP, Answer, netwarp, start
 from e2e_sockets import SINCE, connected, differences, ss
@@ -53,7 +53,7 @@ def test_every_value_is_what_ss_says(cc: str) -> None:
             name = f"{row['source']}:{row['source_port']} {row['destination']}:{row['destination_port']}"
             assert differences(before[name], row, skip=SINCE) == {}
             for column in SINCE:
-                assert before[name][column] <= row[column] <= after[name][column]  # type: ignore[operator]
+                assert before[name][column] <= row[column] <= after[name][column]
             assert row["congestion_control"] == cc
         sent = ours.filter(pl.col("destination_port") == pair.port).row(0, named=True)
         assert sent["bytes_sent"] == 50 * 20_000
@@ -69,7 +69,13 @@ def test_the_columns_are_those_of_the_records(tmp_path: Path) -> None:
     frame = pl.read_ipc_stream(file)
     recorded = [column.name for column in SOCKET_COLUMNS if column.name != "node"]
     assert frame.columns[: len(recorded)] == recorded
-    types = {"u8": pl.UInt8, "u16": pl.UInt16, "u32": pl.UInt32, "u64": pl.UInt64, "i64": pl.Int64}
+    types: dict[str, type[pl.DataType]] = {
+        "u8": pl.UInt8,
+        "u16": pl.UInt16,
+        "u32": pl.UInt32,
+        "u64": pl.UInt64,
+        "i64": pl.Int64,
+    }
     types |= {"utf8": pl.String, "bool": pl.Boolean}
     for column in SOCKET_COLUMNS:
         if column.name != "node":

@@ -88,14 +88,15 @@ def plot(
     format_: Annotated[str, Parameter(name="--format")] = "png,svg",
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
 ) -> int:
-    """Draw the figures of a result again, or the one that is named by a metric and axes.
+    """Draw the figures of a result again, or the one that is named by a metric and axes; or what was watched.
 
     Parameters
     ----------
     directory
-        A result directory.
+        A result directory; or a file of `netwarp watch`, of which each metric is drawn over time.
     metric
-        Draw this metric only, such as flow.rtt_ms_p95; flow.rtt_ms (no statistic) is its distribution.
+        Draw this metric only, such as flow.rtt_ms_p95; flow.rtt_ms (no statistic) is its distribution. Of a file:
+        these columns, separated by commas.
     by
         Axes to draw it by, separated by commas: swept paths, case, seed or name; default: the first two.
     kind
@@ -103,13 +104,18 @@ def plot(
     format_
         png, svg, pdf; several separated by commas.
     output
-        Where the figures go; default: the result's plots/.
+        Where the figures go; default: the result's plots/, or beside the file.
     """
     with errors():
         from netwarp.plots.formats import formats_of
 
         formats = formats_of(format_)
-        if metric is None:
+        if directory.is_file():
+            from netwarp.plots.monitor import draw_monitor
+
+            columns = [name.strip() for name in (metric or "").split(",") if name.strip()]
+            figures = draw_monitor(directory, columns, formats, output)
+        elif metric is None:
             from netwarp.plots import plot_result
 
             figures = plot_result(directory, formats, output)

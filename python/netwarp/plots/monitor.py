@@ -105,9 +105,7 @@ def _figure(frame: pl.DataFrame, metrics: Sequence[str], lines: Sequence[_Line],
     figure = style.new_figure(height)
     grid = figure.subplots(high, wide, sharex=True, squeeze=False)
     bottom = (_FOOT_IN + legend_in) / height
-    figure.subplots_adjust(
-        left=0.085, right=0.985, bottom=bottom, top=1 - _HEAD_IN / height, wspace=0.2, hspace=0.38
-    )
+    figure.subplots_adjust(left=0.085, right=0.985, bottom=bottom, top=1 - _HEAD_IN / height, wspace=0.2, hspace=0.38)
     for axes, metric in zip(grid.flat, metrics, strict=False):
         _panel(axes, metric, lines)
     for axes in grid.flat[len(metrics) :]:

@@ -1,0 +1,41 @@
+"""The monitor inside a lab, where time stands still while programs compute: what it says of a busy connection with
+losses is what ss says, to the digit."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import polars as pl
+import pytest
+from e2e_command import NETWARP
+from e2e_runs import Runs
+from e2e_sockets import differences, read_ss
+from e2e_traffic import flow, pair
+
+AGENT = NETWARP.with_name("netwarp-agent")
+
+
+@pytest.mark.parametrize("cc", ["bbr", "cubic", "vegas", "dctcp", "reno"])
+def test_a_busy_connection_is_what_ss_says(cc: str, runs: Runs) -> None:
+    filters = "dport ge 5000"
+    ss, watch = f"ss -tinmeOH {filters}", f"{AGENT} watch {filters} -i 1ms -d 1ms --csv -q"
+    look = f"{ss}; echo ---; {watch}; echo ---; {ss}"
+    client = f'client = ["sh", "-c", "sleep 3; {look}"]'
+    flows = flow("busy", "bulk", f'cc = "{cc}"') + flow("look", "command", client)
+    run = runs(pair(flows, duration="4s", queue="pfifo limit 20", router=True))
+    before, ours, after = (run.path / "look-client.out").read_text().split("---\n")
+    assert read_ss(before) == read_ss(after), "no time went by"
+    frame = pl.read_csv(BytesIO(ours.encode()), infer_schema_length=None)
+    row = frame.row(0, named=True)
+    (theirs,) = read_ss(before).values()
+    assert differences(theirs, row) == {}
+    assert row["total_retrans"] > 0 or cc in ("vegas", "bbr")
+    assert row["unacked_pkts"] > 0
+    for block in ("bbr", "vegas", "dctcp"):
+        columns = [name for name in frame.columns if name.startswith(f"{block}_")]
+        assert [row[name] is not None for name in columns] == [cc == block] * len(columns)
+    (recorded,) = run.scan("sockets").filter(time_ns=3_000_000_000, node="h1").collect().rows(named=True)
+    same = set(frame.columns) & set(recorded) - {"last_data_sent_ms", "last_data_recv_ms", "last_ack_recv_ms"}
+    assert recorded["cookie"] == row["cookie"]
+    assert recorded["congestion_control"] == cc
+    assert len(same) > 80

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from netwarp.plots import style
 from netwarp.plots.series import reduce_series
-from netwarp.store.errors import SelectionError
+from netwarp.store.errors import SelectionError, speaking
 from netwarp.store.monitor import IDENTITY, read_monitor
 from netwarp.store.socket_columns import SOCKET_COLUMNS
 from netwarp.words import did_you_mean
@@ -50,9 +50,12 @@ def draw_monitor(file: Path, metrics: Sequence[str], formats: Sequence[str], out
     frame = read_monitor(file)
     shown = _choose(frame, metrics, file)
     lines = _lines(frame)
+    place = out or file.parent
+    with speaking(place, "make"):
+        place.mkdir(parents=True, exist_ok=True)
     with style.drawing():
         figure = _figure(frame, shown, lines, file.name)
-        return style.save(figure, (out or file.parent) / file.stem, formats)
+        return style.save(figure, place / file.stem, formats)
 
 
 def _choose(frame: pl.DataFrame, metrics: Sequence[str], file: Path) -> list[str]:

@@ -19,15 +19,14 @@ AGENT = NETWARP.with_name("netwarp-agent")
 def test_a_busy_connection_is_what_ss_says(cc: str, runs: Runs) -> None:
     filters = "dport ge 5000"
     ss, watch = f"ss -tinmeOH {filters}", f"{AGENT} watch {filters} -i 1ms -d 1ms --csv -q"
-    look = f"{ss}; echo ---; {watch}; echo ---; {ss}"
+    look = f"{ss}; echo ---; {watch}"
     client = f'client = ["sh", "-c", "sleep 3; {look}"]'
     flows = flow("busy", "bulk", f'cc = "{cc}"') + flow("look", "command", client)
     run = runs(pair(flows, duration="4s", queue="pfifo limit 20", router=True))
-    before, ours, after = (run.path / "look-client.out").read_text().split("---\n")
-    assert read_ss(before) == read_ss(after), "no time went by"
+    said, ours = (run.path / "look-client.out").read_text().split("---\n")
     frame = pl.read_csv(BytesIO(ours.encode()), infer_schema_length=None)
     row = frame.row(0, named=True)
-    (theirs,) = read_ss(before).values()
+    (theirs,) = read_ss(said).values()
     assert differences(theirs, row) == {}
     assert row["total_retrans"] > 0 or cc in ("vegas", "bbr")
     assert row["unacked_pkts"] > 0

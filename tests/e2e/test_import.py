@@ -216,6 +216,8 @@ def test_missing_and_broken_files_are_named_and_left_out(made: ResultDir, tmp_pa
     experiments = lay_out(made, tmp_path / "experiments")
     (experiments / CUBIC / f"{CUBIC}_run_1" / "ss_server.txt").unlink()
     (experiments / CUBIC / f"{CUBIC}_run_2" / "bottleneck.pcap").write_bytes(b"")
+    damaged = experiments / CUBIC / f"{CUBIC}_run_2" / "server.pcap"
+    damaged.write_bytes(damaged.read_bytes()[:24] + bytes([255]) * 500)
     cut = experiments / BBR / f"{BBR}_run_1" / "udp.json"
     cut.write_bytes(cut.read_bytes()[:-400])
     answer = netwarp("import", experiments, "-o", tmp_path / "result")
@@ -223,6 +225,7 @@ def test_missing_and_broken_files_are_named_and_left_out(made: ResultDir, tmp_pa
     assert "Traceback" not in answer.err
     assert told(answer, f"{CUBIC}, run 1: ss_server.txt is left out: it is missing")
     assert told(answer, f"{CUBIC}, run 2: bottleneck.pcap is left out: it is empty")
+    assert told(answer, f"{CUBIC}, run 2: server.pcap is left out: it is damaged at byte 24")
     assert told(answer, f"{BBR}, run 1: udp.json is left out: the JSON is cut short")
     result = open_result(tmp_path / "result")
     states = {(run.point["case"], run.seed): result.run(run.id).status() for run in result.planned}
@@ -231,8 +234,11 @@ def test_missing_and_broken_files_are_named_and_left_out(made: ResultDir, tmp_pa
     summary = result.summary()
     half = summary.filter(pl.col("case") == BBR, pl.col("seed") == 1)
     assert set(half.filter(scope="flow")["name"]) == {"tcp"}
-    for figure in ("cwnd-tcp.png", "throughput-tcp.png"):
+    for figure in ("cwnd-tcp.png", "throughput-tcp.png", "summary_plot.png", "pcap_plot.png"):
         assert (result.plots / figure).stat().st_size > 10_000
+    of_all = pl.read_csv(result.path / "three-node" / "all_scenarios_summary.csv")
+    assert of_all["scenario"].to_list() == [CUBIC, BBR]
+    assert (result.path / "report.html").stat().st_size > 10_000
     before = summary.write_csv()
     assert netwarp("report", tmp_path / "result").code == 0
     assert result.summary().write_csv() == before

@@ -127,12 +127,28 @@ def test_a_capture_that_holds_nothing_says_so(tmp_path: Path, content: bytes, wh
     assert not (tmp_path / "captures").exists()
 
 
+def packets(*sizes: int) -> bytes:
+    """A capture of frames without meaning, of these sizes."""
+    heads = [number.to_bytes(4, "little") * 2 for number in sizes]
+    return PCAP + b"".join(bytes(8) + head + bytes(size) for head, size in zip(heads, sizes, strict=True))
+
+
 def test_a_capture_is_kept_as_it_is(tmp_path: Path) -> None:
-    for magic in ("d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "a1b23c4d", "0a0d0d0a"):
-        source = tmp_path / "one.pcap"
-        source.write_bytes(bytes.fromhex(magic) + bytes(40))
-        keep_capture(source, tmp_path / "captures" / f"{magic}.pcap")
-        assert (tmp_path / "captures" / f"{magic}.pcap").read_bytes() == source.read_bytes()
+    source, place = tmp_path / "one.pcap", tmp_path / "captures" / "x.pcap"
+    source.write_bytes(packets(60, 60))
+    assert keep_capture(source, place) is None
+    assert place.read_bytes() == source.read_bytes()
+    source.write_bytes(packets(60, 60)[:-10])
+    assert str(keep_capture(source, place)).startswith("it is cut off in a frame"), "tcpdump was killed: most is good"
+    assert place.read_bytes() == source.read_bytes()
+
+
+def test_a_damaged_capture_is_left_out(tmp_path: Path) -> None:
+    source = tmp_path / "one.pcap"
+    source.write_bytes(packets(60) + bytes([255]) * 40)
+    with pytest.raises(UnreadableError, match="it is damaged at byte 100"):
+        keep_capture(source, tmp_path / "captures" / "x.pcap")
+    assert not (tmp_path / "captures").exists()
 
 
 def lay_out(root: Path, *runs: str) -> Path:

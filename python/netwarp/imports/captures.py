@@ -1,8 +1,10 @@
 """Captures: whether a file is one, and its place in the run. What is in it, the analysis reads."""
 
 import shutil
+import subprocess
 from pathlib import Path
 
+from netwarp.agent import find_agent
 from netwarp.imports.errors import UnreadableError
 from netwarp.store.errors import speaking
 
@@ -11,8 +13,11 @@ _PCAPNG = bytes.fromhex("0a0d0d0a")
 _PCAP_HEADER_BYTES = 24
 
 
-def keep_capture(source: Path, place: Path) -> None:
-    """Copy a capture, as it is, to its place. Raises UnreadableError if it holds no packet, StoreError."""
+def keep_capture(source: Path, place: Path) -> str | None:
+    """Copy a capture, as it is, to its place; returns what is to be said of it (that it ends within a packet), if any.
+
+    Raises UnreadableError if it holds no packet or is damaged, StoreError, AgentMissingError.
+    """
     try:
         size = source.stat().st_size
         with source.open("rb") as file:
@@ -25,6 +30,19 @@ def keep_capture(source: Path, place: Path) -> None:
         raise UnreadableError("it is no capture (neither pcap nor pcapng)")
     if magic in _PCAP and size <= _PCAP_HEADER_BYTES:
         raise UnreadableError("it has no packet")
+    said = _read_through(source)
     with speaking(place, "write"):
         place.parent.mkdir(exist_ok=True)
         shutil.copyfile(source, place)
+    return said
+
+
+def _read_through(source: Path) -> str | None:
+    """What the reader of captures notes of a file. Raises UnreadableError with its reason if the file is damaged."""
+    done = subprocess.run([find_agent(), "pcap", "--csv", source], capture_output=True, text=True, check=False)
+    lines = [line.removeprefix("error: ").removeprefix("note: ") for line in done.stderr.splitlines()]
+    said = [line.removeprefix(f"{source}: ").partition("; what is before")[0] for line in lines]
+    if done.returncode != 0:
+        why = "; ".join(said) or "it cannot be read"
+        raise UnreadableError(f"it is {why}" if why.startswith("damaged") else why)
+    return next((f"it is {line}" for line in said if line.startswith("cut off")), None)

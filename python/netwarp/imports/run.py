@@ -175,10 +175,12 @@ def _capture(run: ReadRun, directory: Path, role: str) -> bool:
     if not source.is_file():
         return False
     try:
-        keep_capture(source, directory / "captures" / f"{'-'.join(PLACES[role])}.pcap")
+        said = keep_capture(source, directory / "captures" / f"{'-'.join(PLACES[role])}.pcap")
     except UnreadableError as error:
         run.note(source.name, str(error), left_out=True)
         return False
+    if said:
+        run.note(source.name, f"counts up to its end: {said}", left_out=False)
     return True
 
 

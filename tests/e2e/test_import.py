@@ -18,6 +18,8 @@ from e2e_runs import Runs
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir
+from netwarp.views.three_node.columns import CAPTURE
+from netwarp.views.three_node.tables import conditions_of
 
 CUBIC, BBR = "bw3Mbps_multiflow", "bw3Mbps_multiflow_BBR"
 CLIENT, BOTTLENECK, SERVER = 11, 13, 14
@@ -206,6 +208,19 @@ def test_interfaces_sent_what_their_counters_say(made: ResultDir, imported: Resu
                 assert ours[column][-1] == pytest.approx(grown, rel=1e-3, abs=100)
                 assert ours[column].is_sorted()
             assert ours["tx_packets"].null_count() == ours.height, "ifstat counts no packets"
+
+
+def test_the_study_says_the_same_of_both(made: ResultDir, imported: ResultDir) -> None:
+    """The three-node tables of what netwarp recorded, and of the same runs by way of the scripts' files."""
+    here, there = conditions_of(made), conditions_of(imported)
+    assert [condition.name for condition in there] == [condition.name for condition in here] == [CUBIC, BBR]
+    for recorded, taken in zip(here, there, strict=True):
+        for one, other in zip(recorded.repetitions, taken.repetitions, strict=True):
+            same = [name for name in one.values if name.startswith(("tcp_", "udp_"))] + list(CAPTURE)
+            assert {name: other.values[name] for name in same} == {name: one.values[name] for name in same}
+            assert None not in (one.values[name] for name in same)
+            for name in ("ss_avg_rtt_ms", "ss_avg_cwnd", "ss_avg_cwnd_kB"):
+                assert other.values[name] == pytest.approx(one.values[name], rel=0.2), "not looked at at one moment"
 
 
 def told(answer: Answer, words: str) -> bool:

@@ -44,7 +44,8 @@ def load_senders(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
 def together(parts: Sequence[Sender]) -> Sender:
     """The connections of one flow as one sender: bytes, windows and retransmissions add up.
 
-    RTTs, smoothed or not, are at each moment those of the connection that heard an ACK last.
+    RTTs, smoothed or not, are at each moment those of the connection that heard an ACK last; of samples the mean over
+    the connections that were looked at together.
     """
     if len(parts) == 1:
         return parts[0]
@@ -54,17 +55,29 @@ def together(parts: Sequence[Sender]) -> Sender:
         name: np.cumsum(np.concatenate([np.diff(getattr(p, name), prepend=0) for p in signed])[order])
         for name, signed in (("bytes_acked", _signed(parts)), ("cwnd_pkts", parts), ("retransmits", parts))
     }
+    times = np.concatenate([p.times_ns for p in parts])[order]
+    sampled = any(p.sampled for p in parts)
+    # Connections that were looked at together are one look: a sum over some of them stands for nothing.
+    whole = np.append(times[1:] != times[:-1], True) if sampled else np.full(len(times), True)
     return Sender(
-        times_ns=np.concatenate([p.times_ns for p in parts])[order],
-        bytes_acked=summed["bytes_acked"],
-        cwnd_pkts=summed["cwnd_pkts"],
-        srtt_ms=np.concatenate([p.srtt_ms for p in parts])[order],
-        retransmits=summed["retransmits"],
+        times_ns=times[whole],
+        bytes_acked=summed["bytes_acked"][whole],
+        cwnd_pkts=summed["cwnd_pkts"][whole],
+        srtt_ms=_mean_until(np.concatenate([p.srtt_ms for p in parts])[order], whole),
+        retransmits=summed["retransmits"][whole],
         rtt_times_ns=np.concatenate([p.rtt_times_ns for p in parts])[rtt_order],
         rtts_ms=np.concatenate([p.rtts_ms for p in parts])[rtt_order],
-        sampled=any(p.sampled for p in parts),
+        sampled=sampled,
         mss_bytes=max(p.mss_bytes for p in parts),
     )
+
+
+def _mean_until(values: Values, whole: NDArray[np.bool_]) -> Values:
+    """The mean of each stretch of values that ends where `whole` is set."""
+    ends = np.flatnonzero(whole)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    means: Values = np.add.reduceat(values, starts) / (ends - starts + 1) if len(ends) else values
+    return means
 
 
 def _merge(times: Sequence[Times]) -> NDArray[np.intp]:

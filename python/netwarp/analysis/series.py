@@ -50,9 +50,11 @@ def delay(data: FlowData) -> pl.DataFrame:
     return _series("delay_ms", data.arrivals.sent_ns[order] / 1e9, data.arrivals.delays_ns[order] / 1e6)
 
 
-def interval_ns(window: Window) -> int:
-    """The length of an interval of a goodput figure: a second, or of short runs a tenth, so that there are ten."""
-    return 10**9 if window.length_ns >= 10**10 else 10**8
+def interval_ns(run: RunDir, flows: Sequence[FlowData]) -> int:
+    """The length of an interval of a goodput figure: a second, or of short runs a tenth, so that there are ten; no
+    shorter than what lies between two looks at a flow that is only sampled."""
+    looks = run.description.sample_ns if any(data.sender and data.sender.sampled for data in flows) else 0
+    return max(10**9 if whole_run(run).length_ns >= 10**10 else 10**8, looks)
 
 
 def throughput(flows: Sequence[FlowData], window: Window, interval_ns: int = 10**9) -> pl.DataFrame:

@@ -31,8 +31,7 @@ def sampled_per_interval(times_ns: Times, counter: Counter, window: Window, inte
     Counting whole looks instead would let an interval with two of them, or none, pass for a peak or a pause.
     """
     edges: Times = np.arange(window.start_ns, window.end_ns + 1, interval_ns, dtype=np.int64)
-    last = np.append(times_ns[1:] != times_ns[:-1], True)  # of several connections looked at together all count
-    values = np.interp(edges, times_ns[last], counter[last].astype(np.float64))
+    values = np.interp(edges, times_ns, counter.astype(np.float64))
     middles: Values = (edges[:-1] + interval_ns / 2).astype(np.float64) / 1e9
     return middles, np.diff(values) * 8e3 / interval_ns
 

@@ -64,7 +64,7 @@ def schedules(description: Description) -> list[Schedule]:
 
 def _frames(run: RunDir, flows: Sequence[FlowData], queue: str | None) -> Iterator[tuple[Quantity, pl.DataFrame]]:
     window = series.whole_run(run)
-    interval_ns = series.interval_ns(window)
+    interval_ns = series.interval_ns(run, flows)
     for group, members in groupby(flows, key=lambda data: data.flow.group):
         together = list(members)
         for data in together:

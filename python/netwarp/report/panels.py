@@ -130,7 +130,7 @@ def _frames(
     run: RunDir, flows: Sequence[FlowData], queues: Sequence[str]
 ) -> Iterator[tuple[Measure, str, pl.DataFrame]]:
     window = series.whole_run(run)
-    interval_ns = series.interval_ns(window)
+    interval_ns = series.interval_ns(run, flows)
     spoken = "second" if interval_ns == 10**9 else f"{interval_ns // 10**6} ms"
     goodput = Measure(
         "goodput", "Goodput", f"payload acknowledged (TCP) or arrived (UDP) in each {spoken}", "Mbit/s", False

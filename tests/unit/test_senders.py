@@ -1,0 +1,51 @@
+"""Senders that are only looked at now and then: several connections as one, and what lies between two looks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from netwarp.analysis.senders import Sender, together
+from netwarp.analysis.throughput import sampled_per_interval
+from netwarp.analysis.weighting import Window
+
+S = 10**9
+
+
+def sender(times: list[int], acked: list[int], cwnd: list[float], srtt: list[float], sampled: bool = True) -> Sender:
+    return Sender(
+        times_ns=np.array(times, np.int64),
+        bytes_acked=np.array(acked, np.int64),
+        cwnd_pkts=np.array(cwnd, np.float64),
+        srtt_ms=np.array(srtt, np.float64),
+        retransmits=np.zeros(len(times), np.int64),
+        rtt_times_ns=np.empty(0, np.int64),
+        rtts_ms=np.empty(0),
+        sampled=sampled,
+    )
+
+
+def test_connections_that_were_looked_at_together_are_one_look() -> None:
+    one = sender([1 * S, 2 * S, 3 * S], [10, 20, 30], [4, 5, 6], [100, 80, 60])
+    other = sender([1 * S, 2 * S], [1, 2], [10, 20], [20, 40])
+    both = together([one, other])
+    assert both.times_ns.tolist() == [1 * S, 2 * S, 3 * S]
+    assert both.bytes_acked.tolist() == [11, 22, 32]
+    assert both.cwnd_pkts.tolist() == [14, 25, 26]
+    assert both.srtt_ms.tolist() == [60, 60, 60], "the mean of both, and of the one that is left"
+    assert both.sampled
+
+
+def test_of_acks_every_one_counts() -> None:
+    one = sender([1, 2], [10, 20], [4, 5], [100, 80], sampled=False)
+    both = together([one, sender([1], [1], [10], [20], sampled=False)])
+    assert both.bytes_acked.tolist() == [10, 11, 21]
+    assert not both.sampled
+
+
+@pytest.mark.parametrize("late_ms", [0, 3, 400, 999])
+def test_a_steady_flow_is_steady_whenever_it_was_looked_at(late_ms: int) -> None:
+    """8 Mbit/s seen once a second, with a clock that drifts: no peak and no pause."""
+    times = np.array([0, *(late_ms * 10**6 + round(n * 1.004 * S) for n in range(10)), 12 * S], np.int64)
+    middles, values = sampled_per_interval(times, times // 1000, Window(0, 10 * S), S)
+    assert values.tolist() == pytest.approx([8.0] * 10, rel=1e-5)
+    assert middles[0] == 0.5

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from netwarp.analysis.captures import flows_of
+from netwarp.analysis.captures import CaptureError, flows_of
 from netwarp.store.description import Description, End
+from netwarp.store.errors import StoreError
 from netwarp.store.rundir import RunDir
 from netwarp.views.three_node.columns import CAPTURE, ROLES, SOCKETS, Row
 
@@ -61,12 +62,15 @@ def sockets(run: RunDir) -> Row:
 
 
 def captures(run: RunDir) -> dict[str, Row]:
-    """The columns of each machine's capture, by role; a machine without a capture has no row. Raises CaptureError."""
+    """The columns of each machine's capture, by role; a machine without a capture has no row. Raises StoreError."""
     found = {}
     for role, end in ends_of(run.description).items():
         path = run.path / "captures" / f"{end.link}-{end.node}.pcap"
         if path.is_file():
-            found[role] = _capture(path, role, _addresses(run))
+            try:
+                found[role] = _capture(path, role, _addresses(run))
+            except CaptureError as error:
+                raise StoreError(f"cannot read {path}: {error}") from error
     return found
 
 

@@ -1,6 +1,8 @@
 """Tables of the study: one row per repetition, and over the repetitions of each scenario mean and spread."""
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import stdev
@@ -55,13 +57,19 @@ class Condition:
 
 def conditions_of(result: ResultDir) -> list[Condition]:
     """The scenarios of a result in the plan's order, with what their runs say; failed and missing runs are left out."""
+    usable = [(planned, _name(result, planned)) for planned in result.planned if _is_usable(result, planned)]
+    # Captures are read by processes of their own, as many at once as there are CPUs.
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        read = list(pool.map(lambda one: _repetition(result.run(one[0].id), one[1], one[0].seed), usable))
     found: dict[str, list[Repetition]] = {}
-    for planned in result.planned:
-        run = result.run(planned.id)
-        if result.is_complete(planned.id) and run.status().get("status") != "failed" and run.metrics_path.exists():
-            name = _name(result, planned)
-            found.setdefault(name, []).append(_repetition(run, name, planned.seed))
+    for (_, name), repetition in zip(usable, read, strict=True):
+        found.setdefault(name, []).append(repetition)
     return [Condition(name, tuple(repetitions)) for name, repetitions in found.items()]
+
+
+def _is_usable(result: ResultDir, planned: PlannedRun) -> bool:
+    run = result.run(planned.id)
+    return result.is_complete(planned.id) and run.status().get("status") != "failed" and run.metrics_path.exists()
 
 
 def _name(result: ResultDir, planned: PlannedRun) -> str:

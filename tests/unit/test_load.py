@@ -238,6 +238,7 @@ BAD_TAILS = [
     ('[[changes]]\nat = "1s"\nlink = "bottlenek"\nrate = "1mbit"\n', 21, 'did you mean "bottleneck"?'),
     ('[[changes]]\nat = "1s"\nlink = "bottleneck"\n', 19, "changes nothing"),
     ('[[changes]]\nat = "1s"\nlink = "bottleneck"\nmtu = 1400\n', 22, '"mtu" is not a field of "changes"'),
+    ('[[changes]]\nat = "1s"\nlink = "bottleneck"\nrate = "1kbit"\n', 22, "to the end the rate is 1kbit"),
     ('[sweep]\n"links.botleneck.queue" = ["a"]\n', 20, 'there is no "botleneck" in links (did you mean "bottleneck"?)'),
     ('[sweep]\n"links.bottleneck.queues" = ["a"]\n', 20, 'did you mean "queue"?'),
     ('[sweep]\n"links.bottleneck.queue" = []\n', 20, "has no values"),

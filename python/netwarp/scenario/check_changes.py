@@ -145,6 +145,17 @@ def _check_rates(
                 "change; take a higher rate, longer steps, or an outage",
             )
             return
+    (at, rate), left = rates[-1], scenario.duration - rates[-1][0]
+    cause = _cause(name, way, scenario, at)
+    # What the run's end cuts off of a trace, a ramp or a repetition is no mistake of theirs.
+    single = cause[0] == "changes" and (change := scenario.changes[int(cause[1])]).over is change.repeat is None
+    if single and rate * left < frame_bits * NS_PER_S:
+        takes = -(-frame_bits * NS_PER_S // rate)
+        yield (
+            cause,
+            f"from {format_duration(at)} to the end the rate is {format_rate(rate)}, at which a full frame takes "
+            f"{takes / 1e6:.4g} ms, longer than that: not one would get through; take a higher rate, or an outage",
+        )
 
 
 def _cause(name: str, way: int, scenario: Scenario, at: int) -> Keys:

@@ -205,7 +205,8 @@ def way_text(way: Way) -> str:
 
 def _queues(link: Link) -> list[str]:
     """The queues of both ways; of the way back none if it is the plain default and there is another one ahead."""
-    one, other = (way.queue or "tc's own" for way in link.ways)
+    # A wire without a rate is one of which nothing is known (imported results).
+    one, other = (way.queue or ("tc's own" if way.rate_bps else "not known") for way in link.ways)
     if one == other:
         return [one]
     return [f"→ {one}", *([] if other.startswith("pfifo") else [f"← {other}"])]

@@ -24,6 +24,7 @@ from netwarp.report.verdict import verdict
 from netwarp.store.description import Description
 from netwarp.store.files import write_text
 from netwarp.store.findings import Finding
+from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text, axis_title
@@ -77,6 +78,7 @@ def _context(result: ResultDir, summary: pl.DataFrame, study: Written, figures: 
     return {
         "name": str(result.plan.get("name") or "result"),
         "about": study.about,
+        "imported": result.plan.get("engine") == IMPORTED,
         "verdict": verdict(outcomes, study.expectations, study.findings),
         "setup": _setup(result, described) if described else None,
         "results": tables.results_table(statistics, summary, result.axes) if usable else None,

@@ -19,6 +19,8 @@ use crate::sockets::Entry;
 /// How often the table is drawn anew.
 const REFRESH: Duration = Duration::from_millis(250);
 
+const SPACING: usize = 2;
+
 /// What the writer leaves for the viewer.
 #[derive(Default)]
 struct Now {
@@ -146,6 +148,18 @@ impl View {
         (rows, head)
     }
 
+    /// The columns that fit, from the left: half a number would be another number.
+    fn columns(&self, rows: &[Shown], room: usize) -> Vec<usize> {
+        let mut used = 0;
+        (0..COLUMNS.len())
+            .filter(|&at| self.with_processes || COLUMNS[at].name != "process")
+            .take_while(|&at| {
+                used += width(at, rows) + SPACING;
+                used <= room + SPACING
+            })
+            .collect()
+    }
+
     fn draw(&self, frame: &mut Frame, rows: &[Shown], head: &str, looks: &mut Looks) {
         let [top, middle, bottom] = Layout::vertical([
             Constraint::Length(1),
@@ -155,9 +169,7 @@ impl View {
         .areas(frame.area());
         let bold = Style::new().add_modifier(Modifier::BOLD);
         frame.render_widget(Paragraph::new(Line::styled(head.to_string(), bold)), top);
-        let columns: Vec<usize> = (0..COLUMNS.len())
-            .filter(|&at| self.with_processes || COLUMNS[at].name != "process")
-            .collect();
+        let columns = self.columns(rows, usize::from(middle.width));
         let header = columns.iter().map(|&at| {
             let mark = match (looks.order.column == at, looks.order.descending) {
                 (false, _) => "",
@@ -169,11 +181,13 @@ impl View {
         let lines = rows
             .iter()
             .map(|row| Row::new(columns.iter().map(|&at| aligned(at, row.text(at)))));
-        let widths = columns.iter().map(|&at| width(at, rows));
+        let widths = columns
+            .iter()
+            .map(|&at| Constraint::Length(width(at, rows) as u16));
         let table = Table::new(lines, widths)
             .header(Row::new(header).style(bold))
             .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED))
-            .column_spacing(2);
+            .column_spacing(SPACING as u16);
         if rows.is_empty() {
             frame.render_widget(
                 Paragraph::new("no socket matches yet: waiting for one"),
@@ -191,13 +205,10 @@ impl View {
 }
 
 /// As wide as its widest text, so that an IPv6 address is whole where there is one.
-fn width(column: usize, rows: &[Shown]) -> Constraint {
-    let widest = rows
-        .iter()
-        .map(|row| row.text(column).chars().count())
-        .chain([COLUMNS[column].name.len() + 1])
-        .max();
-    Constraint::Length(widest.unwrap_or_default() as u16)
+fn width(column: usize, rows: &[Shown]) -> usize {
+    let texts = rows.iter().map(|row| row.text(column).chars().count());
+    let head = COLUMNS[column].name.len() + 1;
+    texts.chain([head]).max().unwrap_or_default()
 }
 
 fn aligned(column: usize, text: String) -> Cell<'static> {

@@ -127,13 +127,11 @@ impl<W: Write> Sheet<W> {
             }
             Writer::Json(out) => {
                 out.write_all(if self.rows == 1 { b"[\n" } else { b",\n" })?;
-                let object: serde_json::Map<_, _> = self
-                    .columns
-                    .iter()
-                    .zip(cells)
-                    .map(|((name, _), cell)| ((*name).to_owned(), json(cell)))
-                    .collect();
-                serde_json::to_writer(out, &object)?;
+                for (number, ((name, _), cell)) in self.columns.iter().zip(cells).enumerate() {
+                    out.write_all(if number == 0 { b"{" } else { b"," })?;
+                    write!(out, "\"{name}\":{}", json(cell))?;
+                }
+                out.write_all(b"}")?;
             }
             Writer::Arrow(stream, schema, builders) => {
                 for (builder, cell) in builders.iter_mut().zip(cells) {

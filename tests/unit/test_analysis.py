@@ -10,7 +10,7 @@ from netwarp.analysis.fairness import jain_index
 from netwarp.analysis.flows import load_flows
 from netwarp.analysis.latency import Pings, ping_jitter_ms, ping_loss_pct, pings_in
 from netwarp.analysis.series import cwnd, queue_length, rtt, throughput, whole_run
-from netwarp.analysis.table import metrics_table
+from netwarp.analysis.table import MOST_RUNS, metrics_table
 from netwarp.analysis.throughput import loss_pct, utilisation
 from netwarp.analysis.weighting import Window, percentile
 from netwarp.store.result import open_result
@@ -205,3 +205,11 @@ def test_the_table_of_a_result(tmp_path: Path) -> None:
     assert "bottleneck queue" in text
     assert text.index("pfifo limit 20") < text.index("pfifo limit 100")
     assert "goodput" in text
+
+
+def test_a_table_ends_where_nobody_reads_on() -> None:
+    rows = [{"run_id": f"{n:05}", "seed": 1, "status": "ok", "x": n, "scope": "flow", "name": "a"} for n in range(5000)]
+    summary = pl.DataFrame(rows).with_columns(metric=pl.lit("goodput_mbps"), value=pl.lit(1.0))
+    table = metrics_table(summary, ["x"])
+    assert table.row_count == MOST_RUNS
+    assert str(table.caption) == f"… and {5000 - MOST_RUNS} more runs: see summary.csv"

@@ -20,6 +20,8 @@ MAIN_METRICS = (
     ("link", "utilisation", "utili-\nsation", 3),
 )
 _ABSENT = "–"
+MOST_RUNS = 200
+"""Of how many runs or points a table speaks: nobody reads more on a terminal."""
 
 
 def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -> Table:
@@ -32,12 +34,16 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
     seeds = summary["seed"].n_unique() > 1
     shown = [m for m in MAIN_METRICS if summary.filter(scope=m[0], metric=m[1]).height]
     queue = busiest_queue(summary)
-    table = Table(title=title or None, title_justify="left")
+    table = Table(title=title or None, title_justify="left", caption_justify="left")
     for heading in (*map(axis_title, axes), *(["seed"] if seeds else []), *(["flow"] if len(flows) > 1 else [])):
         table.add_column(heading)
     for _, _, heading, _ in shown:
         table.add_column(heading, justify="right")
-    for run in summary.partition_by("run_id", maintain_order=True):
+    ids = summary["run_id"].unique(maintain_order=True)
+    if len(ids) > MOST_RUNS:
+        table.caption = f"… and {len(ids) - MOST_RUNS} more runs: see summary.csv"
+    first = summary.filter(pl.col("run_id").is_in(ids.head(MOST_RUNS).to_list()))
+    for run in first.partition_by("run_id", maintain_order=True):
         head = run.row(0, named=True)
         start = [_text(head[axis]) for axis in axes] + ([str(head["seed"])] if seeds else [])
         for flow in _rows_of(run, flows):
@@ -65,7 +71,12 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
     table.add_column("runs")
     for _, _, heading, _ in shown:
         table.add_column(heading, justify="right")
-    for point in medians.partition_by(*axes, maintain_order=True) if axes else [medians]:
+    points = medians.partition_by(*axes, maintain_order=True) if axes else [medians]
+    if len(points) > MOST_RUNS:
+        table.caption = (
+            f"{table.caption or ''}\n… and {len(points) - MOST_RUNS} more points: see statistics.csv".strip()
+        )
+    for point in points[:MOST_RUNS]:
         first = point.sort("left_out", maintain_order=True).row(0, named=True)
         runs = str(first["n"]) + (f"\n({first['why']})" if first["left_out"] else "")
         present = set(point.filter(scope="flow")["name"].to_list())

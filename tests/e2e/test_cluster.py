@@ -94,12 +94,11 @@ def own(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def test_the_same_bytes_as_here(cluster: Cluster, tmp_path: Path) -> None:
-    scenario = write_scenario(
-        tmp_path / "s.toml", QUEUES, more='[record]\ncaptures = [{ at = "bottleneck:r1", snap = 96 }]'
-    )
+    scenario = write_scenario(tmp_path / "s.toml", QUEUES)
+    captures = ("--set", 'record.captures=[{ at = "bottleneck:r1", snap = 96 }]')
     here, there = tmp_path / "here", tmp_path / "there"
-    succeed("run", scenario, "-o", here, "--no-plots")
-    succeed("run", scenario, "-o", there, "--no-plots", "--dask", cluster.address)
+    succeed("run", scenario, "-o", here, "--no-plots", *captures)
+    succeed("run", scenario, "-o", there, "--no-plots", "--dask", cluster.address, *captures)
     assert len(digests(here)) == len(QUEUES)
     assert digests(there) == digests(here)
     assert (there / "summary.csv").read_bytes() == (here / "summary.csv").read_bytes()

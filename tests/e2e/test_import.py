@@ -247,7 +247,7 @@ def test_missing_and_broken_files_are_named_and_left_out(made: ResultDir, tmp_pa
     assert "Traceback" not in answer.err
     assert told(answer, f"{CUBIC}, run 1: ss_server.txt is left out: it is missing")
     assert told(answer, f"{CUBIC}, run 2: bottleneck.pcap is left out: it is empty")
-    assert told(answer, f"{CUBIC}, run 2: server.pcap is left out: it is damaged at byte 24")
+    assert told(answer, f"{CUBIC}, run 2: server.pcap is left out: it cannot be read from byte 24 on")
     assert told(answer, f"{BBR}, run 1: udp.json is left out: the JSON is cut short")
     result = open_result(tmp_path / "result")
     states = {(run.point["case"], run.seed): result.run(run.id).status() for run in result.planned}

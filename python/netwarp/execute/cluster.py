@@ -4,9 +4,12 @@ Dask moves the orders and the results, and gives a run that died with its worker
 are asked what they make runs with before they get any, and only as many runs are under way as there are places for.
 """
 
+import contextlib
 import queue
 import re
+import signal
 import tarfile
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -82,7 +85,9 @@ class _Study:
             raise EngineError(_no_worker(self.crew))
         todo = missing_runs(plan, self.result, self.execution, retry_failed, self.progress)
         try:
-            self._all(todo, fail_fast)
+            with _interruptions() as interrupted:
+                self._all(todo, fail_fast, interrupted)
+            self.execution.interrupted = interrupted.is_set()
         except KeyboardInterrupt:
             self.execution.interrupted = True
         finally:
@@ -91,10 +96,10 @@ class _Study:
                 self.client.cancel(list(self.under_way), force=True)
         return self.execution
 
-    def _all(self, todo: Iterator[Run], fail_fast: bool) -> None:
+    def _all(self, todo: Iterator[Run], fail_fast: bool, interrupted: threading.Event) -> None:
         looked = time.monotonic()
         more = True
-        while more or self.under_way:
+        while (more or self.under_way) and not interrupted.is_set():
             more = more and self._send(todo)
             if not self.under_way:
                 break
@@ -180,6 +185,23 @@ class _Study:
             sent = self.under_way.pop(future)
             self._submit(sent.run, sent.order)
             self.client.cancel([future], force=True)
+
+
+@contextlib.contextmanager
+def _interruptions() -> Iterator[threading.Event]:
+    """SIGINT and SIGTERM as an event: an exception raised by a handler is lost where it falls into a destructor, and
+    Dask's futures have those."""
+    heard = threading.Event()
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if callable(signal.getsignal(number)):  # else whoever started this wants it ignored
+                before[number] = signal.signal(number, lambda *_: heard.set())
+    try:
+        yield heard
+    finally:
+        for known, handler in before.items():
+            signal.signal(known, handler)
 
 
 def _no_worker(crew: Crew) -> str:

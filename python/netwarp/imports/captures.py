@@ -41,8 +41,8 @@ def _read_through(source: Path) -> str | None:
     """What the reader of captures notes of a file. Raises UnreadableError with its reason if the file is damaged."""
     done = subprocess.run([find_agent(), "pcap", "--csv", source], capture_output=True, text=True, check=False)
     lines = [line.removeprefix("error: ").removeprefix("note: ") for line in done.stderr.splitlines()]
-    said = [line.removeprefix(f"{source}: ").partition("; what is before")[0] for line in lines]
+    said = [line.removeprefix(f"{source}: ").partition("; all before")[0] for line in lines]
     if done.returncode != 0:
         why = "; ".join(said) or "it cannot be read"
-        raise UnreadableError(f"it is {why}" if why.startswith("damaged") else why)
+        raise UnreadableError(f"it {why}" if why.startswith("cannot") else why)
     return next((f"it is {line}" for line in said if line.startswith("cut off")), None)

@@ -14,7 +14,7 @@ from bench import scenarios
 from bench.command import timed
 from bench.row import Row, measure
 
-COUNT = 20
+COUNT = 40
 DASK = str(Path(sys.executable).parent / "dask")
 _PATIENCE_S = 60
 

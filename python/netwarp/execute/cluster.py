@@ -61,7 +61,7 @@ def execute_on_cluster(
     if not re.fullmatch(r"(tcp|tls|ws|wss|ucx)://\S+:\d+", address):
         raise EngineError(f'"{address}" is no address of a Dask scheduler; they look like tcp://host:8786')
     try:
-        client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+        client = Client(address, timeout=_CONNECT_S, set_as_default=False, direct_to_workers=True)
     except OSError as error:
         raise EngineError(f"There is no Dask scheduler at {address}: {error}") from error
     with client:

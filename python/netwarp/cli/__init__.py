@@ -14,11 +14,10 @@ from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
 from netwarp.cli import compare, imports, results
+from netwarp.cli.agent import pcap_app, watch_app
 from netwarp.cli.common import ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
 from netwarp.cli.export import export
 from netwarp.cli.kernel import kernel_app
-from netwarp.cli.pcap import pcap_app
-from netwarp.cli.watch import watch_app
 
 
 def _version() -> str:

@@ -15,6 +15,18 @@ _WIDE = 160
 @contextlib.contextmanager
 def errors() -> Iterator[None]:
     """Every error that a user can act on, as its sentence and its exit code."""
+    try:
+        yield
+    except Exception as error:
+        code = None if isinstance(error, BrokenPipeError) else _exit_code(error)
+        if code is None:
+            raise
+        fail(error, code)
+
+
+def _exit_code(error: Exception) -> int | None:
+    """What the command ends with; None for what is no error of the user's or of the machine's."""
+    # Imported when there is an error: they bring along libraries that half of the commands never need.
     from netwarp.agent import AgentMissingError
     from netwarp.engines.job import EngineError
     from netwarp.imports.errors import LayoutError
@@ -22,16 +34,11 @@ def errors() -> Iterator[None]:
     from netwarp.scenario.errors import ScenarioError
     from netwarp.store.errors import PlanMismatchError, SelectionError, StoreError
 
-    try:
-        yield
-    except (ScenarioError, PlanMismatchError, SelectionError, LayoutError) as error:
-        fail(error, USAGE)
-    except (AgentMissingError, EngineError, KernelError, StoreError) as error:
-        fail(error, ENVIRONMENT)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        fail(error, ENVIRONMENT)
+    if isinstance(error, ScenarioError | PlanMismatchError | SelectionError | LayoutError):
+        return USAGE
+    if isinstance(error, AgentMissingError | EngineError | KernelError | StoreError | OSError):
+        return ENVIRONMENT
+    return None
 
 
 def fail(error: Exception, code: int) -> NoReturn:

@@ -31,7 +31,7 @@ def import_(
     """
     with errors():
         from netwarp.cli.results import tell
-        from netwarp.imports import import_result
+        from netwarp.imports.result import import_result
         from netwarp.study import analyse_again
 
         imported = import_result(directory, output)

@@ -1,0 +1,27 @@
+"""Commands that are the agent's own: it takes this process's place, and answers for its arguments and its help."""
+
+import os
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from netwarp.cli.common import errors
+
+
+def agent_app(name: str, summary: str) -> App:
+    """The command `netwarp NAME`, which becomes `netwarp-agent NAME` with the arguments as they are."""
+    app = App(name=name, help=summary, help_flags=[], version_flags=[], help_format="plaintext")
+
+    @app.default
+    def become(*arguments: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)]) -> None:
+        with errors():
+            from netwarp.agent import find_agent
+
+            agent = find_agent()
+            os.execv(agent, [str(agent), name, *arguments])
+
+    return app
+
+
+pcap_app = agent_app("pcap", "Metrics of flows from captures: RTT, bytes in flight, retransmissions (pcap, pcapng).")
+watch_app = agent_app("watch", "Watch live TCP connections: a table on a terminal, CSV, or an Arrow stream.")

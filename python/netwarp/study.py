@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,7 +17,6 @@ from netwarp.analysis.reckoning import is_current, reckon
 from netwarp.engines import VirtualEngine, program_digests
 from netwarp.execute import Execution, execute
 from netwarp.execute.manifest import manifest, plan_json
-from netwarp.execute.processors import processors
 from netwarp.execute.progress import RunProgress
 from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, parse_scenario
@@ -28,6 +26,7 @@ from netwarp.store.findings import NAME as FINDINGS
 from netwarp.store.findings import Finding, read_findings
 from netwarp.store.lock import locked
 from netwarp.store.result import ResultDir, create_result, open_result
+from netwarp.threads import on_each
 from netwarp.views import write_views
 
 
@@ -140,8 +139,8 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
     result = open_result(directory)
     scenario = scenario_of(result)
     with locked(directory):
-        with ThreadPoolExecutor(len(processors())) as pool, console.status("reckoning"):
-            list(pool.map(lambda run: _reckon(result, run.id), result.planned))
+        with console.status("reckoning"):
+            on_each(lambda run: _reckon(result, run.id), result.planned)
         summary = summarise(result)
         figures = _draw(result, summary, console) if plots else ()
         views = _view(result, scenario, summary, plots, console)

@@ -1,13 +1,13 @@
 """Distributions of what has one within a run: RTTs, windows and queue lengths by time, sojourns by packet."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
 import numpy as np
 
 from netwarp.analysis.flows import load_flows, run_window
 from netwarp.analysis.packets import as_packets, load_packets
-from netwarp.analysis.queues import SENT, length_steps
-from netwarp.analysis.weighting import Held, hold, pool
+from netwarp.analysis.queues import SENT, Packets, length_steps
+from netwarp.analysis.weighting import Held, Window, hold, pool
 from netwarp.store.rundir import RunDir
 
 # What is distributed: stem → (scope, what a value's share is a share of).
@@ -26,23 +26,28 @@ def distributed_stem(metric: str) -> str | None:
     return stem
 
 
-def distribution(run: RunDir, scope: str, stem: str, name: str) -> Held:
-    """Values and their weights (ns, or 1 a packet) in the run's window; empty without records of it."""
-    if scope == "flow":
-        parts = []
-        for data in load_flows(run, passages=False):
-            if name in (data.flow.name, data.flow.group):
-                parts.append(data.rtts_ms() if stem == "rtt_ms" else data.state(stem))
-        return pool(parts)
-    return _queue(run, stem, name)
+def distributions(run: RunDir, scope: str, stem: str, names: Collection[str]) -> dict[str, Held]:
+    """For each of the names values and their weights (ns, or 1 a packet) in the run's window; empty without records."""
+    if scope == "queue":
+        return _queues(run, stem, names)
+    flows = load_flows(run, passages=False)
+    of_name = {name: [data for data in flows if name in (data.flow.name, data.flow.group)] for name in names}
+    return {
+        name: pool([data.rtts_ms() if stem == "rtt_ms" else data.state(stem) for data in found])
+        for name, found in of_name.items()
+    }
 
 
-def _queue(run: RunDir, stem: str, name: str) -> Held:
+def _queues(run: RunDir, stem: str, names: Collection[str]) -> dict[str, Held]:
+    places = {end.name: end.interface_index for end in run.description.ends if end.name in names}
+    if not places or not run.has_rows("packets"):
+        return dict.fromkeys(names, pool([]))
+    found = load_packets(run, next(iter(places.values())) if len(places) == 1 else None)
     window = run_window(run.description)
-    end = next((end for end in run.description.ends if end.name == name), None)
-    if end is None or not run.has_rows("packets"):
-        return pool([])
-    packets = as_packets(load_packets(run, end.interface_index).get(end.interface_index))
+    return {name: _queue(as_packets(found.get(places.get(name, -1))), stem, window) for name in names}
+
+
+def _queue(packets: Packets, stem: str, window: Window) -> Held:
     if stem == "length_pkts":
         return hold(*length_steps(packets), window)
     sent = (packets.fate == SENT) & window.mask(packets.dequeue_ns)
@@ -65,8 +70,3 @@ def cumulative(held: Held, points: int = 600) -> tuple[np.ndarray, np.ndarray]:
         kept = kept[kept < len(values)]
         values, shares = values[kept], shares[kept]
     return values, shares
-
-
-def pooled(parts: Sequence[Held]) -> Held:
-    """The distributions of several runs as one, each run with the weight it has."""
-    return pool(list(parts))

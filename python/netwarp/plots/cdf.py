@@ -46,10 +46,19 @@ def draw(chart: Chart) -> Figure:
         style.log_ticks(axes.xaxis)
         axes.set_xlim(low * 0.9, high * 1.1)
     else:
-        axes.set_xlim(0, high * 1.04 or 1)
+        axes.set_xlim(*_limits(low, high))
+        axes.ticklabel_format(axis="x", useOffset=False)
     axes.set_xlabel(chart.value_label)
     axes.set_ylabel("share at or below")
     if len(keys) > 1:
         box = axes.get_position()
         style.legend_outside(figure, axes, wrapped(title, LEGEND_CHARS), (box.x1 + 0.015, box.y1))
     return figure
+
+
+def _limits(low: float, high: float) -> tuple[float, float]:
+    """From 0, but where the values lie far from it and close together; never so near that a per mille looks large."""
+    if low > 0 and low > high / 2:
+        room = max(0.08 * (high - low), 0.01 * high)
+        return low - room, high + room
+    return 0, high * 1.04 or 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from netwarp.analysis.table import busiest_queue
@@ -12,8 +12,12 @@ from netwarp.plots.scene import Bar, Curve, Quantity, Schedule
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
+from netwarp.threads import on_each
 
 SEED = "seed"
+MOST_SEEDS = 8
+"""Of more than this nobody could tell the lines apart."""
+MOST_VALUES = 12
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,8 @@ class Comparison:
     """Runs that differ in one thing (`differs`), labelled by its values, and stand alike on all else (`rest`).
 
     `references` are the runs that they are compared with, with their labels: one for all, or one for each run, or none.
-    `stem` tells its files from those of other comparisons; empty if there are no others.
+    `stem` tells its files from those of other comparisons; empty if there are no others. `together`: they repeat one
+    thing and are shown as one. `of`: how many there are, of which some may not be shown.
     """
 
     differs: str
@@ -48,6 +53,8 @@ class Comparison:
     rest: Mapping[str, Any]
     stem: str
     references: Sequence[tuple[str, Shown]] = ()
+    together: bool = False
+    of: int = 0
 
     @property
     def place(self) -> list[str]:
@@ -66,29 +73,53 @@ def comparisons(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | No
 
     They compare the values of the sweep's first axis, for each combination of the others; without axes the cases, or
     the seeds. Of several seeds the first stands for all. Where the scenario names a baseline, cases that set the same
-    are compared with each other and with it; and where something else is compared, each run with its like in it.
+    are compared with each other and with it; and where something else is compared, each run with its like in it. Of
+    more values than a reader could tell apart some are shown; of more seeds, what all of them have in common.
     """
     axis = compared_axis(result)
-    read = curves_of or partial(run_curves, queue=_queue(result, axis))
-    shown = [_shown(result.run(run.id), run, read) for run in _first_seeds(result, axis)]
-    if axis == CASE and result.baseline is not None and len(shown) > 1:
-        yield from _against_baseline(result, shown)
+    runs = list(_first_seeds(result, axis))
+    together = curves_of is None and axis == SEED and len(runs) > MOST_SEEDS
+    read = curves_of or partial(run_curves, queue=_queue(result, axis), average=together)
+
+    @cache
+    def shown(number: int) -> Shown:
+        return _shown(result.run(runs[number].id), runs[number], read)
+
+    if axis == CASE and result.baseline is not None and len(runs) > 1:
+        yield from _against_baseline(result, on_each(shown, range(len(runs))))
         return
-    runs = {_place(run.point): run for run in shown}
-    groups: dict[tuple[str, ...], list[Shown]] = {}
-    for run in shown:
-        groups.setdefault(_rest(run, axis), []).append(run)
+    places = {_place(run.point): number for number, run in enumerate(runs)}
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for number, run in enumerate(runs):
+        groups.setdefault(_rest(run, axis), []).append(number)
     for rest, alike in groups.items():
-        if is_ordered([_value(run, axis) for run in alike]):  # else as the scenario has them
-            alike.sort(key=lambda run: natural_key(_value(run, axis)))
-        place = {path: value for path, value in alike[0].point.items() if path != axis}
+        ordered = is_ordered([_value(runs[number], axis) for number in alike])
+        if ordered:  # else as the scenario has them
+            alike.sort(key=lambda number: natural_key(_value(runs[number], axis)))
+        kept = alike if together or curves_of else _some(alike, ordered)
+        place = {path: value for path, value in runs[alike[0]].point.items() if path != axis}
         references: list[tuple[str, Shown]] = []
         if result.baseline is not None and place.get(CASE, result.baseline) != result.baseline:
-            found = [runs.get(_place({**run.point, CASE: result.baseline})) for run in alike]
-            references = [(result.baseline, run) for run in found if run is not None]
-        labels = shortened_alike([axis_text(_value(run, axis)) for run in alike])
-        complete = references if len(references) == len(alike) else ()
-        yield Comparison(axis_title(axis), labels, alike, place, slug("-".join(rest)) if rest else "", complete)
+            found = [places.get(_place({**runs[number].point, CASE: result.baseline})) for number in kept]
+            references = [(result.baseline, shown(number)) for number in found if number is not None]
+        yield Comparison(
+            differs=axis_title(axis),
+            labels=shortened_alike([axis_text(_value(runs[number], axis)) for number in kept]),
+            runs=on_each(shown, kept),
+            rest=place,
+            stem=slug("-".join(rest)) if rest else "",
+            references=references if len(references) == len(kept) else (),
+            together=together,
+            of=len(alike),
+        )
+
+
+def _some(alike: Sequence[int], ordered: bool) -> Sequence[int]:
+    """As many as can be told apart: of values with an order from the lowest to the highest, else the first."""
+    if len(alike) <= MOST_VALUES:
+        return alike
+    last = len(alike) - 1
+    return [alike[round(n * last / (MOST_VALUES - 1)) if ordered else n] for n in range(MOST_VALUES)]
 
 
 def compared_axis(result: ResultDir) -> str:
@@ -157,11 +188,11 @@ def _queue(result: ResultDir, axis: str) -> str | None:
     return busiest_queue(summary)
 
 
-def _value(run: Shown, axis: str) -> Any:
+def _value(run: PlannedRun, axis: str) -> Any:
     return run.seed if axis == SEED else run.point.get(axis)
 
 
-def _rest(run: Shown, axis: str) -> tuple[str, ...]:
+def _rest(run: PlannedRun, axis: str) -> tuple[str, ...]:
     return _place({path: value for path, value in run.point.items() if path != axis})
 
 

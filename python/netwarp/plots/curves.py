@@ -9,8 +9,10 @@ import polars as pl
 from netwarp.analysis import series
 from netwarp.analysis.flows import FlowData, load_flows
 from netwarp.analysis.phases import flow_phases
+from netwarp.analysis.sharing import INTERVAL_NS, jain_over_time
 from netwarp.plots.scene import Bar, Curve, Quantity, Schedule, Twin
 from netwarp.plots.series import reduce_series
+from netwarp.plots.spread import averaged
 from netwarp.store.description import Description, End
 from netwarp.store.rundir import RunDir
 
@@ -19,6 +21,14 @@ _MOST_SCHEDULES = 3
 
 GOODPUT = "throughput-"
 """How the names of goodput figures begin."""
+JAIN = Quantity(
+    "jain-index",
+    "Jain's index over time",
+    "goodputs of the TCP flows in each second that two of them or more are active in",
+    "Jain's index",
+    False,
+    interval_s=INTERVAL_NS / 1e9,
+)
 
 
 @dataclass(frozen=True)
@@ -29,13 +39,18 @@ class RunCurves:
     phases: Mapping[str, Sequence[Bar]]
 
 
-def run_curves(run: RunDir, queue: str | None) -> RunCurves:
-    """What the run's records know, reduced; `queue` names the queue to show as `link:node`."""
+def run_curves(run: RunDir, queue: str | None, *, average: bool = False) -> RunCurves:
+    """What the run's records know, reduced; `queue` names the queue to show as `link:node`.
+
+    With `average` each curve has the means of spans that other runs have as well, and there are no phases.
+    """
     flows = load_flows(run, passages=False)
     found: dict[Quantity, list[Curve]] = {}
     for quantity, frame in _frames(run, flows, queue):
         if frame.height > 1:
-            found.setdefault(quantity, []).append(_curve(frame))
+            found.setdefault(quantity, []).append(_curve(frame, quantity, duration_s(run) if average else None))
+    if average:
+        return RunCurves(found, {})
     phases = flow_phases(run, flows)
     groups: dict[str, list[Bar]] = {}
     for data in flows:
@@ -71,6 +86,7 @@ def _frames(run: RunDir, flows: Sequence[FlowData], queue: str | None) -> Iterat
             yield _cwnd(group), series.cwnd(data)
             yield _rtt(group, data), series.rtt(data)
         yield _goodput(group, together[0], interval_ns), series.throughput(together, window, interval_ns)
+    yield JAIN, jain_over_time(flows, window)
     for end in run.description.ends:
         if end.name == queue:
             yield _queue(run.description, end), series.queue_length(run, end)
@@ -90,7 +106,8 @@ def _goodput(group: str, data: FlowData, interval_ns: int) -> Quantity:
     # What iperf calls transfer: the bytes of an interval rather than their rate, 125 kB/s to 1 Mbit/s.
     axis = f"transfer (kB in each {_spoken(interval_ns)})"
     twin = Twin(f"Goodput and transfer of {group}", axis, 125 * interval_ns / 1e9)
-    return Quantity(f"{GOODPUT}{group}", f"Goodput of {group}", how, "goodput (Mbit/s)", False, group, twin)
+    stem, title = f"{GOODPUT}{group}", f"Goodput of {group}"
+    return Quantity(stem, title, how, "goodput (Mbit/s)", False, group, twin, interval_ns / 1e9)
 
 
 def _spoken(interval_ns: int) -> str:
@@ -106,6 +123,8 @@ def _far_node(description: Description, end: End) -> str:
     return next((e.node for e in description.ends if e.link == end.link and e.node != end.node), "?")
 
 
-def _curve(frame: pl.DataFrame) -> Curve:
-    name = frame.columns[1]
-    return Curve(*reduce_series(frame["time_s"].to_numpy(), frame[name].to_numpy(), _COLUMNS))
+def _curve(frame: pl.DataFrame, quantity: Quantity, average_over_s: float | None) -> Curve:
+    curve = Curve(frame["time_s"].to_numpy(), frame[frame.columns[1]].to_numpy())
+    if average_over_s is not None:
+        return averaged(quantity, curve, average_over_s)
+    return Curve(*reduce_series(curve.times, curve.values, _COLUMNS))

@@ -51,6 +51,7 @@ def _scales(axes: Axes, chart: Chart, ats: list[float], labels: list[str]) -> No
     """Log where the range demands it; ticks at the values themselves, named as the scenario writes them."""
     if wants_log(ats):
         axes.set_xscale("log")
+        style.log_ticks(axes.xaxis)
         axes.xaxis.set_minor_locator(NullLocator())
         axes.margins(x=0.04)
     else:

@@ -5,9 +5,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
-from netwarp.analysis.distribution import DISTRIBUTED, distributed_stem, distribution, pooled
+from netwarp.analysis.distribution import DISTRIBUTED, distributed_stem, distributions
 from netwarp.analysis.selection import (
     NAME,
     SEED,
@@ -18,13 +19,15 @@ from netwarp.analysis.selection import (
     select,
 )
 from netwarp.analysis.table import busiest_queue
-from netwarp.analysis.weighting import Held
+from netwarp.analysis.weighting import Held, pool
 from netwarp.plots import bars, boxes, cdf, heatmap, lines, style
 from netwarp.plots.chart import MOST_DOTS, Chart
+from netwarp.plots.comparison import MOST_SEEDS
 from netwarp.plots.labels import metric_label, natural_key, numbers_of, slug
 from netwarp.store.errors import SelectionError, speaking
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.summary import axis_title
+from netwarp.threads import on_each
 from netwarp.words import did_you_mean
 
 KINDS: dict[str, Callable[[Chart], Figure]] = {
@@ -106,7 +109,7 @@ def _kind(chosen: Selected, kind: str, bare: bool) -> str:
         raise SelectionError(f"lines need an axis of numbers, which {chosen.by[0]} is not; use --kind bar")
     if kind == "heatmap" and len(chosen.by) != 2:
         raise SelectionError("a heat map needs two axes: --by ONE,OTHER")
-    if kind == "cdf" and distributed_stem(chosen.metric) is None:
+    if kind == "cdf" and distributed_stem(chosen.metric) is None and chosen.by != (SEED,):
         raise SelectionError(
             f"{chosen.metric} has no distribution within a run; those of "
             f"{', '.join(f'{scope}.{stem}' for stem, (scope, _) in DISTRIBUTED.items())} can be drawn as cdf"
@@ -115,7 +118,9 @@ def _kind(chosen: Selected, kind: str, bare: bool) -> str:
 
 
 def _fitting(chosen: Selected) -> str:
-    """Lines over numbers, a map over two axes with enough values, else bars."""
+    """Lines over numbers, a map over two axes with enough values, else bars; of many seeds how their runs lie."""
+    if chosen.by == (SEED,):  # a number that means nothing
+        return "cdf" if len(chosen.cells) > MOST_SEEDS else "bar"
     counts = [len(chosen.values_of(place)) for place in range(len(chosen.by))]
     if len(chosen.by) == 2 and min(counts) >= _MAP_FROM and numbers_of(chosen.values_of(1)) is not None:
         return "heatmap"
@@ -126,33 +131,76 @@ def _chart(result: ResultDir, chosen: Selected, metric: str, kind: str, bare: bo
     others = [sorted(chosen.values_of(place), key=_order) for place in range(1, len(chosen.by))]
     used = {cell.key[1:] for cell in chosen.cells}
     label = metric_label(chosen.scope, metric.partition(".")[2])
-    stem = distributed_stem(chosen.metric) if kind == "cdf" or (bare and kind == "box") else None
+    over_runs = kind == "cdf" and _over_runs(chosen, bare)
+    stem = distributed_stem(chosen.metric) if not over_runs and (kind == "cdf" or (bare and kind == "box")) else None
+    if over_runs:
+        return _runs_chart(result, chosen, label)
     if stem is not None:
         label = metric_label(chosen.scope, stem)
-    spread = {(cell.key[0], cell.key[1:]): _held(result, chosen, cell, stem) for cell in chosen.cells} if stem else {}
     return Chart(
         title=_title(label, chosen),
         subtitle=_subtitle(result, chosen, kind, stem),
-        value_label=label[0].lower() + label[1:] if not label.startswith(("RTT", "Jain")) else label,
+        value_label=_value_label(label),
         axis_label=_axis_label(chosen, chosen.by[0]),
         series_label=", ".join(_axis_label(chosen, axis) for axis in chosen.by[1:]),
         xs=sorted(chosen.values_of(0), key=_order),
         series=[key for key in product(*others) if key in used],
         cells={(cell.key[0], cell.key[1:]): cell.values for cell in chosen.cells},
-        spread=spread,
+        spread=_spread(result, chosen, stem) if stem else {},
     )
+
+
+def _over_runs(chosen: Selected, bare: bool) -> bool:
+    """Whether a distribution is one over runs, each with one value, rather than one within them."""
+    return chosen.by == (SEED,) and not bare
+
+
+def _runs_chart(result: ResultDir, chosen: Selected, label: str) -> Chart:
+    """The distribution of a metric over repetitions."""
+    values = [value for cell in chosen.cells for value in cell.values]
+    key = ("all", ())
+    return Chart(
+        title=_title(label, chosen).replace(", by seed", f" over {len(values)} runs"),
+        subtitle=_subtitle(result, chosen, "cdf", None),
+        value_label=_value_label(label),
+        axis_label="runs",
+        series_label="",
+        xs=[key[0]],
+        series=[key[1]],
+        cells={key: tuple(values)},
+        spread={key: Held(np.array(values), np.ones(len(values), np.int64))},
+    )
+
+
+def _value_label(label: str) -> str:
+    return label[0].lower() + label[1:] if not label.startswith(("RTT", "Jain")) else label
 
 
 def _order(value: Any) -> Any:
     return [(-1, 0.0, "")] if value is None else natural_key(value)
 
 
-def _held(result: ResultDir, chosen: Selected, cell: Cell, stem: str) -> Held:
-    name = str(cell.key[chosen.by.index(NAME)]) if NAME in chosen.by else chosen.name
-    held = pooled([distribution(result.run(run_id), chosen.scope, stem, name) for run_id in cell.run_ids])
-    if len(held) == 0:
-        raise SelectionError(f"the records of {name} have no {chosen.scope}.{stem}; with `exact = true` they would")
-    return held
+def _spread(result: ResultDir, chosen: Selected, stem: str) -> dict[tuple[Any, tuple[Any, ...]], Held]:
+    """The distribution in each cell, each run with the weight it has; each run is read once."""
+    wanted: dict[str, list[str]] = {}
+    for cell in chosen.cells:
+        for run_id in cell.run_ids:
+            wanted.setdefault(run_id, []).append(_name(chosen, cell))
+    read = on_each(lambda one: distributions(result.run(one[0]), chosen.scope, stem, one[1]), wanted.items())
+    found = dict(zip(wanted, read, strict=True))
+    spread = {}
+    for cell in chosen.cells:
+        name = _name(chosen, cell)
+        held = pool([found[run_id][name] for run_id in cell.run_ids])
+        if len(held) == 0:
+            message = f"the records of {name} have no {chosen.scope}.{stem}; with `exact = true` they would"
+            raise SelectionError(message)
+        spread[(cell.key[0], cell.key[1:])] = held
+    return spread
+
+
+def _name(chosen: Selected, cell: Cell) -> str:
+    return str(cell.key[chosen.by.index(NAME)]) if NAME in chosen.by else chosen.name
 
 
 def _title(label: str, chosen: Selected) -> str:
@@ -173,6 +221,8 @@ def _subtitle(result: ResultDir, chosen: Selected, kind: str, stem: str | None) 
     parts = [str(result.plan.get("name", ""))]
     if stem is not None:
         parts.append(f"share of {DISTRIBUTED[stem][1]}" + (f", {many} runs together" if max(counts) > 1 else ""))
+    elif kind == "cdf":
+        parts.append("share of runs")
     elif max(counts) == 1:
         parts.append("one run each")
     else:

@@ -18,7 +18,9 @@ _ZERO_SHARE = 0.35
 
 def set_scale(axes: Axes, scene: Scene, *, ticks: int) -> None:
     """Scale, limits and about so many ticks of the y axis, for all curves of the scene."""
-    values = [c.values for panel in scene.shown_alone for v in panel.variants for c in v.curves]
+    variants = [variant for panel in scene.shown_alone for variant in panel.variants]
+    values = [curve.values for variant in variants for curve in variant.curves]
+    values += [edge for variant in variants for band in variant.bands for edge in (band.lows, band.highs)]
     values += [np.array([rate for _, rate in steps.steps]) for steps in scene.schedules if scene.quantity.twin]
     values = [some[np.isfinite(some)] for some in values]
     held = np.concatenate([some for some in values if len(some)] or [np.zeros(1)])

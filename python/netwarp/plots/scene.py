@@ -24,7 +24,8 @@ class Quantity:
     """What a figure shows: `stem` of its file name, title, how it was taken, label of the y axis with unit.
 
     `steps`: a state that holds until the next sample, drawn as steps. `group`: the TCP flows it is about, if any.
-    `twin`: of a rate in Mbit/s, what it comes to in each interval.
+    `twin`: of a rate in Mbit/s, what it comes to in each interval. `interval_s`: the length of the intervals in which
+    it is counted; 0 of what has samples.
     """
 
     stem: str
@@ -34,6 +35,7 @@ class Quantity:
     steps: bool
     group: str = ""
     twin: Twin | None = None
+    interval_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,16 @@ class Curve:
 
     times: Values
     values: Values
+
+
+@dataclass(frozen=True)
+class Band:
+    """Where a part of many curves lies, as its label says: times in s, lowest and highest values, of equal length."""
+
+    label: str
+    times: Values
+    lows: Values
+    highs: Values
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,7 @@ class Variant:
     """One value of the axis that the figure compares: its label, colour, dashes, and its curves (one a flow).
 
     `phases` are the pieces of its strip, empty for none. `reference`: what the others are compared with, drawn behind
-    them.
+    them. `bands` lie behind its curves, the wider ones first.
     """
 
     label: str
@@ -67,6 +79,7 @@ class Variant:
     curves: Sequence[Curve]
     phases: Sequence[Bar] = ()
     reference: bool = False
+    bands: Sequence[Band] = ()
 
 
 @dataclass(frozen=True)

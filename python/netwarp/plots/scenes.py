@@ -1,6 +1,6 @@
 """From what a figure compares to what it shows: variants with their looks, panels, and the words above them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from netwarp.plots import style
@@ -8,14 +8,25 @@ from netwarp.plots.comparison import SEED, Comparison, Shown
 from netwarp.plots.curves import GOODPUT
 from netwarp.plots.labels import is_ordered
 from netwarp.plots.scene import Curve, Panel, Quantity, Scene, Variant
+from netwarp.plots.spread import across, span_s
 from netwarp.store.result import ResultDir
 
 _MOST_SHARES = 24
 
 
 def scene_of(result: ResultDir, comparison: Comparison, quantity: Quantity) -> Scene:
-    """One quantity of all runs that have it, behind them the reference that they share, if there is one."""
+    """One quantity of all runs that have it, behind them the reference that they share, if there is one.
+
+    Repetitions that are to be shown together are one line and its bands.
+    """
     having = [(label, run) for label, run in _labelled(comparison) if quantity in run.curves]
+    runs = [run for _, run in having]
+    if comparison.together:
+        sound = _sound(runs)
+        variants = [_spread("median", style.CATEGORICAL[0], "-", [c for run in sound for c in run.curves[quantity]])]
+        words = _subtitle(result, comparison, sound, quantity.how, _averaging(quantity, sound))
+        # A mean is no state that holds until the next.
+        return _scene(sound, replace(quantity, steps=False), words, f"{len(sound)} runs", variants)
     looks = _looks([label for label, _ in having], is_ordered([label for label, _ in having]))
     # A reference of its own for each run would double the lines; the panels of all flows have those.
     shared = comparison.references if len(comparison.references) == 1 else ()
@@ -25,11 +36,54 @@ def scene_of(result: ResultDir, comparison: Comparison, quantity: Quantity) -> S
         for (label, run), (colour, dash) in zip(having, looks, strict=True)
     ]
     each = "a line for each flow" if any(len(variant.curves) > 1 for variant in variants) else ""
-    runs = [run for _, run in having]
+    return _scene(runs, quantity, _subtitle(result, comparison, runs, quantity.how, each), comparison.differs, variants)
+
+
+def shares_of(result: ResultDir, comparison: Comparison) -> Scene | None:
+    """The goodputs of all flows, a panel for each run, behind them those of the run that it is compared with.
+
+    Repetitions that are to be shown together have one panel. None where no run has flows of two names.
+    """
+    having = [(label, run) for label, run in _labelled(comparison) if len(_goodputs(run)) > 1]
+    if not having:
+        return None
+    runs = _sound([run for _, run in having]) if comparison.together else [run for _, run in having[:_MOST_SHARES]]
+    groups = list(dict.fromkeys(quantity.group for run in runs for quantity in _goodputs(run)))
+    looks = dict(zip(groups, _looks(groups, ordered=False), strict=True))
+    bands = ""
+    if comparison.together:
+        lines = [_spread(g, *looks[g], [c for run in runs for c in _goodput_of(run, g)]) for g in groups]
+        panels = [Panel("", lines)]
+        bands = f"medians of {len(runs)} runs, bands: {' and '.join(band.label for band in lines[0].bands)}"
+    else:
+        several = len(comparison.runs) > 1
+        panels = [
+            Panel(label if several else "", _lines(run, looks, comparison.reference_of(run)))
+            for label, run in having[:_MOST_SHARES]
+        ]
+    quantity = next(iter(_goodputs(runs[0])))
+    assert quantity.twin is not None
+    title = "Goodput of each flow"
+    twin = replace(quantity.twin, title="Goodput and transfer of each flow")
+    named = {line.label: line for panel in panels for line in panel.variants}
+    scene = _scene(
+        runs,
+        replace(quantity, stem=f"{GOODPUT}all-flows", title=title, how="", group="", twin=twin),
+        _subtitle(result, comparison, runs, quantity.how.replace("acknowledged", "delivered"), bands),
+        comparison.differs if len(panels) > 1 else "",
+        sorted(named.values(), key=lambda line: line.reference),
+    )
+    return replace(scene, panels=panels, linear=True)
+
+
+def _scene(
+    runs: Sequence[Shown], quantity: Quantity, subtitle: str, legend_title: str, variants: Sequence[Variant]
+) -> Scene:
+    """A scene of the runs, with the changes and schedules that all of them have."""
     return Scene(
         quantity=quantity,
-        subtitle=_subtitle(result, comparison, runs, quantity.how, each),
-        legend_title=comparison.differs,
+        subtitle=subtitle,
+        legend_title=legend_title,
         duration_s=max(run.duration_s for run in runs),
         variants=variants,
         changes=runs[0].changes if len({run.changes for run in runs}) == 1 else (),
@@ -37,39 +91,25 @@ def scene_of(result: ResultDir, comparison: Comparison, quantity: Quantity) -> S
     )
 
 
-def shares_of(result: ResultDir, comparison: Comparison) -> Scene | None:
-    """The goodputs of all flows, a panel for each run, behind them those of the run that it is compared with.
+def _sound(runs: Sequence[Shown]) -> Sequence[Shown]:
+    """The runs whose numbers count; all where none does."""
+    return [run for run in runs if not run.suspect] or runs
 
-    None where no run has flows of two names.
-    """
-    having = [(label, run) for label, run in _labelled(comparison) if len(_goodputs(run)) > 1][:_MOST_SHARES]
-    if not having:
-        return None
-    runs = [run for _, run in having]
-    groups = list(dict.fromkeys(quantity.group for run in runs for quantity in _goodputs(run)))
-    looks = dict(zip(groups, _looks(groups, ordered=False), strict=True))
-    panels = []
-    for label, run in having:
-        behind = comparison.reference_of(run)
-        lines = [_reference(f"{q.group}, {behind[0]}", c) for q, c in _goodputs(behind[1]).items()] if behind else []
-        lines += [Variant(q.group, *looks[q.group], curves) for q, curves in _goodputs(run).items()]
-        panels.append(Panel(label if len(comparison.runs) > 1 else "", lines))
-    quantity = next(iter(_goodputs(runs[0])))
-    assert quantity.twin is not None
-    title = "Goodput of each flow"
-    twin = replace(quantity.twin, title="Goodput and transfer of each flow")
-    named = {line.label: line for panel in panels for line in panel.variants}
-    return Scene(
-        quantity=Quantity(f"{GOODPUT}all-flows", title, "", quantity.axis, quantity.steps, "", twin),
-        subtitle=_subtitle(result, comparison, runs, quantity.how.replace("acknowledged", "delivered")),
-        legend_title=comparison.differs if len(panels) > 1 else "",
-        duration_s=max(run.duration_s for run in runs),
-        variants=sorted(named.values(), key=lambda line: line.reference),
-        changes=runs[0].changes if len({run.changes for run in runs}) == 1 else (),
-        schedules=runs[0].schedules if len({run.schedules for run in runs}) == 1 else (),
-        panels=panels,
-        linear=True,
-    )
+
+def _averaging(quantity: Quantity, runs: Sequence[Shown]) -> str:
+    """In words how a run's values became those of spans; nothing where they are counted in intervals anyway."""
+    return "" if quantity.interval_s else f"means of {1e3 * span_s(quantity, runs[0].duration_s):.3g} ms"
+
+
+def _spread(label: str, colour: str, dash: str, curves: Sequence[Curve]) -> Variant:
+    median, bands = across(curves)
+    return Variant(label, colour, dash, [median], bands=bands)
+
+
+def _lines(run: Shown, looks: Mapping[str, tuple[str, str]], behind: tuple[str, Shown] | None) -> list[Variant]:
+    """The goodputs of a run's flows, and before them those of the run behind it."""
+    lines = [_reference(f"{q.group}, {behind[0]}", c) for q, c in _goodputs(behind[1]).items()] if behind else []
+    return lines + [Variant(q.group, *looks[q.group], curves) for q, curves in _goodputs(run).items()]
 
 
 def _labelled(comparison: Comparison) -> Iterator[tuple[str, Shown]]:
@@ -79,6 +119,10 @@ def _labelled(comparison: Comparison) -> Iterator[tuple[str, Shown]]:
 
 def _goodputs(run: Shown) -> dict[Quantity, Sequence[Curve]]:
     return {quantity: curves for quantity, curves in run.curves.items() if quantity.stem.startswith(GOODPUT)}
+
+
+def _goodput_of(run: Shown, group: str) -> Sequence[Curve]:
+    return next((curves for quantity, curves in _goodputs(run).items() if quantity.group == group), ())
 
 
 def _looks(labels: Sequence[str], ordered: bool) -> list[tuple[str, str]]:
@@ -98,5 +142,10 @@ def _subtitle(result: ResultDir, comparison: Comparison, runs: Sequence[Shown], 
         parts.append(f"{comparison.differs} {comparison.labels[0]}")
     if comparison.differs != SEED:
         parts.append(f"seed {runs[0].seed}" + (f" of {seeds}" if seeds > 1 else ""))
-    left = f"{result.failed} failed {'run' if result.failed == 1 else 'runs'} left out" if result.failed else ""
-    return " · ".join(part for part in (*parts, *how, left) if part)
+    if len(comparison.runs) < comparison.of:
+        parts.append(f"{len(comparison.runs)} of {comparison.of} values")
+    suspect = sum(run.suspect for run in comparison.runs) if comparison.together else 0
+    left = [f"{count} {word}" for count, word in ((suspect, "suspect"), (result.failed, "failed")) if count]
+    many = "run" if suspect + result.failed == 1 else "runs"
+    out = f"{' and '.join(left)} {many} left out" if left else ""
+    return " · ".join(part for part in (*parts, *how, out) if part)

@@ -23,12 +23,14 @@ _TICKS, _PANEL_TICKS = 6, 4
 _STEPS = [1, 2, 2.5, 5, 10]
 _LINE_IN = 0.24
 """Height of a line of legend."""
+_STRENGTHS = (0.16, 0.28)
+"""How dark a variant's bands are, the wider one first."""
 _RATE: dict[str, Any] = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (1, 1.2)), "zorder": 1.6}
 
 
 def overlay(scene: Scene) -> Figure:
     """All variants in one panel, the legend to its right (none for a single variant), changes and phases beneath."""
-    several = len(scene.variants) > 1
+    several = len(scene.variants) > 1 or any(variant.bands for variant in scene.variants)
     phases = bool(strip.phase_rows(scene))
     right_in = _legend_in(scene) if several else 1.15 if phases else 0.25
     strip_in = strip.height_in(scene, style.WIDTH_IN - _LEFT_IN - right_in)
@@ -115,6 +117,9 @@ def _second_axis(axes: Axes, scene: Scene, twin: Twin) -> None:
 
 
 def _draw(axes: Axes, quantity: Quantity, variant: Variant, label: str | None) -> None:
+    for band, strength in zip(variant.bands, _STRENGTHS, strict=True) if variant.bands else ():
+        name = band.label if label is not None else None
+        axes.fill_between(band.times, band.lows, band.highs, color=variant.colour, alpha=strength, lw=0, label=name)
     crowd = len(variant.curves)
     width = 2.4 if variant.reference else 1.1
     for number, curve in enumerate(variant.curves):
@@ -132,7 +137,8 @@ def _draw(axes: Axes, quantity: Quantity, variant: Variant, label: str | None) -
 
 def _legend_in(scene: Scene) -> float:
     """How wide the margin for the legend is, in inches."""
-    labels = [wrapped(variant.label, _LEGEND_CHARS) for variant in scene.variants]
+    names = [variant.label for variant in scene.variants] + [b.label for v in scene.variants for b in v.bands]
+    labels = [wrapped(name, _LEGEND_CHARS) for name in names]
     return 0.75 + 0.085 * max(len(line) for text in [*labels, scene.legend_title] for line in text.split("\n"))
 
 

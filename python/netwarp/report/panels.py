@@ -1,7 +1,6 @@
 """What happened over time, as data for the page's interactive panels: measures × runs × flows, made short."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -12,14 +11,17 @@ import polars as pl
 from netwarp.analysis import series
 from netwarp.analysis.flows import FlowData, load_flows
 from netwarp.analysis.phases import Phase, flow_phases
+from netwarp.analysis.sharing import jain_over_time
 from netwarp.analysis.weighting import Values
 from netwarp.plots import style
+from netwarp.plots.curves import JAIN
 from netwarp.plots.labels import is_ordered, natural_key
 from netwarp.plots.series import reduce_series
 from netwarp.report.shown import Choice, at, members
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text, axis_title
+from netwarp.threads import on_each
 
 BUDGET_SAMPLES = 260_000
 """In all panels together: about 2 MB of the page."""
@@ -56,8 +58,7 @@ def panels(result: ResultDir, choice: Choice, queues: Sequence[str]) -> dict[str
     Times are whole ticks of `tick_s`, values whole multiples of their curve's `unit`; both are given as differences
     from the one before (null: a gap).
     """
-    with ThreadPoolExecutor(4) as pool:
-        loaded = list(pool.map(lambda run: _load(result.run(run.id), queues), choice.runs))
+    loaded = on_each(lambda run: _load(result.run(run.id), queues), choice.runs)
     curves = list(chain.from_iterable(found for found, _, _ in loaded))
     columns = _columns(curves)
     measures = list({curve.measure.key: curve.measure for curve in curves}.values())
@@ -113,10 +114,13 @@ def _axis(path: str, values: Sequence[Any]) -> dict[str, Any]:
 
 def _load(run: RunDir, queues: Sequence[str]) -> tuple[list[_Curve], dict[str, list[list[float]]], list[str]]:
     """A run's curves at the finest reduction, the BBR phases of its flows, and what is not shown of it."""
-    flows, said = members(load_flows(run, passages=False))
+    everyone = load_flows(run, passages=False)
+    flows, said = members(everyone)
+    jain = Measure("jain", JAIN.title, JAIN.how, "1 = all alike", False)
+    fairness = (jain, "", jain_over_time(everyone, series.whole_run(run)))
     curves = [
         _Curve(measure, flow, *_reduced(frame, _MOST_COLUMNS))
-        for measure, flow, frame in _frames(run, flows, queues)
+        for measure, flow, frame in chain(_frames(run, flows, queues), [fairness])
         if frame.height > 1
     ]
     phases = {
@@ -152,7 +156,7 @@ def _frames(
 
 
 def _rank(measure: Measure) -> int:
-    order = ["goodput", "rtt", "delay", "cwnd"]
+    order = ["goodput", "rtt", "delay", "cwnd", "jain"]
     return order.index(measure.key) if measure.key in order else len(order)
 
 

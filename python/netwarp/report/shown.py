@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from netwarp.analysis.flows import FlowData
+from netwarp.plots.comparison import MOST_SEEDS, SEED
 from netwarp.report.quantities import count
 from netwarp.store.result import ResultDir
 from netwarp.store.summary import PlannedRun, RunOutcome, axis_text
 
 MOST_RUNS = 60
-MOST_SEEDS = 8
-"""Without axes the seeds themselves are compared; of more than this nobody could tell the lines apart."""
 MOST_MEMBERS = 8
 """Of the flows of one name."""
-SEED = "seed"
 
 
 @dataclass(frozen=True)

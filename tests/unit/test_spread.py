@@ -1,0 +1,125 @@
+"""Many runs as one picture: means of spans, the median and the bands that most runs lie in; some of many values."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from netwarp.plots.comparison import MOST_SEEDS, MOST_VALUES, comparisons
+from netwarp.plots.metric import draw_metric
+from netwarp.plots.result import draw_comparisons
+from netwarp.plots.scene import Curve, Quantity
+from netwarp.plots.scenes import scene_of, shares_of
+from netwarp.plots.spread import SPANS, across, averaged
+from netwarp.store.result import ResultDir, create_result, open_result
+from netwarp.store.rundir import METRICS_SCHEMA, RunDir
+from synthetic import write_run
+
+RATE = "links.b.rate"
+STATE = Quantity("s", "", "", "", steps=True)
+SAMPLES = Quantity("s", "", "", "", steps=False)
+SECONDS = Quantity("s", "", "", "", steps=False, interval_s=1)
+
+
+def make(path: Path, runs: list[dict[str, Any]], *, axes: tuple[str, ...] = (), suspect: int = 0) -> ResultDir:
+    """A result of a second's runs with two flows each; goodput is the run's number."""
+    with create_result(path, scenario_toml="", plan={"name": "made", "axes": axes, "runs": runs}, manifest={}) as made:
+        for number, run in enumerate(runs, start=1):
+            with made.making(str(run["id"])) as directory:
+                write_run(directory, seconds=2, flows=2, limit=10 + number % 7, id=run["id"])
+                RunDir(directory).write_status("suspect" if number <= suspect else "ok", None)
+                rows = [("flow", "bulk", "goodput_mbps", 5 + number / 1000)]
+                RunDir(directory).write_metrics(pl.DataFrame(rows, schema=METRICS_SCHEMA, orient="row"))
+        made.write_summary()
+    return open_result(path)
+
+
+def of_seeds(count: int) -> list[dict[str, Any]]:
+    return [{"id": f"r{seed}", "seed": seed, "point": {}} for seed in range(1, count + 1)]
+
+
+def test_a_state_is_averaged_over_its_time() -> None:
+    """4 for a quarter of the first second, 8 for the rest; nothing is known before the first value's span."""
+    curve = Curve(np.array([1.0, 1.25]), np.array([4.0, 8.0]))
+    times, values = np.array([0.5, 1.5, 2.5]), [np.nan, 7.0, 8.0]
+    found = averaged(Quantity("s", "", "", "", steps=True, interval_s=1), curve, 3)
+    assert np.array_equal(found.times, times)
+    assert np.allclose(found.values, values, equal_nan=True)
+    assert len(averaged(STATE, curve, 3).values) == SPANS
+
+
+def test_samples_are_averaged_by_their_number() -> None:
+    curve = Curve(np.array([0.0, 0.4, 2.2, 3.0]), np.array([1.0, 5.0, 9.0, np.nan]))
+    assert np.allclose(averaged(SECONDS, curve, 3).values, [3, np.nan, 9], equal_nan=True)
+    assert np.nanmax(averaged(SAMPLES, curve, 3).values) == 9
+
+
+def test_the_median_and_its_bands() -> None:
+    """0 to 100: quartiles at 25 and 75; where fewer than half of the runs have a value there is none."""
+    times = np.arange(2.0)
+    curves = [Curve(times, np.array([float(n), float(n) if n <= 40 else np.nan])) for n in range(101)]
+    median, (wide, half) = across(curves)
+    assert median.values[0] == 50
+    assert (wide.lows[0], wide.highs[0], half.lows[0], half.highs[0]) == (5, 95, 25, 75)
+    assert np.isnan(median.values[1])
+    assert np.isnan(wide.lows[1])
+
+
+def test_many_seeds_are_one_picture(tmp_path: Path) -> None:
+    result = make(tmp_path / "r", of_seeds(MOST_SEEDS + 2), suspect=1)
+    (comparison,) = comparisons(result)
+    assert comparison.together
+    for quantity in comparison.runs[0].curves:
+        scene = scene_of(result, comparison, quantity)
+        (line,) = scene.variants
+        assert [band.label for band in line.bands] == ["90 % of the runs", "middle half"]
+        assert scene.legend_title == f"{MOST_SEEDS + 1} runs"
+        assert "1 suspect run left out" in scene.subtitle
+    files = {file.name: file.read_text() for file in draw_comparisons(result, ("svg",))}
+    assert not [name for name in files if "-each" in name]
+    assert "middle half" in files["cwnd-bulk.svg"]
+    assert "Jain's index over time" in files["jain-index.svg"], "two flows share"
+
+
+def test_few_seeds_are_a_line_each(tmp_path: Path) -> None:
+    result = make(tmp_path / "r", of_seeds(3))
+    (comparison,) = comparisons(result)
+    assert not comparison.together
+    assert len(scene_of(result, comparison, next(iter(comparison.runs[0].curves))).variants) == 3
+
+
+def test_shares_of_many_seeds_are_one_panel(tmp_path: Path) -> None:
+    result = make(tmp_path / "r", of_seeds(MOST_SEEDS + 1))
+    (comparison,) = comparisons(result)
+    assert shares_of(result, comparison) is None, "both flows have one name"
+    for run in comparison.runs:
+        goodput = next(quantity for quantity in run.curves if quantity.stem.startswith("throughput-"))
+        other = Quantity("throughput-b", "", goodput.how, goodput.axis, False, "b", goodput.twin, goodput.interval_s)
+        run.curves[other] = run.curves[goodput]  # type: ignore[index]
+    scene = shares_of(result, comparison)
+    assert scene is not None
+    (panel,) = scene.panels
+    assert [(line.label, len(line.bands)) for line in panel.variants] == [("bulk", 2), ("b", 2)]
+    assert f"medians of {MOST_SEEDS + 1} runs" in scene.subtitle
+
+
+def test_of_many_values_some_are_drawn(tmp_path: Path) -> None:
+    rates = [f"{number**2}mbit" for number in range(1, 2 * MOST_VALUES)]
+    runs = [{"id": rate, "seed": 1, "point": {RATE: rate}} for rate in reversed(rates)]
+    result = make(tmp_path / "r", runs, axes=(RATE,))
+    (comparison,) = comparisons(result)
+    assert len(comparison.runs) == len(comparison.labels) == MOST_VALUES
+    assert (comparison.labels[0], comparison.labels[-1]) == (rates[0], rates[-1])
+    scene = scene_of(result, comparison, next(iter(comparison.runs[0].curves)))
+    assert f"{MOST_VALUES} of {len(rates)} values" in scene.subtitle
+    (file,) = draw_metric(result.path, "flow.goodput_mbps", [RATE], kind="auto", formats=("svg",), out=tmp_path)
+    assert "mathdefault" not in file.read_text(), "ticks of a log axis are plain numbers"
+
+
+@pytest.mark.parametrize(("count", "kind"), [(3, "bar"), (MOST_SEEDS + 1, "cdf")])
+def test_seeds_are_no_numbers(tmp_path: Path, count: int, kind: str) -> None:
+    result = make(tmp_path / "r", of_seeds(count))
+    (file,) = draw_metric(result.path, "flow.goodput_mbps", ["seed"], kind="auto", formats=("svg",), out=tmp_path)
+    assert file.name.endswith(f"-{kind}.svg")
+    assert ("share of runs" in file.read_text()) == (kind == "cdf")

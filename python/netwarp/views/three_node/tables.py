@@ -1,8 +1,6 @@
 """Tables of the study: one row per repetition, and over the repetitions of each scenario mean and spread."""
 
-import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import stdev
@@ -14,6 +12,7 @@ from netwarp.store.files import write_atomic
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import PlannedRun, axis_text
+from netwarp.threads import on_each
 from netwarp.views.three_node import records
 from netwarp.views.three_node.columns import CAPTURE, PCAP, SOCKETS, SUMMARY, Row
 from netwarp.views.three_node.queues import queues_of
@@ -59,8 +58,7 @@ def conditions_of(result: ResultDir) -> list[Condition]:
     """The scenarios of a result in the plan's order, with what their runs say; failed and missing runs are left out."""
     usable = [(planned, _name(result, planned)) for planned in result.planned if _is_usable(result, planned)]
     # Captures are read by processes of their own, as many at once as there are CPUs.
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        read = list(pool.map(lambda one: _repetition(result.run(one[0].id), one[1], one[0].seed), usable))
+    read = on_each(lambda one: _repetition(result.run(one[0].id), one[1], one[0].seed), usable)
     found: dict[str, list[Repetition]] = {}
     for (_, name), repetition in zip(usable, read, strict=True):
         found.setdefault(name, []).append(repetition)

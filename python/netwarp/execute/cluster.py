@@ -8,7 +8,6 @@ import contextlib
 import queue
 import re
 import signal
-import tarfile
 import threading
 import time
 import uuid
@@ -163,10 +162,10 @@ class _Study:
             return None
         try:
             with self.result.making(sent.run.id) as directory:
-                unpack(made.archive, directory)
+                unpack(made.files, directory)
                 if compare_digests(read_digests(directory), digest_run(directory)):
                     raise StoreError("the digests of its files are not those that its worker made")
-        except (tarfile.TarError, StoreError) as error:
+        except StoreError as error:
             return refuse(sent.order, self.result, f"it came back damaged: {error}")
         return made.outcome
 

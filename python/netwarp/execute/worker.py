@@ -1,8 +1,6 @@
 """What a Dask worker does for a study: says what it would make runs with, and makes them in a directory of its own."""
 
 import hashlib
-import io
-import tarfile
 import tempfile
 import threading
 from collections import defaultdict
@@ -11,12 +9,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from pickle import PickleBuffer
 
 import netwarp
 from netwarp.engines import EngineError, Outcome, VirtualEngine, changed_programs
 from netwarp.execute.processors import claimed_processor
 from netwarp.execute.single import Cancelled, Order, fulfil
 from netwarp.kernels import Kernel, cache_directory, list_kernels
+from netwarp.store.errors import StoreError, speaking
 
 
 class LackedKernel(EngineError):
@@ -40,10 +40,10 @@ class Means:
 
 @dataclass(frozen=True)
 class Made:
-    """A run made elsewhere: how it went, and its directory as a tar archive. No outcome: it was cancelled."""
+    """A run made elsewhere: how it went, and its files by their relative paths. No outcome: it was cancelled."""
 
     outcome: Outcome | None
-    archive: bytes
+    files: Mapping[str, PickleBuffer]
 
 
 def means_of(engine: VirtualEngine) -> Means:
@@ -77,7 +77,7 @@ def make_run(order: Order, kernel_digest: str, study: str) -> Made:
         try:
             outcome = fulfil(order, engine, Path(place), cpu, _cancelled[study])
         except Cancelled:
-            return Made(None, b"")
+            return Made(None, {})
         return Made(outcome, pack(Path(place)))
 
 
@@ -86,18 +86,21 @@ def cancel(study: str) -> None:
     _cancelled[study].set()
 
 
-def pack(directory: Path) -> bytes:
-    """The files of a directory as a tar archive."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        archive.add(directory, arcname=".")
-    return buffer.getvalue()
+def pack(directory: Path) -> dict[str, PickleBuffer]:
+    """The files of a directory by their relative paths; as buffers they are sent as they lie in memory."""
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    return {path.relative_to(directory).as_posix(): PickleBuffer(path.read_bytes()) for path in files}
 
 
-def unpack(archive: bytes, directory: Path) -> None:
-    """Put the files of an archive into a directory, and nowhere else. Raises tarfile.TarError, OSError."""
-    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(directory, filter="data")
+def unpack(files: Mapping[str, PickleBuffer | bytes], directory: Path) -> None:
+    """Put files into a directory, and nowhere else. Raises StoreError."""
+    for name, content in files.items():
+        path = directory / name
+        if not path.resolve().is_relative_to(directory.resolve()):
+            raise StoreError(f"a file called {name} would not lie in {directory}")
+        with speaking(path, "write"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
 
 
 @cache

@@ -138,6 +138,27 @@ def test_a_worker_with_another_agent_is_named(own: Cluster, tmp_path: Path) -> N
     assert "its agent is another; copy this one there: `rsync -a" in done.stderr
 
 
+def test_a_worker_with_another_iperf3_is_named_and_not_used(own: Cluster, tmp_path: Path) -> None:
+    # A byte more makes another program of it; only this worker finds it.
+    other = tmp_path / "bin" / "iperf3"
+    other.parent.mkdir()
+    other.write_bytes(Path("/usr/bin/iperf3").read_bytes() + b"\n")
+    other.chmod(0o755)
+    code = f"from netwarp.engines import programs; programs.SEARCH_PATH = {str(other.parent)!r}"
+    (tmp_path / "preload.py").write_text(code + "\n")
+    own.worker("odd", "--preload", str(tmp_path / "preload.py"))
+    scenario = write_scenario(tmp_path / "s.toml")
+    real = ("--set", "flows.bulk.tool=iperf3")
+    alone = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address, *real)
+    assert alone.returncode == 4
+    assert "worker odd" in alone.stderr
+    assert "its iperf3 is not the one here; install the same version there" in alone.stderr
+    succeed("run", scenario, "-o", tmp_path / "built-in", "--no-plots", "--dask", own.address)
+    own.worker("fit")
+    succeed("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address, *real)
+    assert len(finished(tmp_path / "r")) == 2
+
+
 def test_a_worker_killed_in_a_run_costs_only_a_retry(own: Cluster, tmp_path: Path) -> None:
     doomed = own.worker("doomed")
     scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, "60s"), tmp_path / "r"

@@ -4,7 +4,7 @@ import hashlib
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,14 +24,22 @@ def program_digests(scenario: Scenario) -> dict[str, str]:
     A program is iperf3, the first word of a command, and every word that is the absolute path of a file (a script).
     What such a program reads or starts itself is not known. One that is not there is left out: its run will say so.
     """
-    names = sorted(set(_names(scenario.source.data)))
-    return {_PREFIX + name: digest for name in names if (digest := _digest(name)) is not None}
+    return _digests(sorted(set(_names(scenario.source.data))))
+
+
+def programs_here(identity: Mapping[str, str]) -> dict[str, str]:
+    """Of the programs that an identity names, what this machine has under their names now; without those it lacks."""
+    return _digests([key.removeprefix(_PREFIX) for key in identity if key.startswith(_PREFIX)])
 
 
 def changed_programs(identity: Mapping[str, str]) -> list[str]:
     """The programs of an identity that are others, or missing, on this machine now."""
-    names = [key.removeprefix(_PREFIX) for key in identity if key.startswith(_PREFIX)]
-    return [name for name in names if _digest(name) != identity[_PREFIX + name]]
+    here = programs_here(identity)
+    return [key.removeprefix(_PREFIX) for key in identity if key.startswith(_PREFIX) and here.get(key) != identity[key]]
+
+
+def _digests(names: Iterable[str]) -> dict[str, str]:
+    return {_PREFIX + name: digest for name in names if (digest := _digest(name)) is not None}
 
 
 def _names(data: Mapping[str, Any]) -> Iterator[str]:

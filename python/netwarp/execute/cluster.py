@@ -64,7 +64,7 @@ def execute_on_cluster(
     except OSError as error:
         raise EngineError(f"There is no Dask scheduler at {address}: {error}") from error
     with client:
-        return _Study(Crew(client, engine, tell), result, progress).make(plan, fail_fast, retry_failed)
+        return _Study(Crew(client, engine, plan.identity, tell), result, progress).make(plan, fail_fast, retry_failed)
 
 
 class _Study:

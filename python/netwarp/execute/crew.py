@@ -18,6 +18,8 @@ class Crew:
 
     client: Client
     engine: VirtualEngine
+    identity: Mapping[str, str]
+    """What decides the bytes of the study's runs: digests of kernel, agent, tools, programs that flows start."""
     tell: Callable[[str], None]
     fit: dict[str, int] = field(default_factory=dict)
     """Address → how many runs it makes at once."""
@@ -33,8 +35,8 @@ class Crew:
         if not new:
             return
         # An exception comes back in the place of an answer, also that of a worker that has no netwarp to import.
-        answers = self.client.run(means, self.engine.kernel.digest, workers=new, on_error="return")
-        here = means_of(self.engine)
+        answers = self.client.run(means, self.engine.kernel.digest, dict(self.identity), workers=new, on_error="return")
+        here = means_of(self.engine, self.identity)
         for address, answer in answers.items():
             why = complaint(answer, here, str(self.engine.kernel.directory), _host(address))
             if why is None:
@@ -74,7 +76,8 @@ def _difference(answer: Means, here: Means, host: str) -> str | None:
     if "agent" in other:
         return f"its agent is another; copy this one there: {_copy(here.agent, host, answer.agent)}"
     if other:
-        return f"its {' and its '.join(other)} differ from those here; install the same versions there"
+        names = " and its ".join(key.removeprefix("program ") for key in other)
+        return f"its {names} is not the one here; install the same version there"
     return None
 
 

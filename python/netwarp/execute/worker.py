@@ -12,7 +12,7 @@ from pathlib import Path
 from pickle import PickleBuffer
 
 import netwarp
-from netwarp.engines import EngineError, Outcome, VirtualEngine, changed_programs
+from netwarp.engines import EngineError, Outcome, VirtualEngine, changed_programs, programs_here
 from netwarp.execute.processors import claimed_processor
 from netwarp.execute.single import Cancelled, Order, fulfil
 from netwarp.kernels import Kernel, cache_directory, list_kernels
@@ -46,16 +46,16 @@ class Made:
     files: Mapping[str, PickleBuffer]
 
 
-def means_of(engine: VirtualEngine) -> Means:
-    """What this process makes runs with, if it makes them with `engine`."""
-    identity = dict(engine.identity) | {"netwarp": sources_digest()}
+def means_of(engine: VirtualEngine, asked: Mapping[str, str]) -> Means:
+    """What this process makes runs with, if it makes them with `engine`, of the programs that `asked` names."""
+    identity = {**engine.identity, **programs_here(asked), "netwarp": sources_digest()}
     return Means(identity, version("netwarp"), str(engine.agent), str(cache_directory()))
 
 
-def means(kernel_digest: str) -> Means:
+def means(kernel_digest: str, asked: Mapping[str, str]) -> Means:
     """What this worker makes runs with on the kernel of that digest; without one, what is wrong, as a sentence."""
     try:
-        return means_of(_engine(kernel_digest))
+        return means_of(_engine(kernel_digest), asked)
     except EngineError as error:
         identity = {"netwarp": sources_digest()}
         lacks = isinstance(error, LackedKernel)

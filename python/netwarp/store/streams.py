@@ -35,9 +35,7 @@ def write_stream(path: Path, table: Table, rows: Iterable[Mapping[str, Any]]) ->
 @cache
 def polars_schema(table: Table) -> pl.Schema:
     """The table's schema in polars' types."""
-    empty = pl.from_arrow(table.schema.empty_table())
-    assert isinstance(empty, pl.DataFrame)
-    return empty.schema
+    return pl.Schema(table.schema)
 
 
 def scan_stream(path: Path, table: Table) -> pl.LazyFrame:

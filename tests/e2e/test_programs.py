@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,16 @@ def test_a_program_that_misbehaves_fails_its_run_alone(tmp_path: Path) -> None:
         assert status[case]["status"] == "ok", status[case]
     size = sum(path.stat().st_size for path in (tmp_path / "result").rglob("*") if path.is_file())
     assert size < 10 << 20, "what was written too much is not kept"
+
+
+def test_a_program_keeps_its_registers(runs: Runs, tmp_path: Path) -> None:
+    """The kernel leaves the FPU state in the host process that runs an address space, as long as nobody else needs it
+    there (patch 0008): threads, signals, forks and children that share memory are those who do."""
+    program = tmp_path / "registers"
+    source = Path(__file__).with_name("registers.c")
+    subprocess.run(["gcc", "-O2", "-Wall", "-Werror", "-pthread", "-o", program, source], check=True)
+    run = runs(pair(flow("kept", "command", f'client = ["{program}"]'), duration="2s"))
+    assert (run.path / "kept-client.out").read_text() == "kept\n"
 
 
 def test_a_program_that_has_changed_makes_another_run(tmp_path: Path) -> None:

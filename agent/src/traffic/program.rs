@@ -150,19 +150,24 @@ impl Programs {
 impl Generator for Programs {
     fn stop(&mut self) {}
 
+    /// iperf3 until its server has heard the client's last word, too: only then it writes what it printed.
     fn is_busy(&mut self) -> bool {
         let mut client = lock(&self.client);
-        let Some(child) = client.child.as_mut() else {
-            return false;
-        };
-        match child.try_wait() {
-            Ok(Some(status)) => {
-                client.status = Some(status);
-                client.child = None;
-                false
+        if let Some(child) = client.child.as_mut() {
+            match child.try_wait() {
+                Ok(Some(status)) => {
+                    client.status = Some(status);
+                    client.child = None;
+                }
+                _ => return self.one_shot_server,
             }
-            _ => self.one_shot_server,
         }
+        self.one_shot_server
+            && client.status.is_some_and(|status| status.success())
+            && self
+                .server
+                .as_mut()
+                .is_some_and(|server| matches!(server.try_wait(), Ok(None)))
     }
 
     fn account(&mut self, account: &mut Account) -> Result<()> {

@@ -11,7 +11,7 @@ from netwarp.analysis.selection import select
 from netwarp.analysis.weighting import Held
 from netwarp.plots.chart import value_text, value_texts, wants_log
 from netwarp.plots.formats import formats_of
-from netwarp.plots.labels import metric_label, numbers_of
+from netwarp.plots.labels import in_order, metric_label, numbers_of
 from netwarp.plots.metric import draw_metric
 from netwarp.plots.scene import Curve, Quantity, Scene
 from netwarp.plots.strip import change_rows
@@ -78,6 +78,12 @@ def test_numbers_of_an_axis() -> None:
     bare = numbers_of([1, 2.5])
     assert bare is not None
     assert bare.labels == ["1", "2.5"]
+
+
+def test_values_with_an_order_are_in_it() -> None:
+    assert in_order(["limit 100", None, "limit 20"]) == [None, "limit 20", "limit 100"]
+    assert in_order(["second", "first", "cubic"]) == ["second", "first", "cubic"], "the plan's order, no alphabet's"
+    assert in_order([]) == []
 
 
 def test_labels_of_metrics() -> None:

@@ -45,6 +45,13 @@ def is_ordered(values: Sequence[Any]) -> bool:
     return len(shapes) == 1 and len(values) > 1 and "#" in next(iter(shapes))
 
 
+def in_order(values: Sequence[Any]) -> list[Any]:
+    """Values that have an order in it, an absent one (None) first; others as they come, which is the plan's order."""
+    if not is_ordered([value for value in values if value is not None]):
+        return list(values)
+    return sorted(values, key=lambda value: [(-1, 0.0, "")] if value is None else natural_key(value))
+
+
 @dataclass(frozen=True)
 class Numbers:
     """An axis whose values differ in one number only: the numbers, how each was written, and the words around them.

@@ -23,7 +23,7 @@ from netwarp.analysis.weighting import Held, pool
 from netwarp.plots import bars, boxes, cdf, heatmap, lines, style
 from netwarp.plots.chart import MOST_DOTS, Chart
 from netwarp.plots.comparison import MOST_SEEDS
-from netwarp.plots.labels import metric_label, natural_key, numbers_of, slug
+from netwarp.plots.labels import in_order, metric_label, numbers_of, slug
 from netwarp.store.errors import SelectionError, speaking
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.summary import axis_title
@@ -128,7 +128,7 @@ def _fitting(chosen: Selected) -> str:
 
 
 def _chart(result: ResultDir, chosen: Selected, metric: str, kind: str, bare: bool) -> Chart:
-    others = [sorted(chosen.values_of(place), key=_order) for place in range(1, len(chosen.by))]
+    others = [in_order(chosen.values_of(place)) for place in range(1, len(chosen.by))]
     used = {cell.key[1:] for cell in chosen.cells}
     label = metric_label(chosen.scope, metric.partition(".")[2])
     over_runs = kind == "cdf" and _over_runs(chosen, bare)
@@ -143,7 +143,7 @@ def _chart(result: ResultDir, chosen: Selected, metric: str, kind: str, bare: bo
         value_label=_value_label(label),
         axis_label=_axis_label(chosen, chosen.by[0]),
         series_label=", ".join(_axis_label(chosen, axis) for axis in chosen.by[1:]),
-        xs=sorted(chosen.values_of(0), key=_order),
+        xs=in_order(chosen.values_of(0)),
         series=[key for key in product(*others) if key in used],
         cells={(cell.key[0], cell.key[1:]): cell.values for cell in chosen.cells},
         spread=_spread(result, chosen, stem) if stem else {},
@@ -174,10 +174,6 @@ def _runs_chart(result: ResultDir, chosen: Selected, label: str) -> Chart:
 
 def _value_label(label: str) -> str:
     return label[0].lower() + label[1:] if not label.startswith(("RTT", "Jain")) else label
-
-
-def _order(value: Any) -> Any:
-    return [(-1, 0.0, "")] if value is None else natural_key(value)
 
 
 def _spread(result: ResultDir, chosen: Selected, stem: str) -> dict[tuple[Any, tuple[Any, ...]], Held]:

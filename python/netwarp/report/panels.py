@@ -15,7 +15,7 @@ from netwarp.analysis.sharing import jain_over_time
 from netwarp.analysis.weighting import Values
 from netwarp.plots import style
 from netwarp.plots.curves import JAIN
-from netwarp.plots.labels import is_ordered, natural_key
+from netwarp.plots.labels import in_order, is_ordered
 from netwarp.plots.series import reduce_series
 from netwarp.report.shown import Choice, at, members
 from netwarp.store.result import ResultDir
@@ -100,10 +100,8 @@ def _run_json(
 
 def _axis(path: str, values: Sequence[Any]) -> dict[str, Any]:
     """An axis: values that have an order in it, others as the plan has them."""
-    found = list({axis_text(value): value for value in values}.values())
+    found = in_order(list({axis_text(value): value for value in values}.values()))
     ordered = is_ordered([value for value in found if value is not None])
-    if ordered:
-        found.sort(key=lambda value: [(-1, 0.0, "")] if value is None else natural_key(value))
     return {
         "path": path,
         "title": axis_title(path),

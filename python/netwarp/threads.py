@@ -1,9 +1,11 @@
 """Work on many things at once, on threads: reading and sorting records is polars' and numpy's, which do not hold the
 interpreter's lock."""
 
+import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -11,18 +13,38 @@ Thing = TypeVar("Thing")
 Result = TypeVar("Result")
 
 _SWITCH_S = 0.0002
+_MOST = 8
+"""Each thread holds a run's records in memory."""
+_lock = threading.Lock()
+_users = 0
+_usual_s = sys.getswitchinterval()
 
 
 def on_each(work: Callable[[Thing], Result], things: Iterable[Thing]) -> list[Result]:
-    """What `work` makes of each thing, in their order; as many at once as this process has CPUs.
+    """What `work` makes of each thing, in their order; as many at once as this process has CPUs, up to 8.
 
     Raises what the first of them raises.
     """
-    # A thread that comes back from a short call waits this long for the lock, which would be longer than the call.
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_S)
+    with _swift_switches(), ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), _MOST)) as pool:
+        return list(pool.map(work, things))
+
+
+@contextlib.contextmanager
+def _swift_switches() -> Iterator[None]:
+    """A short switch interval as long as anyone needs it.
+
+    A thread that comes back from a short call waits that long for the lock, which would be longer than the call.
+    """
+    global _users, _usual_s  # noqa: PLW0603
+    with _lock:
+        if _users == 0:
+            _usual_s = sys.getswitchinterval()
+            sys.setswitchinterval(_SWITCH_S)
+        _users += 1
     try:
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            return list(pool.map(work, things))
+        yield
     finally:
-        sys.setswitchinterval(before)
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                sys.setswitchinterval(_usual_s)

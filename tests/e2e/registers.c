@@ -26,6 +26,7 @@ static void fill(uint8_t *values, unsigned seed)
 static long across(long number, long one, long two, long three, unsigned seed, const char *what)
 {
 	uint8_t before[BYTES], after[BYTES];
+	register long four __asm__("r10") = 0;
 	long answer;
 
 	fill(before, seed);
@@ -42,7 +43,7 @@ static long across(long number, long one, long two, long three, unsigned seed, c
 		"movdqu %%xmm10,160(%[out])\n movdqu %%xmm11,176(%[out])\n movdqu %%xmm12,192(%[out])\n"
 		"movdqu %%xmm13,208(%[out])\n movdqu %%xmm14,224(%[out])\n movdqu %%xmm15,240(%[out])\n"
 		: "=a"(answer)
-		: "a"(number), "D"(one), "S"(two), "d"(three), [in] "r"(before), [out] "r"(after)
+		: "a"(number), "D"(one), "S"(two), "d"(three), "r"(four), [in] "r"(before), [out] "r"(after)
 		: "rcx", "r11", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
 		  "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
 	if (memcmp(before, after, BYTES)) {
@@ -80,8 +81,7 @@ static void children(unsigned seed)
 		across(SYS_sched_yield, 0, 0, 0, seed + 1, "a turn in a child");
 		_exit(0);
 	}
-	across(SYS_wait4, child, (long)&status, 0, seed + 2, "a child's end");
-	if (status != 0)
+	if (across(SYS_wait4, child, (long)&status, 0, seed + 2, "a child's end") != child || status != 0)
 		exit(1);
 	/* posix_spawn() shares the address space until its child executes the program. */
 	if (posix_spawnp(&child, "true", NULL, NULL, command, environ) || waitpid(child, &status, 0) != child || status)

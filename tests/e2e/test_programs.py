@@ -123,6 +123,42 @@ def test_a_program_keeps_its_registers(runs: Runs, tmp_path: Path) -> None:
     assert (run.path / "kept-client.out").read_text() == "kept\n"
 
 
+SPINS = """
+import time
+end, reads = time.monotonic() + 1, 0
+while time.monotonic() < end:
+    reads += 1
+print(reads, time.monotonic() - end)
+"""
+SENDS = """
+import socket, time
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end, reads = time.monotonic() + 0.01, 0
+while time.monotonic() < end:
+    out.sendto(b"x", ("{destination}", 9))
+    reads += 1
+print(reads, time.monotonic() - end)
+"""
+
+
+def test_spinning_gets_dearer_but_not_for_who_sends(runs: Runs) -> None:
+    """Patch 0009: a read of the clock costs a thousandth of the time since the program last slept or sent anything.
+
+    A second of nothing but reads is 1,000 for nothing, 1,000 of 1 us, 4,600 to where one costs 100 us, and 9,000 more.
+    """
+    spins, sends = (
+        flow(name, "command", f"client = {json.dumps([PYTHON, '-c', words])}", *start)
+        for name, words, start in (("spins", SPINS, ()), ("sends", SENDS, ('start = "2s"',)))
+    )
+    run = runs(pair(spins, duration="3s", tail=sends))
+    reads, late = (run.path / "spins-client.out").read_text().split()
+    assert 10_000 < int(reads) < 20_000
+    assert 0 <= float(late) < 0.00025
+    sent, late = (run.path / "sends-client.out").read_text().split()
+    assert int(sent) > 9_000, "1 us a read, and nothing for the packets"
+    assert 0 <= float(late) < 0.0001
+
+
 def test_a_program_that_has_changed_makes_another_run(tmp_path: Path) -> None:
     """A result of one version of a script is not taken for that of another."""
     script = tmp_path / "say.sh"

@@ -6,18 +6,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.plots.comparison import MOST_SEEDS, MOST_VALUES, comparisons
+from netwarp.plots.comparison import MOST_NAMES, MOST_NUMBERS, MOST_SEEDS, comparisons
 from netwarp.plots.metric import draw_metric
 from netwarp.plots.result import draw_comparisons
 from netwarp.plots.scene import Curve, Quantity
 from netwarp.plots.scenes import scene_of, shares_of
-from netwarp.plots.spread import SPANS, across, averaged
+from netwarp.plots.spread import SPANS, across, averaged, together
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
 from synthetic import write_run
 
 RATE = "links.b.rate"
-STATE = Quantity("s", "", "", "", steps=True)
 SAMPLES = Quantity("s", "", "", "", steps=False)
 SECONDS = Quantity("s", "", "", "", steps=False, interval_s=1)
 
@@ -40,19 +39,38 @@ def of_seeds(count: int) -> list[dict[str, Any]]:
 
 
 def test_a_state_is_averaged_over_its_time() -> None:
-    """4 for a quarter of the first second, 8 for the rest; nothing is known before the first value's span."""
+    """4 for a quarter of the second second, 8 for the rest; nothing is known before."""
     curve = Curve(np.array([1.0, 1.25]), np.array([4.0, 8.0]))
-    times, values = np.array([0.5, 1.5, 2.5]), [np.nan, 7.0, 8.0]
-    found = averaged(Quantity("s", "", "", "", steps=True, interval_s=1), curve, 3)
-    assert np.array_equal(found.times, times)
-    assert np.allclose(found.values, values, equal_nan=True)
-    assert len(averaged(STATE, curve, 3).values) == SPANS
+    queue, window = (averaged(Quantity("s", "", "", "", steps=True, group=group), curve, 3) for group in ("", "bulk"))
+    first, last = SPANS // 3, SPANS - 1
+    assert len(queue.values) == SPANS
+    assert np.isnan(queue.values[: first - 1]).all()
+    assert (queue.values[first + 1], queue.values[last]) == (4, 8), "a queue stays as it is to the end"
+    assert np.nanmax(window.values) == 4, "a flow ends with its last sample"
+    assert np.isnan(window.values[last])
+    half = Curve(np.array([0.0, 0.005]), np.array([2.0, 6.0]))
+    assert averaged(Quantity("s", "", "", "", steps=True), half, 2).values[0] == pytest.approx(4), "half a span each"
 
 
-def test_samples_are_averaged_by_their_number() -> None:
-    curve = Curve(np.array([0.0, 0.4, 2.2, 3.0]), np.array([1.0, 5.0, 9.0, np.nan]))
+def test_rare_samples_hold_until_the_next_but_gaps_stay() -> None:
+    """A request a second, of which one had no reply: no blank figure, and no line through what is not known."""
+    times = np.arange(0.0, 10)
+    rtts = np.where(times == 5, np.nan, times)
+    values = averaged(SAMPLES, Curve(times, rtts), 10).values
+    assert np.isnan(values[100:120]).all(), "from 5 to 6 s nothing is known"
+    assert np.isfinite(np.delete(values, np.arange(100, 120))).all()
+    assert (values[0], values[99], values[120]) == (0, 4, 6)
+
+
+def test_intervals_stay_as_they_are() -> None:
+    curve = Curve(np.array([0.5, 2.5]), np.array([3.0, 9.0]))
     assert np.allclose(averaged(SECONDS, curve, 3).values, [3, np.nan, 9], equal_nan=True)
-    assert np.nanmax(averaged(SAMPLES, curve, 3).values) == 9
+
+
+def test_the_flows_of_a_run_count_as_one() -> None:
+    times = np.arange(3.0)
+    mean = together([Curve(times, np.array([1.0, 2, np.nan])), Curve(times, np.array([3.0, np.nan, np.nan]))])
+    assert np.allclose(mean.values, [2, 2, np.nan], equal_nan=True)
 
 
 def test_the_median_and_its_bands() -> None:
@@ -82,6 +100,22 @@ def test_many_seeds_are_one_picture(tmp_path: Path) -> None:
     assert "Jain's index over time" in files["jain-index.svg"], "two flows share"
 
 
+def test_suspect_runs_alone_are_called_so(tmp_path: Path) -> None:
+    result = make(tmp_path / "r", of_seeds(MOST_SEEDS + 1), suspect=MOST_SEEDS + 1)
+    (comparison,) = comparisons(result)
+    scene = scene_of(result, comparison, next(iter(comparison.runs[0].curves)))
+    assert scene.legend_title == f"{MOST_SEEDS + 1} suspect runs"
+    assert "left out" not in scene.subtitle
+
+
+def test_names_are_all_drawn(tmp_path: Path) -> None:
+    """A study of 25 cases has them all in its figures."""
+    names = ["plain", *("x" * count + "y" for count in range(1, 25))]
+    runs = [{"id": name, "seed": 1, "point": {RATE: name}} for name in names]
+    (comparison,) = comparisons(make(tmp_path / "r", runs, axes=(RATE,)))
+    assert len(comparison.runs) == len(names) < MOST_NAMES
+
+
 def test_few_seeds_are_a_line_each(tmp_path: Path) -> None:
     result = make(tmp_path / "r", of_seeds(3))
     (comparison,) = comparisons(result)
@@ -105,14 +139,14 @@ def test_shares_of_many_seeds_are_one_panel(tmp_path: Path) -> None:
 
 
 def test_of_many_values_some_are_drawn(tmp_path: Path) -> None:
-    rates = [f"{number**2}mbit" for number in range(1, 2 * MOST_VALUES)]
+    rates = [f"{number**2}mbit" for number in range(1, 2 * MOST_NUMBERS)]
     runs = [{"id": rate, "seed": 1, "point": {RATE: rate}} for rate in reversed(rates)]
     result = make(tmp_path / "r", runs, axes=(RATE,))
     (comparison,) = comparisons(result)
-    assert len(comparison.runs) == len(comparison.labels) == MOST_VALUES
+    assert len(comparison.runs) == len(comparison.labels) == MOST_NUMBERS
     assert (comparison.labels[0], comparison.labels[-1]) == (rates[0], rates[-1])
     scene = scene_of(result, comparison, next(iter(comparison.runs[0].curves)))
-    assert f"{MOST_VALUES} of {len(rates)} values" in scene.subtitle
+    assert f"{MOST_NUMBERS} of {len(rates)} values" in scene.subtitle
     (file,) = draw_metric(result.path, "flow.goodput_mbps", [RATE], kind="auto", formats=("svg",), out=tmp_path)
     assert "mathdefault" not in file.read_text(), "ticks of a log axis are plain numbers"
 

@@ -21,10 +21,9 @@ from netwarp.engines import EngineError, Outcome, VirtualEngine
 from netwarp.execute.crew import Crew
 from netwarp.execute.execution import Execution, Progress, missing_runs
 from netwarp.execute.single import Order, order_of, refuse
-from netwarp.execute.worker import Made, make_run, unpack
+from netwarp.execute.worker import DamagedError, Made, make_run, unpack
 from netwarp.plan import Plan, Run
 from netwarp.store.digests import compare_digests, digest_run, read_digests
-from netwarp.store.errors import StoreError
 from netwarp.store.result import ResultDir
 
 _AHEAD = 2
@@ -164,8 +163,8 @@ class _Study:
             with self.result.making(sent.run.id) as directory:
                 unpack(made.files, directory)
                 if compare_digests(read_digests(directory), digest_run(directory)):
-                    raise StoreError("the digests of its files are not those that its worker made")
-        except StoreError as error:
+                    raise DamagedError("the digests of its files are not those that its worker made")
+        except DamagedError as error:
             return refuse(sent.order, self.result, f"it came back damaged: {error}")
         return made.outcome
 

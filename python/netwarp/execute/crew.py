@@ -75,9 +75,12 @@ def _difference(answer: Means, here: Means, host: str) -> str | None:
     other = [key for key in keys if here.identity.get(key) != answer.identity.get(key)]
     if "agent" in other:
         return f"its agent is another; copy this one there: {_copy(here.agent, host, answer.agent)}"
-    if other:
-        names = " and its ".join(key.removeprefix("program ") for key in other)
-        return f"its {names} is not the one here; install the same version there"
+    programs = [key.removeprefix("program ") for key in other]
+    if scripts := [name for name in programs if name.startswith("/")]:
+        return f"its {scripts[0]} is not the one here; copy it there: {_copy(scripts[0], host, scripts[0])}"
+    if programs:
+        are = "is not the one" if len(programs) == 1 else "are not those"
+        return f"its {' and its '.join(programs)} {are} here; install the same version there"
     return None
 
 

@@ -19,6 +19,10 @@ from netwarp.kernels import Kernel, cache_directory, list_kernels
 from netwarp.store.errors import StoreError, speaking
 
 
+class DamagedError(StoreError):
+    """What came back is not what a worker made."""
+
+
 class LackedKernel(EngineError):
     """The kernel that a study is made with is not on this machine."""
 
@@ -93,11 +97,11 @@ def pack(directory: Path) -> dict[str, PickleBuffer]:
 
 
 def unpack(files: Mapping[str, PickleBuffer | bytes], directory: Path) -> None:
-    """Put files into a directory, and nowhere else. Raises StoreError."""
+    """Put files into a directory, and nowhere else. Raises DamagedError for such a name, StoreError."""
     for name, content in files.items():
         path = directory / name
         if not path.resolve().is_relative_to(directory.resolve()):
-            raise StoreError(f"a file called {name} would not lie in {directory}")
+            raise DamagedError(f"a file called {name} would not lie in {directory}")
         with speaking(path, "write"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)

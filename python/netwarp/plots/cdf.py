@@ -1,4 +1,4 @@
-"""Cumulative distributions: which share of the time, or of the packets, had at most that value."""
+"""Cumulative distributions: which share of the time, of the packets or of the runs had at most that value."""
 
 from typing import Any
 
@@ -61,4 +61,5 @@ def _limits(low: float, high: float) -> tuple[float, float]:
     if low > 0 and low > high / 2:
         room = max(0.08 * (high - low), 0.01 * high)
         return low - room, high + room
-    return 0, high * 1.04 or 1
+    room = 0.04 * (high - min(low, 0.0))
+    return min(low - room, 0.0) if low < 0 else 0.0, max(high, 0.0) + room or 1

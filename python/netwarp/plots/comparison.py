@@ -17,7 +17,8 @@ from netwarp.threads import on_each
 SEED = "seed"
 MOST_SEEDS = 8
 """Of more than this nobody could tell the lines apart."""
-MOST_VALUES = 12
+MOST_NUMBERS, MOST_NAMES = 12, 32
+"""Of values with an order this many show how things change with them; of others each is a thing of its own."""
 
 
 @dataclass(frozen=True)
@@ -116,10 +117,10 @@ def comparisons(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | No
 
 def _some(alike: Sequence[int], ordered: bool) -> Sequence[int]:
     """As many as can be told apart: of values with an order from the lowest to the highest, else the first."""
-    if len(alike) <= MOST_VALUES:
+    most, last = MOST_NUMBERS if ordered else MOST_NAMES, len(alike) - 1
+    if len(alike) <= most:
         return alike
-    last = len(alike) - 1
-    return [alike[round(n * last / (MOST_VALUES - 1)) if ordered else n] for n in range(MOST_VALUES)]
+    return [alike[round(n * last / (most - 1)) if ordered else n] for n in range(most)]
 
 
 def compared_axis(result: ResultDir) -> str:

@@ -160,7 +160,7 @@ def _runs_chart(result: ResultDir, chosen: Selected, label: str) -> Chart:
     values = [value for cell in chosen.cells for value in cell.values]
     key = ("all", ())
     return Chart(
-        title=_title(label, chosen).replace(", by seed", f" over {len(values)} runs"),
+        title=f"{_subject(label, chosen)} over {len(values)} runs",
         subtitle=_subtitle(result, chosen, "cdf", None),
         value_label=_value_label(label),
         axis_label="runs",
@@ -200,9 +200,13 @@ def _name(chosen: Selected, cell: Cell) -> str:
 
 
 def _title(label: str, chosen: Selected) -> str:
+    return f"{_subject(label, chosen)}, by {' and '.join(_axis_label(chosen, axis) for axis in chosen.by)}"
+
+
+def _subject(label: str, chosen: Selected) -> str:
+    """What is drawn, of what."""
     words = label.partition(" (")[0]
-    of = f" of {chosen.name}" if chosen.name else ""
-    return f"{words[0].upper()}{words[1:]}{of}, by {' and '.join(_axis_label(chosen, axis) for axis in chosen.by)}"
+    return f"{words[0].upper()}{words[1:]}" + (f" of {chosen.name}" if chosen.name else "")
 
 
 def _axis_label(chosen: Selected, axis: str) -> str:

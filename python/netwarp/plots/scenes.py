@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from netwarp.plots import style
-from netwarp.plots.comparison import SEED, Comparison, Shown
+from netwarp.plots.comparison import MOST_NAMES, SEED, Comparison, Shown
 from netwarp.plots.curves import GOODPUT
 from netwarp.plots.labels import is_ordered
 from netwarp.plots.scene import Curve, Panel, Quantity, Scene, Variant
-from netwarp.plots.spread import across, span_s
+from netwarp.plots.spread import across, span_s, together
 from netwarp.store.result import ResultDir
 
-_MOST_SHARES = 24
+_MOST_SHARES = MOST_NAMES
 
 
 def scene_of(result: ResultDir, comparison: Comparison, quantity: Quantity) -> Scene:
@@ -23,10 +23,11 @@ def scene_of(result: ResultDir, comparison: Comparison, quantity: Quantity) -> S
     runs = [run for _, run in having]
     if comparison.together:
         sound = _sound(runs)
-        variants = [_spread("median", style.CATEGORICAL[0], "-", [c for run in sound for c in run.curves[quantity]])]
-        words = _subtitle(result, comparison, sound, quantity.how, _averaging(quantity, sound))
+        variants = [_spread("median", style.CATEGORICAL[0], "-", [run.curves[quantity] for run in sound])]
+        several = "means of its flows" if any(len(run.curves[quantity]) > 1 for run in sound) else ""
+        words = _subtitle(result, comparison, sound, quantity.how, several, _averaging(quantity, sound))
         # A mean is no state that holds until the next.
-        return _scene(sound, replace(quantity, steps=False), words, f"{len(sound)} runs", variants)
+        return _scene(sound, replace(quantity, steps=False), words, _runs(sound), variants)
     looks = _looks([label for label, _ in having], is_ordered([label for label, _ in having]))
     # A reference of its own for each run would double the lines; the panels of all flows have those.
     shared = comparison.references if len(comparison.references) == 1 else ()
@@ -52,9 +53,9 @@ def shares_of(result: ResultDir, comparison: Comparison) -> Scene | None:
     looks = dict(zip(groups, _looks(groups, ordered=False), strict=True))
     bands = ""
     if comparison.together:
-        lines = [_spread(g, *looks[g], [c for run in runs for c in _goodput_of(run, g)]) for g in groups]
+        lines = [_spread(g, *looks[g], [found for run in runs if (found := _goodput_of(run, g))]) for g in groups]
         panels = [Panel("", lines)]
-        bands = f"medians of {len(runs)} runs, bands: {' and '.join(band.label for band in lines[0].bands)}"
+        bands = f"medians of {_runs(runs)}, bands: {' and '.join(band.label for band in lines[0].bands)}"
     else:
         several = len(comparison.runs) > 1
         panels = [
@@ -91,6 +92,11 @@ def _scene(
     )
 
 
+def _runs(runs: Sequence[Shown]) -> str:
+    """How many, and whether they are none that count."""
+    return f"{len(runs)} {'suspect ' if all(run.suspect for run in runs) else ''}{'run' if len(runs) == 1 else 'runs'}"
+
+
 def _sound(runs: Sequence[Shown]) -> Sequence[Shown]:
     """The runs whose numbers count; all where none does."""
     return [run for run in runs if not run.suspect] or runs
@@ -101,8 +107,9 @@ def _averaging(quantity: Quantity, runs: Sequence[Shown]) -> str:
     return "" if quantity.interval_s else f"means of {1e3 * span_s(quantity, runs[0].duration_s):.3g} ms"
 
 
-def _spread(label: str, colour: str, dash: str, curves: Sequence[Curve]) -> Variant:
-    median, bands = across(curves)
+def _spread(label: str, colour: str, dash: str, runs: Sequence[Sequence[Curve]]) -> Variant:
+    """The spread of runs, each of which has some flows: one value a run, so that the bands are of runs."""
+    median, bands = across([together(curves) for curves in runs])
     return Variant(label, colour, dash, [median], bands=bands)
 
 
@@ -144,7 +151,8 @@ def _subtitle(result: ResultDir, comparison: Comparison, runs: Sequence[Shown], 
         parts.append(f"seed {runs[0].seed}" + (f" of {seeds}" if seeds > 1 else ""))
     if len(comparison.runs) < comparison.of:
         parts.append(f"{len(comparison.runs)} of {comparison.of} values")
-    suspect = sum(run.suspect for run in comparison.runs) if comparison.together else 0
+    drawn = {id(run) for run in runs}
+    suspect = sum(run.suspect and id(run) not in drawn for run in comparison.runs) if comparison.together else 0
     left = [f"{count} {word}" for count, word in ((suspect, "suspect"), (result.failed, "failed")) if count]
     many = "run" if suspect + result.failed == 1 else "runs"
     out = f"{' and '.join(left)} {many} left out" if left else ""

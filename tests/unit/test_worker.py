@@ -1,0 +1,53 @@
+"""What goes between a Dask worker and the client: files by their names, and why a worker is not used."""
+
+from pathlib import Path
+
+import pytest
+from netwarp.execute.crew import complaint
+from netwarp.execute.worker import DamagedError, Means, pack, unpack
+
+HERE = {"kernel": "1", "agent": "2", "tc": "3", "program iperf3": "4", "netwarp": "5"}
+
+
+def test_what_is_packed_is_unpacked(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    (made / "captures").mkdir(parents=True)
+    (made / "captures" / "a.pcap").write_bytes(bytes(range(256)))
+    (made / "empty").write_bytes(b"")
+    back = tmp_path / "back"
+    back.mkdir()
+    unpack(pack(made), back)
+    found = {path.relative_to(back).as_posix(): path.read_bytes() for path in back.rglob("*") if path.is_file()}
+    assert found == {"captures/a.pcap": bytes(range(256)), "empty": b""}
+
+
+@pytest.mark.parametrize("name", ["../out", "/tmp/netwarp-out", "a/../../out"])
+def test_nothing_is_written_elsewhere(tmp_path: Path, name: str) -> None:
+    back = tmp_path / "back"
+    back.mkdir()
+    with pytest.raises(DamagedError, match="would not lie in"):
+        unpack({name: b"x"}, back)
+    assert [path.name for path in tmp_path.iterdir()] == ["back"]
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({}, None),
+        ({"agent": "x"}, "its agent is another; copy this one there: `rsync -a --mkpath /a/agent there:/b/agent`"),
+        ({"program iperf3": "x"}, "its iperf3 is not the one here; install the same version there"),
+        (
+            {"program iperf3": "x", "tc": "x"},
+            "its iperf3 and its tc are not those here; install the same version there",
+        ),
+        (
+            {"program /home/u/gen.py": "x"},
+            "its /home/u/gen.py is not the one here; copy it there: "
+            "`rsync -a --mkpath /home/u/gen.py there:/home/u/gen.py`",
+        ),
+    ],
+)
+def test_a_worker_that_differs_is_told_what_mends_it(other: dict[str, str], said: str | None) -> None:
+    here = Means(HERE, "0.1", "/a/agent", "/a/kernels")
+    there = Means(HERE | other, "0.1", "/b/agent", "/b/kernels")
+    assert complaint(there, here, "/a/kernels/1", "there") == said

@@ -131,24 +131,26 @@ while time.monotonic() < end:
 print(reads, time.monotonic() - end)
 """
 SENDS = """
-import socket, time
+import socket, sys, time
 out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 end, reads = time.monotonic() + 0.01, 0
 while time.monotonic() < end:
-    out.sendto(b"x", ("{destination}", 9))
+    out.sendto(b"x", (sys.argv[1], 9))
     reads += 1
 print(reads, time.monotonic() - end)
 """
 
 
-def test_spinning_gets_dearer_but_not_for_who_sends(runs: Runs) -> None:
+def test_spinning_gets_dearer_but_not_for_who_sends(runs: Runs, tmp_path: Path) -> None:
     """Patch 0009: a read of the clock costs a thousandth of the time since the program last slept or sent anything.
 
     A second of nothing but reads is 1,000 for nothing, 1,000 of 1 us, 4,600 to where one costs 100 us, and 9,000 more.
     """
+    (tmp_path / "spins.py").write_text(SPINS)
+    (tmp_path / "sends.py").write_text(SENDS)
     spins, sends = (
-        flow(name, "command", f"client = {json.dumps([PYTHON, '-c', words])}", *start)
-        for name, words, start in (("spins", SPINS, ()), ("sends", SENDS, ('start = "2s"',)))
+        flow(name, "command", f'client = ["{PYTHON}", "{tmp_path / name}.py", "{{source}}"]', *start)
+        for name, start in (("spins", ()), ("sends", ('start = "2s"',)))
     )
     run = runs(pair(spins, duration="3s", tail=sends))
     reads, late = (run.path / "spins-client.out").read_text().split()

@@ -75,12 +75,12 @@ def _difference(answer: Means, here: Means, host: str) -> str | None:
     other = [key for key in keys if here.identity.get(key) != answer.identity.get(key)]
     if "agent" in other:
         return f"its agent is another; copy this one there: {_copy(here.agent, host, answer.agent)}"
-    programs = [key.removeprefix("program ") for key in other]
-    if scripts := [name for name in programs if name.startswith("/")]:
+    names = [key.removeprefix("program ") for key in other]
+    if scripts := [name for name in names if name.startswith("/")]:
         return f"its {scripts[0]} is not the one here; copy it there: {_copy(scripts[0], host, scripts[0])}"
-    if programs:
-        are = "is not the one" if len(programs) == 1 else "are not those"
-        return f"its {' and its '.join(programs)} {are} here; install the same version there"
+    if names:
+        are = "is not the one" if len(names) == 1 else "are not those"
+        return f"its {' and its '.join(names)} {are} here; install the same version there"
     return None
 
 

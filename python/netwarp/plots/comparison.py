@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
+from netwarp.analysis.selection import SEED
 from netwarp.analysis.table import busiest_queue
 from netwarp.plots.curves import RunCurves, duration_s, run_curves, schedules
 from netwarp.plots.labels import is_ordered, natural_key, shortened_alike, slug
@@ -14,7 +15,6 @@ from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
 from netwarp.threads import on_each
 
-SEED = "seed"
 MOST_SEEDS = 8
 """Of more than this nobody could tell the lines apart."""
 MOST_NUMBERS, MOST_NAMES = 12, 32

@@ -131,10 +131,9 @@ def _chart(result: ResultDir, chosen: Selected, metric: str, kind: str, bare: bo
     others = [in_order(chosen.values_of(place)) for place in range(1, len(chosen.by))]
     used = {cell.key[1:] for cell in chosen.cells}
     label = metric_label(chosen.scope, metric.partition(".")[2])
-    over_runs = kind == "cdf" and _over_runs(chosen, bare)
-    stem = distributed_stem(chosen.metric) if not over_runs and (kind == "cdf" or (bare and kind == "box")) else None
-    if over_runs:
+    if kind == "cdf" and chosen.by == (SEED,) and not bare:
         return _runs_chart(result, chosen, label)
+    stem = distributed_stem(chosen.metric) if kind == "cdf" or (bare and kind == "box") else None
     if stem is not None:
         label = metric_label(chosen.scope, stem)
     return Chart(
@@ -150,13 +149,8 @@ def _chart(result: ResultDir, chosen: Selected, metric: str, kind: str, bare: bo
     )
 
 
-def _over_runs(chosen: Selected, bare: bool) -> bool:
-    """Whether a distribution is one over runs, each with one value, rather than one within them."""
-    return chosen.by == (SEED,) and not bare
-
-
 def _runs_chart(result: ResultDir, chosen: Selected, label: str) -> Chart:
-    """The distribution of a metric over repetitions."""
+    """The distribution of a metric over repetitions, each of which has one value of it, rather than within them."""
     values = [value for cell in chosen.cells for value in cell.values]
     key = ("all", ())
     return Chart(

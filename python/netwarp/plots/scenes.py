@@ -3,15 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from netwarp.analysis.selection import SEED
 from netwarp.plots import style
-from netwarp.plots.comparison import MOST_NAMES, SEED, Comparison, Shown
+from netwarp.plots.comparison import MOST_NAMES, Comparison, Shown
 from netwarp.plots.curves import GOODPUT
 from netwarp.plots.labels import is_ordered
 from netwarp.plots.scene import Curve, Panel, Quantity, Scene, Variant
 from netwarp.plots.spread import across, span_s, together
 from netwarp.store.result import ResultDir
-
-_MOST_SHARES = MOST_NAMES
 
 
 def scene_of(result: ResultDir, comparison: Comparison, quantity: Quantity) -> Scene:
@@ -48,7 +47,7 @@ def shares_of(result: ResultDir, comparison: Comparison) -> Scene | None:
     having = [(label, run) for label, run in _labelled(comparison) if len(_goodputs(run)) > 1]
     if not having:
         return None
-    runs = _sound([run for _, run in having]) if comparison.together else [run for _, run in having[:_MOST_SHARES]]
+    runs = _sound([run for _, run in having]) if comparison.together else [run for _, run in having[:MOST_NAMES]]
     groups = list(dict.fromkeys(quantity.group for run in runs for quantity in _goodputs(run)))
     looks = dict(zip(groups, _looks(groups, ordered=False), strict=True))
     bands = ""
@@ -60,7 +59,7 @@ def shares_of(result: ResultDir, comparison: Comparison) -> Scene | None:
         several = len(comparison.runs) > 1
         panels = [
             Panel(label if several else "", _lines(run, looks, comparison.reference_of(run)))
-            for label, run in having[:_MOST_SHARES]
+            for label, run in having[:MOST_NAMES]
         ]
     quantity = next(iter(_goodputs(runs[0])))
     assert quantity.twin is not None

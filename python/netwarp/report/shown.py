@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from netwarp.analysis.flows import FlowData
-from netwarp.plots.comparison import MOST_SEEDS, SEED
+from netwarp.analysis.selection import SEED
+from netwarp.plots.comparison import MOST_SEEDS
 from netwarp.report.quantities import count
 from netwarp.store.result import ResultDir
 from netwarp.store.summary import PlannedRun, RunOutcome, axis_text

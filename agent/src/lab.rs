@@ -151,6 +151,8 @@ pub enum Tool {
     Bulk {
         cc: Option<String>,
         bytes: Option<u64>,
+        /// How long before the flow's start its connection is opened
+        connect_ahead_ns: i64,
     },
     Ping {
         interval_ns: i64,

@@ -107,6 +107,8 @@ pub struct Direction {
     pub ack_rtt: Distribution,
     /// When the other side's ACKs came that carried nothing
     pub acks: Times,
+    /// When its own packets came that have the ACK flag: of TCP all but a SYN and some resets
+    pub ack_flagged: Times,
     /// Payload that the other side acknowledged
     pub acked_bytes: u64,
     /// The maximum segment size that its sender announced
@@ -133,7 +135,7 @@ impl Direction {
     }
 
     /// Counts what was found of a segment that went this way.
-    pub(crate) fn found(&mut self, segment: &Segment, finding: &Finding) {
+    pub(crate) fn found(&mut self, time_ns: i64, segment: &Segment, finding: &Finding) {
         if finding.flags != Flags::default() {
             for (count, (flag, _)) in self.findings.iter_mut().zip(Flags::NAMES) {
                 *count += u64::from(finding.flags.has(*flag));
@@ -141,6 +143,9 @@ impl Direction {
         }
         if let Some(bytes) = finding.bytes_in_flight {
             self.in_flight.push(bytes);
+        }
+        if segment.has(ACK) {
+            self.ack_flagged.push(time_ns);
         }
         if segment.has(SYN) {
             self.mss_bytes = segment.options.mss_bytes.or(self.mss_bytes);

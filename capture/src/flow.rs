@@ -165,7 +165,7 @@ impl Flow {
         }
         .analyse(flags);
         forward.count(sighting);
-        forward.found(segment, &finding);
+        forward.found(sighting.time_ns, segment, &finding);
         backward.answered(sighting.time_ns, segment, &finding);
         self.follow_handshake(sighting.time_ns, segment);
         finding

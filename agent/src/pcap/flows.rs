@@ -69,7 +69,11 @@ const COLUMNS: &[Entry] = &[
     ("gap_ms_mean", Kind::Real, |row| ms(row.this.packets.mean_gap_ns()?)),
     ("gap_ms_max", Kind::Real, |row| ms(row.this.packets.longest_gap_ns()? as f64)),
     ("acks", Kind::Count, |row| row.tcp(|row| count(row.this.acks.count()))),
+    ("acks_start_ns", Kind::Time, |row| row.this.acks.first_ns().map(Cell::Time)),
     ("ack_interval_ms_mean", Kind::Real, |row| ms(row.this.acks.mean_gap_ns()?)),
+    ("ack_flag_packets", Kind::Count, |row| row.tcp(|row| count(row.this.ack_flagged.count()))),
+    ("ack_flag_start_ns", Kind::Time, |row| row.this.ack_flagged.first_ns().map(Cell::Time)),
+    ("ack_flag_duration_s", Kind::Real, |row| Some(Cell::Real(row.this.ack_flagged.duration_ns()? as f64 / 1e9))),
     ("marked_packets", Kind::Count, |row| count(row.this.marked_packets)),
     ("mss_bytes", Kind::Count, |row| count(row.this.mss_bytes?)),
 ];

@@ -42,7 +42,12 @@ impl Bulk {
         t0_ns: i64,
         transfers: &Arc<Mutex<Transfers>>,
     ) -> Result<Self> {
-        let Tool::Bulk { cc, bytes } = &flow.tool else {
+        let Tool::Bulk {
+            cc,
+            bytes,
+            connect_ahead_ns,
+        } = &flow.tool
+        else {
             bail!("not a bulk flow")
         };
         let Ends {
@@ -56,6 +61,7 @@ impl Bulk {
         };
         let (progress, transfers) = (Arc::clone(&bulk.progress), Arc::clone(transfers));
         let (id, start_ns, bytes) = (flow.id, flow.start_ns, *bytes);
+        let connect_at_ns = t0_ns + start_ns - connect_ahead_ns;
         spawn(format!("to {}", flow.name), move || {
             let whole = Transfer {
                 flow_id: id,
@@ -71,8 +77,8 @@ impl Bulk {
         })?;
         let (sender, progress) = (Arc::clone(&bulk.sender), Arc::clone(&bulk.progress));
         spawn(format!("from {}", flow.name), move || {
-            sleep_until(t0_ns + start_ns);
-            if let Err(e) = send(&sender, to, bytes, &progress, t0_ns) {
+            sleep_until(connect_at_ns);
+            if let Err(e) = send(&sender, to, bytes, &progress, t0_ns, start_ns) {
                 // To stop a socket that is still connecting resets it: then it just never connected.
                 let mut progress = lock(&progress);
                 if !progress.stopped {
@@ -116,9 +122,11 @@ fn send(
     bytes: Option<u64>,
     progress: &Mutex<Progress>,
     t0_ns: i64,
+    start_ns: i64,
 ) -> Result<()> {
     tcp::connect(socket, to)?;
     lock(progress).connect_ns = Some(monotonic_ns() - t0_ns);
+    sleep_until(t0_ns + start_ns);
     match Zeros::new().send_all(socket.as_raw_fd(), bytes.unwrap_or(u64::MAX)) {
         // Our own stop(); or the run is over.
         Err(e) if e.raw_os_error() == Some(libc::EPIPE) => return Ok(()),

@@ -83,7 +83,7 @@ def _times(scenario: Scenario, flow: FlowBase, name: str, base_rtt_ns: int, seed
 def tool_fields(flow: FlowBase, mtu: int) -> dict[str, Any]:
     """The fields of the flow's own tool, in integers with their unit in the name; `mtu` is the least on its way."""
     if isinstance(flow, BulkFlow):
-        return {"cc": flow.cc, "bytes": flow.bytes}
+        return {"cc": flow.cc, "bytes": flow.bytes, "connect_ahead_ns": flow.connect_ahead}
     if isinstance(flow, PingFlow):
         return {"interval_ns": flow.interval, "size": flow.size}
     if isinstance(flow, RequestFlow):

@@ -12,7 +12,7 @@ from netwarp.scenario.check_changes import check_changes
 from netwarp.scenario.check_links import check_addresses, check_interfaces, check_link
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.fields import NODE_WIRE, Sysctl
-from netwarp.scenario.flows import CommandFlow, Iperf3Flow
+from netwarp.scenario.flows import BulkFlow, CommandFlow, Iperf3Flow
 from netwarp.scenario.model import MAX_RUN_NS, Capture, Scenario, Tuner
 from netwarp.scenario.reach import unreachable
 from netwarp.scenario.source import Keys
@@ -98,6 +98,12 @@ def _check_flow_times(keys: Keys, name: str, scenario: Scenario) -> Iterator[Fou
             (*keys, "duration"),
             f"ends at {format_duration(flow.start + flow.duration)}, past the end of the run "
             f"({format_duration(scenario.duration)}); shorten it or lengthen the scenario's duration",
+        )
+    if isinstance(flow, BulkFlow) and flow.connect_ahead > flow.start:
+        yield (
+            (*keys, "connect_ahead"),
+            f"connects {format_duration(flow.connect_ahead)} before its start at {format_duration(flow.start)}, which "
+            "is before the run begins; start it later or connect less early",
         )
     if flow.duration is not None and getattr(flow, "bytes", None) is not None:
         yield (*keys, "bytes"), "`bytes` and `duration` are both given; a flow ends by one of them"

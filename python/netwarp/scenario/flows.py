@@ -37,11 +37,16 @@ class FlowBase(Model):
 
 
 class BulkFlow(FlowBase):
-    """TCP that always has data to send, until `duration` is over or `bytes` are sent."""
+    """TCP that always has data to send, until `duration` is over or `bytes` are sent.
+
+    Its connection is opened at `start`, or that much earlier (`connect_ahead`): iperf3 -P opens all of its connections
+    before the first sends. Otherwise a flow whose SYN is lost opens its own a second later, through the others' queue.
+    """
 
     tool: Literal["bulk"]
     cc: CongestionControl = "cubic"
     bytes: PositiveSize | None = None
+    connect_ahead: Duration = 0
 
 
 class _UdpFlow(FlowBase):

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from e2e_command import Answer, netwarp
 from e2e_runs import Runs
+from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_metrics
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir
@@ -22,6 +23,7 @@ from netwarp.views.three_node.tables import conditions_of
 
 CUBIC, BBR = "bw3Mbps_multiflow", "bw3Mbps_multiflow_BBR"
 CLIENT, BOTTLENECK, SERVER = 11, 13, 14
+CLIENT_IP, SERVER_IP = "10.0.0.1", "10.0.1.2"
 LOOK = '["sh", "-c", "while true; do ss -tinm; sleep 1; done"]'
 
 
@@ -234,6 +236,42 @@ def test_the_study_says_the_same_of_both(made: ResultDir, imported: ResultDir) -
             assert None not in other.values.values(), "captures, interfaces and sockets say something, too"
             for name in ("ss_avg_rtt_ms", "ss_avg_cwnd", "ss_avg_cwnd_kB"):
                 assert other.values[name] == pytest.approx(one.values[name], rel=0.2), "not looked at at one moment"
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_the_studys_own_scripts_give_what_we_say_they_give(
+    made: ResultDir, imported: ResultDir, tmp_path: Path
+) -> None:
+    """Their functions as printed, on their files of the same runs, against our columns `scripts_…`."""
+    place = lay_out(made, tmp_path / "experiments")
+    for recorded, taken in zip(conditions_of(made), conditions_of(imported), strict=True):
+        for here, there in zip(recorded.repetitions, taken.repetitions, strict=True):
+            folder = place / recorded.name / f"{recorded.name}_run_{here.number}"
+            ends = CLIENT_IP, SERVER_IP
+            captures = [
+                summarize_pcap_metrics(str(folder / name), *ends)
+                for name in ("client_iperf3.pcap", "bottleneck.pcap", "server.pcap")
+            ]
+            for column in ("gap_avg_ms", "ack_interval_avg_ms"):
+                expected = sum(one[column] for one in captures) / 3
+                for values in (here.values, there.values):
+                    assert values[f"scripts_{column}"] == pytest.approx(expected, rel=1e-6), column
+                assert here.values[column] != pytest.approx(expected, rel=0.1), "theirs is of other packets"
+            rtt_ms, cwnd = parse_ss_file(str(folder / "ss_client.txt"))
+            assert there.values["scripts_ss_avg_rtt_ms"] == pytest.approx(rtt_ms, rel=1e-3)
+            assert there.values["scripts_ss_avg_cwnd"] == pytest.approx(cwnd, rel=1e-3)
+            assert here.values["scripts_ss_avg_rtt_ms"] == pytest.approx(rtt_ms, rel=0.1), "looked at a moment apart"
+            for role, interface in (("client", "enp0s3"), ("bottleneck", "enp0s8"), ("server", "enp0s8")):
+                log = folder / f"ifstat_{role}_{interface}.log"
+                mbps = parse_ifstat_kB(str(log))[1] * 8 / 1000
+                assert there.values[f"scripts_{role}_bw_Mbps"] == pytest.approx(mbps, rel=1e-3), role
+                # The run ends before ifstat's last line; nothing was sent in that second.
+                seconds = sum(line.lstrip()[:1].isdigit() for line in log.read_text().splitlines())
+                recorded_mbps = here.values[f"scripts_{role}_bw_Mbps"]
+                assert recorded_mbps is not None
+                assert recorded_mbps == pytest.approx(mbps * seconds / (seconds + 1), rel=5e-3), role
+                assert here.values[f"{role}_bw_Mbps"] == pytest.approx(recorded_mbps * 1.024, rel=1e-6), "kB of 1024"
+            assert here.values["scripts_udp_avg_jitter_ms"] == here.values["udp_avg_jitter_ms"], "iperf3's, of both"
 
 
 def told(answer: Answer, words: str) -> bool:

@@ -154,6 +154,15 @@ def test_start_offsets_are_seeded_and_within_the_run() -> None:
             assert 0 < flow["duration_ns"] <= lab["duration_ns"] - flow["start_ns"]
 
 
+def test_flows_that_connect_ahead_start_in_the_same_instant() -> None:
+    lines = 'tool = "bulk"\ncount = 5\nstart = "2s"\nconnect_ahead = "1500ms"'
+    labs = [build_lab(run) for run in make_plan(parse_scenario(replaced(('tool = "bulk"', lines))), seeds=[1, 2])]
+    starts = [{flow["start_ns"] for flow in lab["flows"]} for lab in labs]
+    assert [len(start) for start in starts] == [1, 1]
+    assert starts[0] != starts[1], "the phase is the group's, and the seed's"
+    assert {flow["connect_ahead_ns"] for lab in labs for flow in lab["flows"]} == {1_500_000_000}
+
+
 def test_offset_does_not_depend_on_other_flows() -> None:
     other = '[flows.aaa]\nfrom = "h2"\nto = "h1"\ntool = "ping"\n'
     alone = lab_of(DUMBBELL)["flows"][0]["start_ns"]

@@ -195,6 +195,7 @@ BAD = [
     (('to = "h2"', 'to = "h3"'), 17, 'there is no node "h3"'),
     (('to = "h2"', 'to = "h2"\nstart = "10s"'), 18, "the run of 10s is over"),
     (('to = "h2"', 'to = "h2"\nstart = "5s"\nduration = "6s"'), 19, "past the end of the run"),
+    (('to = "h2"', 'to = "h2"\nstart = "1s"\nconnect_ahead = "2s"'), 19, "before the run begins"),
     (('to = "h2"', 'to = "h2"\nbytes = "1MB"\nduration = "6s"'), 18, "both given"),
     (('to = "h2"', 'to = "h2"\ninterval = "1s"'), 18, '"interval" belongs to ping, not to the tool "bulk"'),
     (('to = "h2"', 'to = "h2"\ncct = "bbr"'), 18, 'did you mean "cc"?'),

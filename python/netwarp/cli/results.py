@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from netwarp.store.findings import Finding
     from netwarp.study import Study
 
+MAX_FINDINGS_WITH_VALUES = 12
+"""Of more than these the statements alone are printed; their values stand in the view's tables."""
+
 
 def tell(study: "Study", *, as_json: bool) -> int:
     """Print a study and return the exit code that it deserves: a failed run outweighs a failed expectation."""
@@ -44,6 +47,9 @@ def tell(study: "Study", *, as_json: bool) -> int:
     say(f"result: {study.result.path}{kept}")
     if tables := [path for path in study.views if path.suffix in (".csv", ".parquet")]:
         say(f"tables of the study: {len(tables)} in {', '.join(sorted({_folder(study, path) for path in tables}))}")
+    for path in study.views:
+        if path.suffix == ".md":
+            say(f"findings with their values: {path}")
     if count := sum(path.suffix == ".png" for path in (*study.figures, *study.views)):
         say(f"figures: {count} in {study.result.plots}, each as PNG and SVG")
     if study.page:
@@ -61,11 +67,12 @@ def _folder(study: "Study", path: Path) -> str:
 
 
 def _print_findings(findings: "list[Finding]", console: "Console") -> None:
-    styles = {"holds": "green", "does not hold": "yellow", "not checked": "dim"}
+    styles = {"holds": "green", "does not hold": "yellow", "cannot be told": "dim"}
+    brief = len(findings) > MAX_FINDINGS_WITH_VALUES
     for found in findings:
         said = f"published: {found.published}; " if found.published else ""
         console.print(f"[{styles[found.judgement]}]{found.judgement}[/]:", end=" ")
-        text = f"{found.finding} ({said}here: {found.measured})"
+        text = found.finding if brief else f"{found.finding} ({said}here: {found.measured})"
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -35,7 +35,8 @@ def build_flows(network: Network, sizes: Sizes, seed: int) -> list[LabFlow]:
         mtu = min(network.links[hop.link].mtu for hop in sizes.paths[group].forward)
         for number in range(flow.count):
             name = group if flow.count == 1 else f"{group}.{number}"
-            start, duration = _times(network.scenario, flow, name, sizes.base_rtt_ns[group], seed)
+            phase = group if _is_connected_ahead(flow) else name
+            start, duration = _times(network.scenario, flow, phase, sizes.base_rtt_ns[group], seed)
             flows.append(
                 {
                     "id": len(flows),
@@ -62,6 +63,11 @@ def _tool(flow: FlowBase) -> str:
     return str(getattr(flow, "tool"))  # noqa: B009 every concrete flow has it, FlowBase does not
 
 
+def _is_connected_ahead(flow: FlowBase) -> bool:
+    """Whether the flows of its group are one test's streams, which start to send in the same instant."""
+    return isinstance(flow, BulkFlow) and flow.connect_ahead > 0
+
+
 def _addresses(network: Network, sizes: Sizes, group: str) -> tuple[str, str]:
     """The source's address on the first link of the path, and the destination's on the last."""
     version = 4 if network.scenario.flows[group].family == "ipv4" else 6
@@ -71,11 +77,11 @@ def _addresses(network: Network, sizes: Sizes, group: str) -> tuple[str, str]:
     return str(source.ip), str(destination.ip)
 
 
-def _times(scenario: Scenario, flow: FlowBase, name: str, base_rtt_ns: int, seed: int) -> tuple[int, int]:
+def _times(scenario: Scenario, flow: FlowBase, phase: str, base_rtt_ns: int, seed: int) -> tuple[int, int]:
     """Start, with its offset uniform over [0, start jitter), and duration; both within the run."""
     jitter = scenario.run.start_jitter
     width = max(base_rtt_ns, MIN_START_JITTER_NS) if jitter is None else jitter
-    start = min(flow.start + draw_below(width, seed, "start", name), scenario.duration - 1)
+    start = min(flow.start + draw_below(width, seed, "start", phase), scenario.duration - 1)
     left = scenario.duration - start
     return start, left if flow.duration is None else min(flow.duration, left)
 

@@ -11,7 +11,7 @@ from netwarp.store.summary import RunOutcome
 
 _STATUSES = ("ok", "suspect", "failed", "missing")
 _MARKS = {Judgement.MET: "met", Judgement.FAILED: "failed", Judgement.UNCHECKED: "open"}
-_HOLDS = {Holds.YES: "met", Holds.NO: "open", Holds.UNCHECKED: "open"}
+_HOLDS = {Holds.YES: "met", Holds.NO: "open", Holds.UNTOLD: "open"}
 
 
 @dataclass(frozen=True)
@@ -84,4 +84,5 @@ _OTHERS = (("suspect", "suspect"), ("failed", "failed"), ("missing", "not made")
 
 def _finding(one: Finding) -> Line:
     published = f"published: {one.published}; " if one.published else ""
-    return Line(_HOLDS[one.judgement], one.judgement.value, one.finding, f"{published}here: {one.measured}")
+    subject = f"{one.finding} ({one.source})" if one.source else one.finding
+    return Line(_HOLDS[one.judgement], one.judgement.value, subject, f"{published}here: {one.measured}")

@@ -39,8 +39,9 @@ class FlowBase(Model):
 class BulkFlow(FlowBase):
     """TCP that always has data to send, until `duration` is over or `bytes` are sent.
 
-    Its connection is opened at `start`, or that much earlier (`connect_ahead`): iperf3 -P opens all of its connections
-    before the first sends. Otherwise a flow whose SYN is lost opens its own a second later, through the others' queue.
+    With `connect_ahead` its connection is opened that long before `start`, and all flows of the group start to send in
+    the same instant, as the streams of iperf3 -P do. Without it each has a start phase of its own and connects at its
+    start, so that one whose SYN is lost connects a second later, through the queue of the others.
     """
 
     tool: Literal["bulk"]

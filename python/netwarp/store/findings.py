@@ -1,7 +1,7 @@
 """What a view found: statements about a study, each held against its records. A table `findings.csv`.
 
 Columns: `finding` (the statement), `judgement`, `measured` (ours, in words), `published` (what the statement comes
-from, in words; absent if it is nobody else's).
+from, in words; absent if it is nobody else's), `source` (the section of the publication where it stands; likewise).
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from netwarp.store.errors import speaking
 from netwarp.store.files import write_atomic
 
 NAME = "findings.csv"
-_SCHEMA = pl.Schema({name: pl.String for name in ("finding", "judgement", "measured", "published")})
+_SCHEMA = pl.Schema({name: pl.String for name in ("finding", "judgement", "measured", "published", "source")})
 
 
 class Holds(StrEnum):
@@ -23,7 +23,7 @@ class Holds(StrEnum):
 
     YES = "holds"
     NO = "does not hold"
-    UNCHECKED = "not checked"
+    UNTOLD = "cannot be told"
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Finding:
     judgement: Holds
     measured: str
     published: str | None = None
+    source: str | None = None
 
 
 def write_findings(folder: Path, findings: Sequence[Finding]) -> Path:

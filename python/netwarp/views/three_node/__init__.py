@@ -12,7 +12,7 @@ from netwarp.store.errors import speaking
 from netwarp.store.files import write_atomic
 from netwarp.store.findings import write_findings
 from netwarp.store.result import ResultDir
-from netwarp.views.three_node.findings import check
+from netwarp.views.three_node.findings import check, write_table
 from netwarp.views.three_node.published import beside, published
 from netwarp.views.three_node.queues import check_beneath_netem
 from netwarp.views.three_node.tables import Condition, conditions_of, write_tables
@@ -43,7 +43,8 @@ def _compare(folder: Path, conditions: list[Condition], compared: pl.DataFrame) 
     write_atomic(folder / "published.csv", compared.write_csv)
     write_atomic(folder / "queues.csv", queues.write_csv)
     findings = [*check(conditions), *check_beneath_netem(queues)]
-    return [folder / "published.csv", folder / "queues.csv", write_findings(folder, findings)]
+    tables = [folder / "published.csv", folder / "queues.csv"]
+    return [*tables, write_findings(folder, findings), write_table(folder, findings)]
 
 
 def _draw(result: ResultDir, conditions: list[Condition], compared: pl.DataFrame) -> list[Path]:

@@ -23,6 +23,23 @@ SOCKETS = ("ss_avg_rtt_ms", "ss_avg_cwnd", "ss_avg_cwnd_kB")
 
 PCAP = (*CAPTURE, *SOCKETS)
 
+SCRIPTS = {
+    column: f"scripts_{column}"
+    for column in (
+        "udp_avg_jitter_ms",
+        *(f"{role}_bw_Mbps" for role in ROLES),
+        "gap_avg_ms",
+        "ack_interval_avg_ms",
+        "ss_avg_rtt_ms",
+        "ss_avg_cwnd",
+    )
+}
+"""Columns that the study's scripts define otherwise than we do, and where that other value stands (see `scripts`)."""
+
+SCRIPT_SUMMARY = tuple(SCRIPTS[column] for column in SUMMARY if column in SCRIPTS)
+SCRIPT_CAPTURE = tuple(SCRIPTS[column] for column in CAPTURE if column in SCRIPTS)
+SCRIPT_PCAP = tuple(SCRIPTS[column] for column in PCAP if column in SCRIPTS)
+
 Row = dict[str, float | None]
 
 

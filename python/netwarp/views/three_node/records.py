@@ -1,7 +1,6 @@
-"""What interfaces, sockets and captures of a run say, at each of the three machines."""
+"""What interfaces, sockets and captures of a run tell at each of the three machines, by our definitions."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -61,48 +60,49 @@ def sockets(run: RunDir) -> Row:
     ).row(0, named=True)
 
 
-def captures(run: RunDir) -> dict[str, Row]:
-    """The columns of each machine's capture, by role; a machine without a capture has no row. Raises StoreError."""
+def tcp_of_captures(run: RunDir) -> dict[str, pl.DataFrame]:
+    """The flows of TCP in each machine's capture, by role; a machine without a capture has none. Raises StoreError."""
     found = {}
     for role, end in ends_of(run.description).items():
         path = run.path / "captures" / f"{end.link}-{end.node}.pcap"
         if path.is_file():
             try:
-                found[role] = _capture(path, role, _addresses(run))
+                found[role] = flows_of(path).filter(protocol="tcp")
             except CaptureError as error:
                 raise StoreError(f"cannot read {path}: {error}") from error
     return found
 
 
-def _addresses(run: RunDir) -> tuple[str, ...]:
-    """Those from which data is sent."""
-    return tuple({flow.destination if flow.reverse else flow.source for flow in run.description.flows})
+def senders_of(run: RunDir) -> tuple[str, ...]:
+    """The addresses from which the tests send; a program that only looks on, on whatever machine, is no test."""
+    tests = (flow for flow in run.description.flows if flow.tool != "command")
+    return tuple({flow.destination if flow.reverse else flow.source for flow in tests})
 
 
-def _capture(path: Path, role: str, senders: tuple[str, ...]) -> Row:
+def capture(tcp: pl.DataFrame, role: str, senders: tuple[str, ...]) -> Row:
     """Of a capture's TCP: pacing where data passes, ACKs everywhere, RTT and bytes in flight at the bottleneck.
 
     Gaps and intervals are between successive packets of all flows, as the published ones.
     """
-    flows = flows_of(path).filter(protocol="tcp")
-    data = flows.filter(pl.col("src").is_in(senders))
+    data = tcp.filter(pl.col("src").is_in(senders))
     values: Row = dict.fromkeys(CAPTURE)
     if role != "server":
-        values["gap_avg_ms"] = _interval_ms(data, "packets")
-    values["ack_interval_avg_ms"] = _interval_ms(data, "acks")
+        values["gap_avg_ms"] = interval_ms(data["packets"], data["start_ns"], data["duration_s"] * 1e3)
+    ack_length_ms = data["ack_interval_ms_mean"].fill_null(0.0) * (data["acks"].cast(pl.Float64) - 1).clip(0)
+    values["ack_interval_avg_ms"] = interval_ms(data["acks"], data["acks_start_ns"], ack_length_ms)
     if role == "bottleneck":
         values["rtt_avg_ms"], values["rtt_std_ms"] = _pooled(data)
         values["cwnd_avg_kB"] = _kilo(_weighted(data, "bytes_in_flight_mean", "data_packets"))
     return values
 
 
-def _interval_ms(flows: pl.DataFrame, count: str) -> float | None:
-    """Mean time from one packet to the next, of all flows together."""
-    number = int(flows[count].sum() or 0)
+def interval_ms(count: pl.Series, start_ns: pl.Series, length_ms: pl.Series) -> float | None:
+    """Mean time from one packet to the next, of all flows together: each flow's number, first packet, and length."""
+    number = int(count.sum() or 0)
     if number < 2:
         return None
-    ends = flows["start_ns"] + (flows["duration_s"] * 1e9).cast(pl.Int64)
-    return (int(ends.max()) - int(flows["start_ns"].min())) / (number - 1) / 1e6  # type: ignore[arg-type]
+    ends = start_ns + (length_ms * 1e6).round().cast(pl.Int64)
+    return (int(ends.max()) - int(start_ns.min())) / (number - 1) / 1e6  # type: ignore[arg-type]
 
 
 def _kilo(value: float | None) -> float | None:

@@ -13,13 +13,28 @@ from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import PlannedRun, axis_text
 from netwarp.threads import on_each
-from netwarp.views.three_node import records
-from netwarp.views.three_node.columns import CAPTURE, PCAP, SOCKETS, SUMMARY, Row
+from netwarp.views.three_node import records, scripts
+from netwarp.views.three_node.columns import (
+    CAPTURE,
+    PCAP,
+    SCRIPT_CAPTURE,
+    SCRIPT_PCAP,
+    SCRIPT_SUMMARY,
+    SCRIPTS,
+    SOCKETS,
+    SUMMARY,
+    Row,
+)
 from netwarp.views.three_node.queues import queues_of
 from netwarp.views.three_node.traffic import traffic
 
 _FILES = {"client": "client_iperf3.pcap", "bottleneck": "bottleneck.pcap", "server": "server.pcap"}
 """What the published tables call the captures."""
+
+
+_SUMMARY = (*SUMMARY, *SCRIPT_SUMMARY)
+_PCAP = (*PCAP, *SCRIPT_PCAP)
+_OF_SOCKETS = (*SOCKETS, *(SCRIPTS[column] for column in SOCKETS if column in SCRIPTS))
 
 
 @dataclass(frozen=True)
@@ -43,6 +58,10 @@ class Condition:
         """The mean over the repetitions that have the column."""
         values = self.of(column)
         return sum(values) / len(values) if values else None
+
+    def by_seed(self, column: str) -> dict[int, float]:
+        """The column's value under each seed that has one."""
+        return {each.number: value for each in self.repetitions if (value := each.values.get(column)) is not None}
 
     def spread(self, column: str) -> float | None:
         """The standard deviation over the repetitions; None of fewer than two."""
@@ -77,9 +96,14 @@ def _name(result: ResultDir, planned: PlannedRun) -> str:
 
 
 def _repetition(run: RunDir, name: str, seed: int) -> Repetition:
-    captures = records.captures(run)
-    values = {**traffic(run), **records.interface_rates(run), **records.means(captures), **records.sockets(run)}
-    return Repetition(seed, values, captures, queues_of(run, name, seed))
+    senders = records.senders_of(run)
+    captures = {
+        role: {**records.capture(tcp, role, senders), **scripts.capture(tcp, role, senders)}
+        for role, tcp in records.tcp_of_captures(run).items()
+    }
+    ours = {**traffic(run), **records.interface_rates(run), **records.means(captures), **records.sockets(run)}
+    theirs = {**scripts.interface_rates(run), **scripts.mean_of_captures(captures), **scripts.sockets(run)}
+    return Repetition(seed, {**ours, **theirs}, captures, queues_of(run, name, seed))
 
 
 def write_tables(folder: Path, conditions: Sequence[Condition]) -> list[Path]:
@@ -95,8 +119,8 @@ def write_tables(folder: Path, conditions: Sequence[Condition]) -> list[Path]:
         ]
     return [
         *files,
-        _write(folder / "all_scenarios_summary.csv", _all(conditions, SUMMARY)),
-        _write(folder / "all_scenarios_pcap.csv", _all(conditions, PCAP)),
+        _write(folder / "all_scenarios_summary.csv", _all(conditions, _SUMMARY)),
+        _write(folder / "all_scenarios_pcap.csv", _all(conditions, _PCAP)),
     ]
 
 
@@ -107,23 +131,23 @@ def _write(path: Path, frame: pl.DataFrame) -> Path:
 
 def _repetitions(condition: Condition) -> pl.DataFrame:
     """A row per repetition, then `avg` and `std`."""
-    rows = [{"run_id": f"run_{each.number}", **_only(each.values, SUMMARY)} for each in condition.repetitions]
+    rows = [{"run_id": f"run_{each.number}", **_only(each.values, _SUMMARY)} for each in condition.repetitions]
     rows += [
-        {"run_id": "avg", **{column: condition.mean(column) for column in SUMMARY}},
-        {"run_id": "std", **{column: condition.spread(column) for column in SUMMARY}},
+        {"run_id": "avg", **{column: condition.mean(column) for column in _SUMMARY}},
+        {"run_id": "std", **{column: condition.spread(column) for column in _SUMMARY}},
     ]
-    return _frame(rows, ("run_id",), SUMMARY)
+    return _frame(rows, ("run_id",), _SUMMARY)
 
 
 def _captures(condition: Condition) -> pl.DataFrame:
     """A row per repetition and capture; a repetition without captures has one of its sockets alone."""
     rows = []
     for each in condition.repetitions:
-        sockets = _only(each.values, SOCKETS)
-        captures = each.captures or {"": dict.fromkeys(CAPTURE)}
+        sockets = _only(each.values, _OF_SOCKETS)
+        captures = each.captures or {"": dict.fromkeys((*CAPTURE, *SCRIPT_CAPTURE))}
         for role, values in captures.items():
             rows.append({"pcap": _FILES.get(role), "run": f"run_{each.number}", **values, **sockets})
-    return _frame(rows, ("pcap", "run"), PCAP)
+    return _frame(rows, ("pcap", "run"), _PCAP)
 
 
 def _all(conditions: Sequence[Condition], columns: Sequence[str]) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from netwarp.store.description import Flow
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_json
 from netwarp.store.rundir import RunDir
-from netwarp.views.three_node.columns import Row
+from netwarp.views.three_node.columns import SCRIPTS, Row
 
 TCP_TOOLS = ("bulk", "request")
 
@@ -24,6 +24,8 @@ class Share:
     retransmits: int | None = None
     lost_pct: float | None = None
     jitter_ms: float | None = None
+    final_jitter_ms: float | None = None
+    """iperf3's J at the end of the test, which the study's scripts take; ours is the mean over the test."""
 
 
 def traffic(run: RunDir) -> Row:
@@ -36,6 +38,7 @@ def traffic(run: RunDir) -> Row:
         "udp_avg_bw_Mbps": mean(share.mbps for share in udp),
         "udp_avg_lost_pct": mean(share.lost_pct for share in udp),
         "udp_avg_jitter_ms": mean(share.jitter_ms for share in udp),
+        SCRIPTS["udp_avg_jitter_ms"]: mean(share.final_jitter_ms for share in udp),
     }
 
 
@@ -78,7 +81,8 @@ def _datagrams(flow: Flow, metrics: pl.DataFrame, account: Mapping[str, Any]) ->
     if account["sent_bytes"] is None or not length_ns:
         return []
     rate = account["sent_bytes"] * 8e3 / length_ns
-    return [Share(rate, lost_pct=values.get("loss_pct"), jitter_ms=values.get("jitter_ms_mean"))]
+    final_ms = None if account["jitter_us"] is None else account["jitter_us"] / 1e3
+    return [Share(rate, None, values.get("loss_pct"), values.get("jitter_ms_mean"), final_ms)]
 
 
 def _values(flow: Flow, metrics: pl.DataFrame) -> dict[str, float]:
@@ -100,4 +104,5 @@ def _tcp(stream: Mapping[str, Any]) -> Share:
 
 def _udp(udp: Mapping[str, Any]) -> Share:
     rate = udp["bits_per_second"] / 1e6
-    return Share(rate, lost_pct=udp.get("lost_percent"), jitter_ms=udp.get("jitter_ms"))
+    jitter = udp.get("jitter_ms")
+    return Share(rate, lost_pct=udp.get("lost_percent"), jitter_ms=jitter, final_jitter_ms=jitter)

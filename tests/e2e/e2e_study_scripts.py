@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from typing import Any
 
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped]
 
 
-def parse_ifstat_kB(path):  # type: ignore[no-untyped-def]
+def parse_ifstat_kB(path: str) -> tuple[float, float]:
     if not os.path.exists(path):  # noqa: PTH110
         return 0, 0
     rx, tx = [], []
@@ -32,7 +33,7 @@ def parse_ifstat_kB(path):  # type: ignore[no-untyped-def]
     return sum(rx) / len(rx), sum(tx) / len(tx)
 
 
-def tshark_fields(pcap, fields, display_filter):  # type: ignore[no-untyped-def]
+def tshark_fields(pcap: str, fields: list[str], display_filter: str) -> Any:
     cmd = ["tshark", "-r", pcap, "-Y", display_filter, "-Tfields"]
     for f in fields:
         cmd += ["-e", f]
@@ -50,9 +51,9 @@ def tshark_fields(pcap, fields, display_filter):  # type: ignore[no-untyped-def]
         return pd.DataFrame()
 
 
-def summarize_pcap_metrics(pcap_path, CLIENT_IP, SERVER_IP):  # type: ignore[no-untyped-def]
+def summarize_pcap_metrics(pcap_path: str, CLIENT_IP: str, SERVER_IP: str) -> dict[str, Any]:
     fname = os.path.basename(pcap_path)  # noqa: PTH119
-    summary = {"pcap": fname}
+    summary: dict[str, Any] = {"pcap": fname}
     if "client" in fname:
         tcp_filter = f"tcp and (ip.src=={CLIENT_IP} or ip.dst=={SERVER_IP})"
         role = "client"
@@ -83,7 +84,7 @@ def summarize_pcap_metrics(pcap_path, CLIENT_IP, SERVER_IP):  # type: ignore[no-
     return summary
 
 
-def parse_ss_file(ss_path):  # type: ignore[no-untyped-def]
+def parse_ss_file(ss_path: str) -> tuple[float, float]:
     if not os.path.exists(ss_path):  # noqa: PTH110
         return 0, 0
     rtts, cwnds = [], []

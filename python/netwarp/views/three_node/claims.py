@@ -26,7 +26,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, where it is made, the column and the places that it is about, and between what its values must lie."""
+    """A statement, where it is made, its column and places, and between what its values must lie."""
 
     id: str
     source: str

@@ -19,12 +19,18 @@ _NAMES_IN = 2.6
 _HEAD_IN = 0.95
 _OURS, _THEIRS = style.CATEGORICAL[0], style.CATEGORICAL[1]
 _BESIDE = (
-    *SUMMARY_PANELS,
-    Quantity("client_bw_Mbps", "Client's interface: mean rate sent, Mbit/s (log)", log=True),
-    Quantity("bottleneck_bw_Mbps", "Bottleneck's interface: mean rate sent, Mbit/s (log)", log=True),
-    Quantity("server_bw_Mbps", "Server's interface: mean rate sent, Mbit/s (log)", log=True),
-    *PCAP_PANELS,
+    *SUMMARY_PANELS[:4],
+    Quantity("udp_avg_jitter_ms", "UDP: iperf3's jitter at the end, ms"),
+    SUMMARY_PANELS[5],
+    Quantity("client_bw_Mbps", "Client's ifstat: kB/s of 1024 bytes as Mbit/s (log)", log=True),
+    Quantity("bottleneck_bw_Mbps", "Bottleneck's ifstat: likewise (log)", log=True),
+    Quantity("server_bw_Mbps", "Server's ifstat: likewise (log)", log=True),
+    Quantity("gap_avg_ms", "Captures: gap, by their scripts, ms (log)", log=True),
+    Quantity("ack_interval_avg_ms", "Captures: ACK interval, by their scripts, ms (log)", log=True),
+    Quantity("ss_avg_rtt_ms", "ss: RTT of all connections, idle ones too, ms"),
+    Quantity("ss_avg_cwnd", "ss: window of all connections, packets / 1024 (log)", log=True),
 )
+"""Every published number, by the definition of the study's own scripts (`scripts`)."""
 
 
 def draw(plots: Path, name: str, conditions: Sequence[Condition], beside: pl.DataFrame) -> list[Path]:
@@ -35,7 +41,7 @@ def draw(plots: Path, name: str, conditions: Sequence[Condition], beside: pl.Dat
         for stem, quantities in (("summary_plot", SUMMARY_PANELS), ("pcap_plot", PCAP_PANELS)):
             if any(condition.of(quantity.column) for quantity in quantities for condition in conditions):
                 files += style.save(_bars(title, quantities, conditions), plots / stem)
-        if beside["ours"].count():
+        if beside["scripts"].count():
             files += style.save(_dots(title, beside), plots / "published_plot")
     return files
 
@@ -62,18 +68,20 @@ def _bars(title: str, quantities: Sequence[Quantity], conditions: Sequence[Condi
 def _dots(title: str, beside: pl.DataFrame) -> Figure:
     """A panel for each quantity: the published number and ours of each scenario on one line."""
     names = beside["scenario"].unique(maintain_order=True).to_list()
-    subtitle = "published and ours; the line through ours goes from the least to the most of its repetitions"
+    subtitle = (
+        "published, and ours by their definitions: the mean, a line from the least to the most of its repetitions"
+    )
     figure, panels = _panels(title, subtitle, _BESIDE, names, 3)
     for axes, quantity in zip(panels, _BESIDE, strict=True):
         rows = beside.filter(metric=quantity.column)
-        ours = rows.drop_nulls("ours")
-        _scale(axes, quantity, [*rows["published"], *ours["ours_min"], *ours["ours_max"]], 1.05)
+        ours = rows.drop_nulls("scripts")
+        _scale(axes, quantity, [*rows["published"], *ours["scripts_min"], *ours["scripts_max"]], 1.05)
         for row in rows.iter_rows(named=True):
             at = names.index(row["scenario"])
             axes.plot(row["published"], at, "D", markersize=4.5, markerfacecolor="white", markeredgecolor=_THEIRS)
-            if row["ours"] is not None:
-                axes.plot([row["ours_min"], row["ours_max"]], [at, at], color=_OURS, linewidth=1.4)
-                axes.plot(row["ours"], at, "o", markersize=4.2, color=_OURS)
+            if row["scripts"] is not None:
+                axes.plot([row["scripts_min"], row["scripts_max"]], [at, at], color=_OURS, linewidth=1.4)
+                axes.plot(row["scripts"], at, "o", markersize=4.2, color=_OURS)
     handles = [
         Line2D([], [], marker="D", linestyle="", markerfacecolor="white", markeredgecolor=_THEIRS, label="published"),
         Line2D([], [], marker="o", color=_OURS, label="ours"),

@@ -1,4 +1,4 @@
-"""What becomes of the study's statements: each claim judged from our seeds and from the published means, and its advice."""
+"""What becomes of the study's statements: each claim judged from our seeds and the published means, and its advice."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

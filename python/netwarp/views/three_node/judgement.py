@@ -110,7 +110,7 @@ def _reason(measured: Sequence[_Measured]) -> str:
 def _values(claim: Claim, measured: Sequence[_Measured]) -> str:
     """The values in words: those that speak against the claim if there are any, else their range."""
     known = [one for one in measured if one.values]
-    if len(known) == 1:
+    if known and len(measured) == 1:
         return _spread(claim, known[0])
     against = [one for one in known if one.agreeing < len(one.values)]
     if against:

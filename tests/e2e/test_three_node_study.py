@@ -100,11 +100,13 @@ def test_published_numbers_stand_beside_ours(builtin: Path) -> None:
     assert goodput["ratio"] == pytest.approx(goodput["scripts"] / goodput["published"])
     assert goodput["ours"] == goodput["scripts"], "one definition for both"
     window = ours.filter(scenario=PFIFO, metric="ss_avg_cwnd").row(0, named=True)
-    assert window["scripts"] < window["ours"] / 1000, "packets / 1024, of idle connections, too"
+    assert window["scripts"] * 1024 == pytest.approx(window["ours"], rel=0.2), "packets / 1024; none is idle here"
     gap = ours.filter(scenario=PFIFO, metric="gap_avg_ms").row(0, named=True)
     # Data and ACKs at the bottleneck, data alone at the client, 0 at the server: with an ACK for every other packet
     # (1 + 2/3 + 0) / 3 of the gap between data packets.
     assert gap["scripts"] == pytest.approx(gap["ours"] * 5 / 9, rel=0.1)
+    for stem in ("summary_plot", "pcap_plot", "published_plot"):
+        assert (builtin / "plots" / f"{stem}.png").exists()
 
 
 def test_findings_of_two_rows_are_those_that_two_rows_can_tell(builtin: Path) -> None:
@@ -135,8 +137,6 @@ def test_both_generators_agree_where_a_late_connection_would_part_them(tmp_path:
         rows[f"{name} RTT"] = pcap["ss_avg_rtt_ms"].to_list()
     assert min(rows["three-node"]) > 0.97 and min(rows["three-node-builtin"]) > 0.95
     assert rows["three-node-builtin RTT"] == pytest.approx(rows["three-node RTT"], rel=0.15)
-    for stem in ("summary_plot", "pcap_plot", "published_plot"):
-        assert (builtin / "plots" / f"{stem}.png").exists()
 
 
 def test_without_captures_what_they_tell_is_absent(tmp_path: Path) -> None:

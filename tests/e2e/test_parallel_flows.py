@@ -47,7 +47,7 @@ def test_bbr_takes_the_queue_it_connects_through_for_the_path(runs: Runs) -> Non
 
 
 def test_ten_bbr_flows_that_connect_ahead_share_alike_under_every_seed(runs: Runs) -> None:
-    """With 1 % of loss in each direction a handshake is lost in every third run; here that does not matter."""
+    """With 1 % of loss in each direction a handshake is lost in every fifth run; here that does not matter."""
     lossy = 'jitter = "5ms normal"\nloss = "1%"'
     flows = flow("many", "bulk", "count = 10", 'start = "2s"', AHEAD, *BBR)
     text = pair(flows, rate="3mbit", delay="20ms", queue="pfifo limit 250", duration="18s", router=True, link=lossy)

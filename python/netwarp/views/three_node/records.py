@@ -13,7 +13,7 @@ from netwarp.views.three_node.columns import CAPTURE, ROLES, SOCKETS, Row
 
 _ESTABLISHED = 1
 _CARRIES_DATA = 0.01
-"""A socket that had less than this share of the busiest one's bytes acknowledged is a control connection."""
+"""A connection that carried less than this share of the busiest one's bytes is a control connection."""
 
 
 def ends_of(description: Description) -> dict[str, End]:
@@ -82,9 +82,11 @@ def senders_of(run: RunDir) -> tuple[str, ...]:
 def capture(tcp: pl.DataFrame, role: str, senders: tuple[str, ...]) -> Row:
     """Of a capture's TCP: pacing where data passes, ACKs everywhere, RTT and bytes in flight at the bottleneck.
 
-    Gaps and intervals are between successive packets of all flows, as the published ones.
+    Gaps and intervals are between successive packets of all flows together. Control connections are left out: iperf3's
+    of the UDP test would stretch them to the end of that.
     """
     data = tcp.filter(pl.col("src").is_in(senders))
+    data = data.filter(pl.col("payload_bytes") >= _CARRIES_DATA * pl.col("payload_bytes").max())
     values: Row = dict.fromkeys(CAPTURE)
     if role != "server":
         values["gap_avg_ms"] = interval_ms(data["packets"], data["start_ns"], data["duration_s"] * 1e3)

@@ -138,6 +138,11 @@ def _check_kind(expectation: Expectation, scenario: Scenario, overridden: Collec
         yield "equals", 'no measurement is exact; say how near with within = "2%", or within = "interval"'
     elif expectation.within == INTERVAL and len(scenario.seeds) < 2 and "seeds" not in overridden:
         yield "within", "a confidence interval needs at least two seeds, such as seeds = 5"
+    if expectation.share is not None:
+        if expectation.equals is not None:
+            yield "share", "`equals` is about the mean over the seeds, not about each of them"
+        elif "seed" in {*expectation.where, *itertools.chain.from_iterable(expectation.ascending)}:
+            yield "share", "it is about all seeds, so no `seed` may be chosen"
 
 
 def _check_where(scope: str, key: str, value: object, scenario: Scenario, overridden: Collection[str]) -> str | None:

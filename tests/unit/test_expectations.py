@@ -134,16 +134,16 @@ SEEDS = pl.DataFrame(
     schema=COLUMNS,
     orient="row",
 )
-"""Means of 10 and 110; t(2) = 4.3027, so the interval is ± 4.3027 / √3 = 2.4841."""
+"""Means of 10 and 110; t(2) = 31.599 at 99.9 %, so the interval is ± 31.599 / √3 = 18.244."""
 
 
 @pytest.mark.parametrize(
     ("expected", "judgement", "found"),
     [
-        (Expected(where={"x.y": 0}, equals=10.1, within=0.02), Judgement.MET, "10 (7.51586 to 12.4841)"),
-        (Expected(where={"x.y": 0}, equals=10.3, within=0.02), Judgement.FAILED, "10 (7.51586 to 12.4841)"),
-        (Expected(where={"x.y": 0}, equals=12.4, within="interval"), Judgement.MET, "10 (7.51586 to 12.4841)"),
-        (Expected(where={"x.y": 100}, equals=112.5, within="interval"), Judgement.FAILED, "110 (107.516 to 112.484)"),
+        (Expected(where={"x.y": 0}, equals=10.1, within=0.02), Judgement.MET, "10 (-8.24372 to 28.2437)"),
+        (Expected(where={"x.y": 0}, equals=10.3, within=0.02), Judgement.FAILED, "10 (-8.24372 to 28.2437)"),
+        (Expected(where={"x.y": 0}, equals=28.2, within="interval"), Judgement.MET, "10 (-8.24372 to 28.2437)"),
+        (Expected(where={"x.y": 100}, equals=128.3, within="interval"), Judgement.FAILED, "110 (91.7563 to 128.244)"),
         (Expected(equals=10, within=0.02), Judgement.FAILED, "10 to 110 (2 values), 1 outside"),
         (
             Expected(where={"seed": 1}, equals=9, within="interval"),
@@ -160,7 +160,7 @@ def test_a_mean_over_seeds_equals_a_number(expected: Expected, judgement: Judgem
 
 def test_how_near_is_said() -> None:
     near, inside = check_expectations(SEEDS, [Expected(equals=9.5, within=0.02), Expected(equals=9, within="interval")])
-    assert (near.bound, inside.bound) == ("9.5 ± 2 %", "9 in the 95 % interval of the mean")
+    assert (near.bound, inside.bound) == ("9.5 ± 2 %", "9 in the 99.9 % interval of the mean")
 
 
 MANY = pl.DataFrame(

@@ -13,6 +13,8 @@ from netwarp.analysis.orders import Comparison, comparisons, order_text, span, s
 from netwarp.analysis.tally import Tally, fewest_seeds, tally
 
 _SMALLEST, _LARGEST = float("-inf"), float("inf")
+SURE = 0.999
+"""The confidence of an interval that an expected value must lie in: at 95 % one right value of twenty would fail."""
 _OF_ONE_RUN = frozenset({"run_id", "seed", "status", "value"})
 """The columns of a summary that differ between the seeds of one point."""
 
@@ -50,7 +52,7 @@ class Expectation(Protocol):
 
     @property
     def within(self) -> float | Literal["interval"] | None:
-        """How near: a fraction of `equals`, or so near that the mean's 95 % confidence interval holds it."""
+        """How near: a fraction of `equals`, or so near that the mean's 99.9 % confidence interval holds it."""
 
     @property
     def share(self) -> float | None:
@@ -105,7 +107,7 @@ class Checked:
             return order_text(self.expectation.ascending)
         low, high, equals, within = (getattr(self.expectation, name) for name in ("min", "max", "equals", "within"))
         if equals is not None:
-            near = "in the 95 % interval of the mean" if within == "interval" else f"± {100 * within:g} %"
+            near = f"in the {100 * SURE:g} % interval of the mean" if within == "interval" else f"± {100 * within:g} %"
             return f"{equals:g} {near}"
         if low is None:
             return f"at most {high:g}"
@@ -213,7 +215,7 @@ def _order_found(compared: Sequence[Comparison], broken: Sequence[Comparison], s
 def _check_means(rows: pl.DataFrame, expectation: Expectation, equals: float) -> Checked:
     """The mean over the seeds of each point and name against what it should equal."""
     points = [column for column in rows.columns if column not in _OF_ONE_RUN]
-    means = [mean_interval(part["value"].to_list()) for part in rows.partition_by(points, maintain_order=True)]
+    means = [mean_interval(part["value"].to_list(), SURE) for part in rows.partition_by(points, maintain_order=True)]
     values = tuple(mean.mean for mean in means)
     if expectation.within == "interval" and any(mean.low is None for mean in means):
         return Checked(expectation, Judgement.UNCHECKED, values, 0, "an interval needs a second seed", tuple(means))

@@ -252,8 +252,8 @@ class Expectation(Model):
 
     `ascending`: every value that a step selects is below every value of the next, among runs that are otherwise alike.
     Both must hold with every seed, or with at least `share` of them.
-    `equals`: the mean over the seeds of each point is that, `within` a fraction of it or within the mean's own 95 %
-    confidence interval.
+    `equals`: the mean over the seeds of each point is that, `within` a fraction of it or within the mean's own
+    99.9 % confidence interval.
     """
 
     metric: str

@@ -63,6 +63,6 @@ def step_text(step: Mapping[str, object]) -> str:
 
 
 def span(values: Sequence[float]) -> str:
-    """One value, or the range of several."""
+    """The one value, or the range of several."""
     low, high = min(values), max(values)
-    return f"{low:.6g}" if len(values) == 1 else f"{low:.6g} to {high:.6g}"
+    return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"

@@ -77,8 +77,9 @@ def test_a_shipped_scenario_runs(tmp_path: Path, name: str) -> None:
     else:
         checked = check_expectations(open_result(tmp_path / "r").summary(), load_scenario(name).expect)
         assert checked, "a shipped scenario says what should come out"
-        found = [f"{one.subject}: {one.bound}: {one.found}" for one in checked if one.judgement is not Judgement.MET]
-        assert not found
+        # So few seeds may say nothing of a share of them; everything else is checked.
+        met = [one for one in checked if one.judgement is Judgement.MET or (one.ok and one.expectation.share)]
+        assert not [f"{one.subject}: {one.bound}: {one.found}" for one in checked if one not in met]
         assert done.returncode == 0, done.stderr
 
 

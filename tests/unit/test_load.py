@@ -452,6 +452,14 @@ def test_axes_from_outside_the_file() -> None:
     assert replaced.sweep == {"links.bottleneck.delay": ("10ms", "20ms")}
 
 
+@pytest.mark.parametrize("setting", ['links.b.queue="codel"', 'sweep."links.b.queue"=["codel", "pie"]'])
+def test_an_expectation_may_be_about_a_part_that_was_not_chosen(setting: str) -> None:
+    """Whether the axis shrinks by --set or is replaced by --sweep."""
+    scenario = parse_scenario(EVERYTHING, settings=[setting])
+    assert "codel" in scenario.sweep["links.b.queue"]
+    assert scenario.expect[2].ascending[0] == {"links.b.queue": "fq_codel"}
+
+
 @pytest.mark.parametrize(
     ("setting", "fragment"),
     [

@@ -90,15 +90,15 @@ PATH_PKTS = (20 + FRAME_MS * (1 + 66 / 1514) + FRAME_MS / 100) / FRAME_MS
 
 
 @pytest.mark.parametrize("limit", [20, 40, 60, 80, 100])
-@pytest.mark.parametrize(("case", "beta"), [("CUBIC", 0.7), ("Reno", 0.5)])
+@pytest.mark.parametrize(("cc", "beta"), [("cubic", 0.7), ("reno", 0.5)])
 def test_valleys_and_first_peaks_are_what_beta_and_slow_start_say(
-    bufferbloat: ResultDir, case: str, beta: float, limit: int
+    bufferbloat: ResultDir, cc: str, beta: float, limit: int
 ) -> None:
     """Metrics against closed forms, and against a count of their own from the records."""
     (run,) = (
         bufferbloat.run(run.id)
         for run in bufferbloat.planned
-        if run.point["case"] == case and run.point["links.bottleneck.queue"] == f"pfifo limit {limit}"
+        if run.point == {"flows.bulk.cc": cc, "links.bottleneck.queue": f"pfifo limit {limit}"}
     )
     metrics = bufferbloat.summary().filter(run_id=run.path.name)
     valley = metrics.filter(scope="queue", name="bottleneck:r1", metric="length_pkts_min")["value"].item()
@@ -108,7 +108,7 @@ def test_valleys_and_first_peaks_are_what_beta_and_slow_start_say(
     assert packets.filter(pl.col("dequeue_ns") > 2_500_000_000)["length_after_pkts"].min() == valley
 
     peak = metrics.filter(scope="flow", name="bulk", metric="cwnd_pkts_first_peak")["value"].item()
-    if case == "Reno":
+    if cc == "reno":
         assert peak == pytest.approx(2 * (PATH_PKTS + limit), abs=4)
     else:
         assert 0 <= peak - (PATH_PKTS + limit) <= 0.1 * (PATH_PKTS + limit)
@@ -120,8 +120,8 @@ def test_valleys_and_first_peaks_are_what_beta_and_slow_start_say(
 def test_with_segmentation_offloads_the_first_peak_is_six_times_the_limit(tmp_path: Path) -> None:
     """A place of the queue holds what the sender's interface handed over in one piece, the window counts segments."""
     offloads = ("--set", "links.access.offload=true", "--set", "links.bottleneck.offload=true")
-    rest = ("--case", "Reno", "--set", "links.bottleneck.queue=pfifo limit 50", "--set", "duration=20s", "--no-plots")
-    done = netwarp("run", "bufferbloat", *offloads, *rest, "-o", tmp_path / "r")
+    rest = ("--set", "flows.bulk.cc=reno", "--set", "links.bottleneck.queue=pfifo limit 50", "--set", "duration=20s")
+    done = netwarp("run", "bufferbloat", *offloads, *rest, "--no-plots", "-o", tmp_path / "r")
     assert done.returncode in (0, 1), done.stderr
     found = open_result(tmp_path / "r").summary().filter(name="bulk", metric="cwnd_pkts_first_peak")["value"].item()
     assert 5 < found / 50 < 8

@@ -52,7 +52,7 @@ def gigabit(place: Path) -> Iterator[Row]:
 def sweep(place: Path) -> Iterator[Row]:
     """The shipped scenario, and the rate of runs in a longer sweep."""
     seconds = clocked("run", "bufferbloat", "-o", str(place / "bufferbloat"))
-    yield Row("bufferbloat: 5 runs of 60 s and their figures", seconds, 12, virtual_s=300)
+    yield Row("bufferbloat: 10 runs of 60 s and their figures", seconds, 24, virtual_s=600)
     count = 20
     runs = timed(scenarios.ten_megabits(seeds=count), place / "seeds", "--no-plots")
     rate = count / runs.seconds * 60

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +11,10 @@ from netwarp.analysis.monitor import METRICS
 from netwarp.scenario import shipped_scenarios
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir
+from netwarp.store.summary import PlannedRun
 
+RECOVERY = 3
+"""ca_state TCP_CA_Recovery; 4 is TCP_CA_Loss."""
 PURGED = 91
 """skb drop reason `queue_purge`: a queue that was reset (docs/records.md)."""
 
@@ -78,32 +80,101 @@ def test_what_tail_drop_costs_and_what_short_queues_cost(mitigate: ResultDir) ->
 
 
 @pytest.fixture(scope="module")
+def bufferbloat(tmp_path_factory: pytest.TempPathFactory) -> ResultDir:
+    return lab("bufferbloat", tmp_path_factory.mktemp("bufferbloat") / "r")
+
+
+FRAME_MS = 1514 * 8 / 10e6 * 1e3
+PATH_PKTS = (20 + FRAME_MS * (1 + 66 / 1514) + FRAME_MS / 100) / FRAME_MS
+"""P: both delays, a frame and its ACK on the bottleneck, and the frame on the access link of 1 Gbit/s, in frames."""
+
+
+@pytest.mark.parametrize("limit", [20, 40, 60, 80, 100])
+@pytest.mark.parametrize(("cc", "beta"), [("cubic", 0.7), ("reno", 0.5)])
+def test_valleys_and_first_peaks_are_what_beta_and_slow_start_say(
+    bufferbloat: ResultDir, cc: str, beta: float, limit: int
+) -> None:
+    """Metrics against closed forms, and against a count of their own from the records."""
+    (run,) = (
+        bufferbloat.run(run.id)
+        for run in bufferbloat.planned
+        if run.point == {"flows.bulk.cc": cc, "links.bottleneck.queue": f"pfifo limit {limit}"}
+    )
+    metrics = bufferbloat.summary().filter(run_id=run.path.name)
+    valley = metrics.filter(scope="queue", name="bottleneck:r1", metric="length_pkts_min")["value"].item()
+    assert -4 <= valley - max(beta * (PATH_PKTS + limit) - PATH_PKTS, 0) <= 1
+    (bottleneck,) = (end for end in run.description.ends if end.name == "bottleneck:r1")
+    packets = run.scan("packets").filter(interface_index=bottleneck.interface_index).collect()
+    assert packets.filter(pl.col("dequeue_ns") > 2_500_000_000)["length_after_pkts"].min() == valley
+
+    peak = metrics.filter(scope="flow", name="bulk", metric="cwnd_pkts_first_peak")["value"].item()
+    if cc == "reno":
+        assert peak == pytest.approx(2 * (PATH_PKTS + limit), abs=4)
+    else:
+        assert 0 <= peak - (PATH_PKTS + limit) <= 0.1 * (PATH_PKTS + limit)
+    acks = run.scan("acks").sort("time_ns").select("snd_cwnd_pkts", "ca_state").collect()
+    recovery = (acks["ca_state"] >= RECOVERY).arg_max() or 0
+    assert acks["snd_cwnd_pkts"][:recovery].max() == peak
+
+
+def test_with_segmentation_offloads_the_first_peak_is_six_times_the_limit(tmp_path: Path) -> None:
+    """A place of the queue holds what the sender's interface handed over in one piece, the window counts segments."""
+    offloads = ("--set", "links.access.offload=true", "--set", "links.bottleneck.offload=true")
+    rest = ("--set", "flows.bulk.cc=reno", "--set", "links.bottleneck.queue=pfifo limit 50", "--set", "duration=20s")
+    done = netwarp("run", "bufferbloat", *offloads, *rest, "--no-plots", "-o", tmp_path / "r")
+    assert done.returncode in (0, 1), done.stderr
+    found = open_result(tmp_path / "r").summary().filter(name="bulk", metric="cwnd_pkts_first_peak")["value"].item()
+    assert 5 < found / 50 < 8
+
+
+@pytest.fixture(scope="module")
 def fight(tmp_path_factory: pytest.TempPathFactory) -> ResultDir:
     return lab("tcp-vs-udp", tmp_path_factory.mktemp("fight") / "r")
 
 
+def acknowledged_mbps(run: RunDir, start_s: int, end_s: int) -> float:
+    """What the ACKs of TCP acknowledged between two moments, by the last of each."""
+    acks = run.scan("acks").select("time_ns", "bytes_acked").collect()
+    by = [int(acks.filter(pl.col("time_ns") <= at * 10**9)["bytes_acked"].to_numpy().max()) for at in (start_s, end_s)]
+    return (by[1] - by[0]) * 8 / (end_s - start_s) / 1e6
+
+
+def delivered_mbps(run: RunDir, start_s: int, end_s: int) -> float:
+    """The payload of UDP that arrived between two moments."""
+    arrived = run.scan("datagrams").filter(pl.col("received_ns").is_between(start_s * 10**9, end_s * 10**9))
+    return float(arrived.select(pl.sum("payload_bytes")).collect().item()) * 8 / (end_s - start_s) / 1e6
+
+
+def discipline(run: PlannedRun) -> str:
+    return str(run.point["links.bottleneck.queue"]).split()[0]
+
+
+def of_case(result: ResultDir, case: str) -> dict[str, RunDir]:
+    return {discipline(run): result.run(run.id) for run in result.planned if run.point["case"] == case}
+
+
 def test_tcp_alone_is_at_the_rate_in_its_third_second(fight: ResultDir) -> None:
-    for run in (run for run in fight.planned if run.point["case"] == "TCP alone"):
-        acks = fight.run(run.id).scan("acks").select("time_ns", "bytes_acked").collect().sort("time_ns")
-        steady = acks.filter(pl.col("time_ns").is_between(3 * 10**9, 19 * 10**9))
-        seconds = (steady["time_ns"][-1] - steady["time_ns"][0]) / 1e9
-        assert (steady["bytes_acked"][-1] - steady["bytes_acked"][0]) * 8 / seconds / 1e6 == pytest.approx(
-            9.56, rel=0.01
-        )
-        assert json.loads((fight.run(run.id).path / "run.json").read_text())["lab"]["flows"][-1]["name"] == "tcp"
+    """Until UDP joins it is alone in both cases."""
+    for case in ("TCP alone", "TCP and UDP"):
+        run = of_case(fight, case)["pfifo"]
+        assert acknowledged_mbps(run, 2, 10) == pytest.approx(10 * 1448 / 1514, rel=0.01)
+        assert [flow.name for flow in run.description.flows] == ["tcp", "udp"][: 1 if case == "TCP alone" else 2]
 
 
-def test_flow_queues_give_tcp_its_half_in_the_end(fight: ResultDir) -> None:
-    """What TCP gets in the last five seconds: its half of the link with a queue for each flow, a scrap without."""
-    shares = {}
-    for run in (run for run in fight.planned if run.point["case"] == "TCP and UDP"):
-        acks = fight.run(run.id).scan("acks").select("time_ns", "bytes_acked").collect().sort("time_ns")
-        late = acks.filter(pl.col("time_ns") >= 15 * 10**9)["bytes_acked"]
-        shares[run.point["links.bottleneck.queue"].split()[0]] = (late[-1] - late[0]) * 8 / 5 / 1e6
-    for queue in ("fq_codel", "cake"):
-        assert shares[queue] > 4
-    for queue in ("pfifo", "red", "codel", "pie"):
-        assert shares[queue] < 2.8
+@pytest.mark.parametrize("queue", ["pfifo", "red", "codel", "pie", "fq_codel", "cake"])
+def test_tcp_and_udp_share_what_the_link_carries(fight: ResultDir, queue: str) -> None:
+    """After UDP has joined, the frames of both are what the link sent, nearly its 10 Mbit/s, and UDP loses its rest."""
+    run = of_case(fight, "TCP and UDP")[queue]
+    tcp, udp = acknowledged_mbps(run, 20, 60), delivered_mbps(run, 20, 60)
+    metrics = fight.summary().filter(run_id=run.path.name)
+    used = metrics.filter(scope="link", name="bottleneck:r1", metric="utilisation")["value"].item()
+    assert tcp * 1514 / 1448 + udp * 1514 / 1472 == pytest.approx(10 * used, rel=0.01)
+    assert used > 0.95
+    own = run.scan("flows").filter(name="udp").collect()
+    offered = own["sent_pkts"][0] * 1514 * 8 / (own["end_ns"][0] - own["start_ns"][0]) * 1e3
+    assert offered == pytest.approx(10, rel=0.02), "on average the link's rate"
+    found = metrics.filter(scope="flow", name="udp", metric="loss_pct")["value"].item()
+    assert found == pytest.approx(100 * (1 - udp * 1514 / 1472 / offered), abs=1.5)
 
 
 @pytest.fixture(scope="module")

@@ -34,8 +34,10 @@ def test_the_document_holds(
 def test_the_same_as_the_command(tmp_path: Path) -> None:
     from conftest import digests, succeed
 
-    succeed("run", "bufferbloat", "--set", "duration=3s", "--seeds", "2", "--no-plots", "-o", tmp_path / "command")
-    nw.run("bufferbloat", set={"duration": "3s"}, seeds=2, output=tmp_path / "python", quiet=True)
+    short = {"duration": "15s", "links.bottleneck.queue": "pfifo limit 20"}
+    words = [word for path, value in short.items() for word in ("--set", f"{path}={value}")]
+    succeed("run", "bufferbloat", *words, "--seeds", "2", "--no-plots", "-o", tmp_path / "command")
+    nw.run("bufferbloat", set=short, seeds=2, output=tmp_path / "python", quiet=True)
     assert digests(tmp_path / "python") == digests(tmp_path / "command")
 
 

@@ -29,7 +29,9 @@ def test_a_lab_of_theory_holds_at_every_load(tmp_path: Path, name: str) -> None:
     assert near.all(), compared.filter(~near)
     if name == "md1":
         low = compared.filter(pl.col("load") <= 0.8, quantity="time in the system")
-        assert ((low["ratio"] - 1).abs() <= 0.02).all()
+        # At 0.8 four standard deviations of the mean over six seeds are 4 %.
+        allowed = pl.when(pl.col("load") < 0.8).then(0.02).otherwise(0.04)
+        assert low.select(((pl.col("ratio") - 1).abs() <= allowed).all()).item()
         assert compared.filter(pl.col("load") >= 0.9)["inside"].all()
     if name == "mm1k":
         losses = compared.filter(pl.col("quantity") == "loss")

@@ -16,7 +16,17 @@ from netwarp.analysis.weighting import Window, percentile
 from netwarp.store.result import open_result
 from netwarp.store.rundir import open_run
 from rich.console import Console
-from synthetic import MSS_BYTES, SECOND, lab, write_description, write_result, write_run, write_table
+from synthetic import (
+    BASE_RTT_NS,
+    MSS_BYTES,
+    SECOND,
+    SERVICE_NS,
+    lab,
+    write_description,
+    write_result,
+    write_run,
+    write_table,
+)
 
 
 def values(frame: pl.DataFrame, scope: str, name: str) -> dict[str, float]:
@@ -45,6 +55,17 @@ def test_an_exact_run(tmp_path: Path) -> None:
     sent = len(sojourns) * 1514 * 8
     assert values(frame, "link", "bottleneck:r1") == {"utilisation": pytest.approx(sent / 5e7)}
     assert frame.filter(metric="jain_index").is_empty()
+
+
+@pytest.mark.parametrize("limit", [40, 100])
+def test_the_valley_of_a_sawtooth(tmp_path: Path, limit: int) -> None:
+    """A window that shrinks to 0.7 leaves 0.7 (B + P) − P in a queue of B packets on a path that holds P."""
+    write_run(tmp_path, limit=limit, seconds=20, warmup_ns=5 * SECOND)
+    frame = analyse_run(tmp_path)
+    path_pkts = BASE_RTT_NS / SERVICE_NS
+    valley = 0.7 * (limit + path_pkts) - path_pkts
+    assert values(frame, "queue", "bottleneck:r1")["length_pkts_min"] == pytest.approx(valley, abs=2)
+    assert values(frame, "queue", "bottleneck:r1")["length_pkts_max"] == limit
 
 
 def test_littles_law(tmp_path: Path) -> None:
@@ -95,7 +116,7 @@ def test_without_exact_records(tmp_path: Path) -> None:
     for metric, value in flow.items():
         assert value == pytest.approx(values(truth, "flow", "bulk")[metric], rel=0.05)
     queue = values(frame, "queue", "bottleneck:r1")
-    assert set(queue) == {"length_pkts_mean", "length_pkts_max", "drops"}
+    assert set(queue) == {"length_pkts_min", "length_pkts_mean", "length_pkts_max", "drops"}
     assert queue["length_pkts_mean"] == pytest.approx(
         values(truth, "queue", "bottleneck:r1")["length_pkts_mean"], rel=0.05
     )

@@ -63,7 +63,16 @@ def test_rows_that_are_missing_at_the_start_are_made_up_for() -> None:
 
 
 def test_no_packets() -> None:
-    assert length_metrics(packets([]), Window(0, 10)) == {"length_pkts_mean": 0.0, "length_pkts_max": 0.0}
+    unused = {"length_pkts_min": 0.0, "length_pkts_mean": 0.0, "length_pkts_max": 0.0}
+    assert length_metrics(packets([]), Window(0, 10)) == unused
+
+
+def test_the_shortest_length_is_that_of_the_window() -> None:
+    """Lengths 1, 2, 3, 2, 1, 0 from the seconds 0, 1, 2, 10, 11, 12 on; a window sees what held in it for a time."""
+    rows: list[Row] = [(0, 10, None, 1, 2), (1, 11, None, 2, 1), (2, 12, None, 3, 0)]
+    wanted = {(0, 20): 0, (0, 12): 1, (2, 11): 2, (3, 10): 3, (10, 11): 2}
+    for (start, end), shortest in wanted.items():
+        assert length_metrics(packets(rows), Window(start, end))["length_pkts_min"] == shortest
 
 
 @settings(deadline=None)

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import comb
 from typing import Literal
 
 import polars as pl
 import pytest
 from netwarp.analysis.conditions import Selection
 from netwarp.analysis.expectations import Judgement, check_expectations
+from netwarp.analysis.interval import share_interval
+from netwarp.analysis.tally import Tally, fewest_seeds
 
 
 @dataclass
@@ -19,6 +22,7 @@ class Expected:
     ascending: Sequence[Selection] = ()
     equals: float | None = None
     within: float | Literal["interval"] | None = None
+    share: float | None = None
 
 
 ROWS = [
@@ -130,16 +134,16 @@ SEEDS = pl.DataFrame(
     schema=COLUMNS,
     orient="row",
 )
-"""Means of 10 and 110; t(2) = 4.3027, so the interval is ± 4.3027 / √3 = 2.4841."""
+"""Means of 10 and 110; t(2) = 31.599 at 99.9 %, so the interval is ± 31.599 / √3 = 18.244."""
 
 
 @pytest.mark.parametrize(
     ("expected", "judgement", "found"),
     [
-        (Expected(where={"x.y": 0}, equals=10.1, within=0.02), Judgement.MET, "10 (7.51586 to 12.4841)"),
-        (Expected(where={"x.y": 0}, equals=10.3, within=0.02), Judgement.FAILED, "10 (7.51586 to 12.4841)"),
-        (Expected(where={"x.y": 0}, equals=12.4, within="interval"), Judgement.MET, "10 (7.51586 to 12.4841)"),
-        (Expected(where={"x.y": 100}, equals=112.5, within="interval"), Judgement.FAILED, "110 (107.516 to 112.484)"),
+        (Expected(where={"x.y": 0}, equals=10.1, within=0.02), Judgement.MET, "10 (-8.24372 to 28.2437)"),
+        (Expected(where={"x.y": 0}, equals=10.3, within=0.02), Judgement.FAILED, "10 (-8.24372 to 28.2437)"),
+        (Expected(where={"x.y": 0}, equals=28.2, within="interval"), Judgement.MET, "10 (-8.24372 to 28.2437)"),
+        (Expected(where={"x.y": 100}, equals=128.3, within="interval"), Judgement.FAILED, "110 (91.7563 to 128.244)"),
         (Expected(equals=10, within=0.02), Judgement.FAILED, "10 to 110 (2 values), 1 outside"),
         (
             Expected(where={"seed": 1}, equals=9, within="interval"),
@@ -156,4 +160,69 @@ def test_a_mean_over_seeds_equals_a_number(expected: Expected, judgement: Judgem
 
 def test_how_near_is_said() -> None:
     near, inside = check_expectations(SEEDS, [Expected(equals=9.5, within=0.02), Expected(equals=9, within="interval")])
-    assert (near.bound, inside.bound) == ("9.5 ± 2 %", "9 in the 95 % interval of the mean")
+    assert (near.bound, inside.bound) == ("9.5 ± 2 %", "9 in the 99.9 % interval of the mean")
+
+
+MANY = pl.DataFrame(
+    [
+        (f"{queue}{seed}", seed, "ok", queue, "flow", "bulk", "goodput_mbps", value)
+        for seed in range(1, 21)
+        for queue, value in (("small", 1.0 if seed <= 12 else 5.0), ("large", 3.0))
+    ],
+    schema=[*COLUMNS[:3], "case", *COLUMNS[5:]],
+    orient="row",
+)
+"""Twenty seeds: the small queue gives less than the large one, and less than 2, with the first twelve of them."""
+TWELVE = "held with 12 of 20 seeds (95 % interval 36 to 81 %)"
+SMALL_BELOW_LARGE: list[Selection] = [{"case": "small"}, {"case": "large"}]
+
+
+@pytest.mark.parametrize(
+    ("expected", "judgement", "found"),
+    [
+        (Expected(where={"case": "small"}, max=2), Judgement.FAILED, f"1 to 5 (20 values), 8 outside; {TWELVE}"),
+        (
+            Expected(where={"case": "small"}, max=2, share=0.6),
+            Judgement.MET,
+            f"1 to 5 (20 values), 8 outside; {TWELVE}",
+        ),
+        # P(at most 12 of 20) is 3.2 % if 80 % hold, 6.2 % if 77 % do.
+        (Expected(where={"case": "small"}, max=2, share=0.77), Judgement.MET, TWELVE),
+        (Expected(where={"case": "small"}, max=2, share=0.8), Judgement.FAILED, TWELVE),
+        (Expected(ascending=SMALL_BELOW_LARGE), Judgement.FAILED, f"8 of 20 comparisons are out of order; {TWELVE}"),
+        (Expected(ascending=SMALL_BELOW_LARGE, share=0.6), Judgement.MET, TWELVE),
+        (Expected(ascending=SMALL_BELOW_LARGE, share=0.8), Judgement.FAILED, TWELVE),
+        (Expected(max=4), Judgement.FAILED, f"1 to 5 (40 values), 8 outside; {TWELVE}"),
+        (Expected(max=5), Judgement.MET, "1 to 5 (40 values); held with 20 of 20 seeds (95 % interval 83 to 100 %)"),
+    ],
+)
+def test_with_how_many_seeds_it_holds(expected: Expected, judgement: Judgement, found: str) -> None:
+    """Without a share with every one; with one, it fails where so few of them speak against it."""
+    (checked,) = check_expectations(MANY, [expected])
+    assert checked.judgement is judgement
+    assert checked.found.endswith(found)
+
+
+def test_a_share_takes_enough_seeds_to_be_refuted() -> None:
+    """With 80 % of the seeds, none of two is 4 %; one seed says nothing, neither for nor against."""
+    expected = Expected(where={"case": "small"}, min=2, share=0.8)
+    one, two = (check_expectations(MANY.filter(pl.col("seed") <= n), [expected])[0] for n in (1, 2))
+    assert (one.judgement, one.found) == (Judgement.UNCHECKED, "that takes 2 seeds; held with 0 of 1 seed")
+    assert (two.judgement, two.ok) == (Judgement.FAILED, False)
+    assert one.bound == "at least 2 with at least 80 % of the seeds"
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8, 0.9, 0.97])
+def test_the_fewest_seeds_are_those_of_which_none_refutes(share: float) -> None:
+    fewest = fewest_seeds(share)
+    assert Tally(0, fewest).refutes(share)
+    assert fewest == 1 or not Tally(0, fewest - 1).refutes(share)
+
+
+def test_the_interval_of_a_share_covers() -> None:
+    """Clopper and Pearson: at each end so much or more (so little or less) has a chance of 2.5 %."""
+    low, high = share_interval(17, 20)
+    assert sum(comb(20, k) * low**k * (1 - low) ** (20 - k) for k in range(17, 21)) == pytest.approx(0.025)
+    assert sum(comb(20, k) * high**k * (1 - high) ** (20 - k) for k in range(18)) == pytest.approx(0.025)
+    assert list(share_interval(0, 5)) == pytest.approx([0, 1 - 0.025**0.2])
+    assert list(share_interval(5, 5)) == pytest.approx([0.025**0.2, 1])

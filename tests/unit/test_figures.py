@@ -90,6 +90,8 @@ def test_labels_of_metrics() -> None:
     assert metric_label("flow", "rtt_ms_p95") == "RTT, 95th percentile (ms)"
     assert metric_label("flow", "goodput_mbps") == "goodput (Mbit/s)"
     assert metric_label("queue", "length_pkts_max") == "queue length, maximum (packets)"
+    assert metric_label("queue", "length_pkts_min") == "queue length, minimum (packets)"
+    assert metric_label("flow", "cwnd_pkts_first_peak") == "congestion window, first peak (packets)"
     assert metric_label("run", "jain_index") == "Jain's fairness index"
     assert metric_label("flow", "rtt_ms") == "RTT (ms)"
 

@@ -92,6 +92,7 @@ min = 9.0
 metric = "queue.drops"
 where = { name = "b:r1" }
 max = 9.0
+share = "90%"
 [[expect]]
 metric = "flow.rtt_ms_p95"
 where = { name = "ping", seed = [3, 5] }
@@ -122,6 +123,7 @@ def test_everything_of_the_format() -> None:
     assert isinstance(cbr, CbrFlow) and (cbr.packet_size.mean, cbr.packet_size.distribution) == (600, "exponential")
     change = scenario.changes[1]
     assert change.queue is not None and (change.queue.forward, change.queue.back) == (None, "pfifo limit 10")
+    assert [expected.share for expected in scenario.expect] == [None, 0.9, None]
     order = scenario.expect[2]
     assert order.where == {"name": "ping", "seed": (3, 5)}
     assert order.ascending == ({"links.b.queue": "fq_codel"}, {"links.b.queue": ("pfifo limit 20",)})
@@ -288,6 +290,9 @@ BAD_TAILS = [
         "fixed by",
     ),
     (f"{ORDER}min = 1\nwhere = {{ name = [] }}\n", 22, "lists nothing"),
+    (f'{ORDER}min = 1\nshare = "100%"\n', 22, "with all seeds, leave it out"),
+    (f'{ORDER}min = 1\nwhere = {{ seed = 1 }}\nshare = "90%"\n', 23, "no `seed` may be chosen"),
+    (f'{ORDER}equals = 1\nwithin = "2%"\nshare = "90%"\n', 23, "not about each of them"),
     ('[[expect]]\nmetric = "queue.drops"\nmin = 2\nwhere = { name = "access" }\n', 22, 'did you mean "access:'),
     ('[[expect]]\nmetric = "queue.drops"\nmin = 2\nwhere = { nmae = "access" }\n', 22, '"nmae" selects nothing'),
     ('[[expect]]\nmetric = "run.jain_index"\nmin = 2\nwhere = { seed = 9 }\n', 22, "seed 9 is not among"),
@@ -446,6 +451,14 @@ def test_axes_from_outside_the_file() -> None:
     swept = DUMBBELL + '[sweep]\n"links.bottleneck.delay" = ["90ms"]\n'
     replaced = parse_scenario(swept, settings=['sweep."links.bottleneck.delay"=["10ms", "20ms"]'])
     assert replaced.sweep == {"links.bottleneck.delay": ("10ms", "20ms")}
+
+
+@pytest.mark.parametrize("setting", ['links.b.queue="codel"', 'sweep."links.b.queue"=["codel", "pie"]'])
+def test_an_expectation_may_be_about_a_part_that_was_not_chosen(setting: str) -> None:
+    """Whether the axis shrinks by --set or is replaced by --sweep."""
+    scenario = parse_scenario(EVERYTHING, settings=[setting])
+    assert "codel" in scenario.sweep["links.b.queue"]
+    assert scenario.expect[2].ascending[0] == {"links.b.queue": "fq_codel"}
 
 
 @pytest.mark.parametrize(

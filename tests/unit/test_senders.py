@@ -42,6 +42,20 @@ def test_of_acks_every_one_counts() -> None:
     assert not both.sampled
 
 
+def test_the_first_peak_is_the_window_before_it_first_shrinks() -> None:
+    """Slow start from 10 to 2 (B + P) = 235 packets, then a sawtooth that rises higher still."""
+    windows = [10.0, 20, 40, 80, 160, 235, 235, 117, 118, 300, 150]
+
+    def peak(count: int, *, sampled: bool = False) -> float | None:
+        times = list(range(count))
+        return sender(times, times, windows[:count], [1.0] * count, sampled=sampled).first_peak_pkts()
+
+    assert peak(len(windows)) == 235
+    assert peak(7) is None, "it has not shrunk"
+    assert peak(len(windows), sampled=True) is None, "samples miss the peak"
+    assert peak(0) is None
+
+
 @pytest.mark.parametrize("late_ms", [0, 3, 400, 999])
 def test_a_steady_flow_is_steady_whenever_it_was_looked_at(late_ms: int) -> None:
     """8 Mbit/s seen once a second, with a clock that drifts: no peak and no pause."""

@@ -17,8 +17,9 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "flow": FLOW_ENTRIES,
     "queue": (
         entry(
-            "length_pkts_mean length_pkts_max",
-            "length of the queue in packets; an unused queue has 0",
+            "length_pkts_min length_pkts_mean length_pkts_max",
+            "length of the queue in packets; an unused queue has 0. Under one flow, with a warm-up that leaves slow "
+            "start out, the minimum is the sawtooth's valley",
             "time",
             "`packets`, else `queues`",
             better=None,

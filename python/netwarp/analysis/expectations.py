@@ -10,8 +10,11 @@ import polars as pl
 from netwarp.analysis.conditions import Selection, selection_text, selects
 from netwarp.analysis.interval import Interval, mean_interval
 from netwarp.analysis.orders import Comparison, comparisons, order_text, span, step_text
+from netwarp.analysis.tally import Tally, fewest_seeds, tally
 
 _SMALLEST, _LARGEST = float("-inf"), float("inf")
+SURE = 0.999
+"""The confidence of an interval that an expected value must lie in: at 95 % one right value of twenty would fail."""
 _OF_ONE_RUN = frozenset({"run_id", "seed", "status", "value"})
 """The columns of a summary that differ between the seeds of one point."""
 
@@ -20,7 +23,7 @@ class Expectation(Protocol):
     """A condition on a metric `scope.name` in every run and row that `where` selects.
 
     It is a bound, `min` and `max` included; or, where `ascending` has steps, an order; or what the mean over the seeds
-    of each point `equals`.
+    of each point `equals`. Bounds and orders hold with every seed, or with a `share` of them.
     """
 
     @property
@@ -49,7 +52,11 @@ class Expectation(Protocol):
 
     @property
     def within(self) -> float | Literal["interval"] | None:
-        """How near: a fraction of `equals`, or so near that the mean's 95 % confidence interval holds it."""
+        """How near: a fraction of `equals`, or so near that the mean's 99.9 % confidence interval holds it."""
+
+    @property
+    def share(self) -> float | None:
+        """With which share of the seeds it holds at least; None: with every one."""
 
 
 class Judgement(StrEnum):
@@ -64,7 +71,8 @@ class Judgement(StrEnum):
 @dataclass(frozen=True)
 class Checked:
     """An expectation and what was found: `values` of the rows that it selects, or the means over seeds with their
-    `intervals` where it has `equals`; `reason` where there is more to say."""
+    `intervals` where it has `equals`; with how many seeds it held, where it is about each; `reason` where there is
+    more to say."""
 
     expectation: Expectation
     judgement: Judgement
@@ -72,6 +80,7 @@ class Checked:
     outside: int
     reason: str | None = None
     intervals: tuple[Interval, ...] = ()
+    seeds: Tally | None = None
 
     @property
     def ok(self) -> bool:
@@ -89,11 +98,16 @@ class Checked:
     @property
     def bound(self) -> str:
         """The bound in words: `at least 9`, `at most 0.5`, `9 to 10`, `9.5 ± 2 %`; or the order: `CoDel < RED`."""
+        share = self.expectation.share
+        return self._bound + (f" with at least {100 * share:g} % of the seeds" if share is not None else "")
+
+    @property
+    def _bound(self) -> str:
         if self.expectation.ascending:
             return order_text(self.expectation.ascending)
         low, high, equals, within = (getattr(self.expectation, name) for name in ("min", "max", "equals", "within"))
         if equals is not None:
-            near = "in the 95 % interval of the mean" if within == "interval" else f"± {100 * within:g} %"
+            near = f"in the {100 * SURE:g} % interval of the mean" if within == "interval" else f"± {100 * within:g} %"
             return f"{equals:g} {near}"
         if low is None:
             return f"at most {high:g}"
@@ -101,7 +115,13 @@ class Checked:
 
     @property
     def found(self) -> str:
-        """The values in words: one value, or the range of several, and how many of them are outside the bound."""
+        """The values in words: one value, or the range of several, how many of them are outside the bound, and with how
+        many seeds it held where there are several."""
+        tallied = self.seeds is not None and (self.expectation.share is not None or self.seeds.seeds > 1)
+        return f"{self._found}; {self.seeds.text}" if self.seeds is not None and tallied else self._found
+
+    @property
+    def _found(self) -> str:
         if self.reason is not None:
             return self.reason
         if len(self.intervals) == 1:
@@ -115,6 +135,8 @@ def check_expectations(summary: pl.DataFrame, expectations: Sequence[Expectation
     """Check each expectation against the rows of a summary, in order.
 
     It is met if at least one row matches and every value lies in [min, max] or in order; a value that is NaN does not.
+    Where it claims a share of the seeds, it fails if so few of them held that this refutes the share, and is not
+    checked if there are too few seeds to refute anything.
     With `equals` the means over seeds count; without a second seed a mean has no interval, and nothing is checked.
     Where no row matches it fails, unless no run of the plan is one of those it speaks of. Rows of suspect runs count,
     failed runs have none.
@@ -135,8 +157,26 @@ def _check(summary: pl.DataFrame, expectation: Expectation) -> Checked:
         return _check_means(rows, expectation, expectation.equals)
     low = _SMALLEST if expectation.min is None else expectation.min
     high = _LARGEST if expectation.max is None else expectation.max
-    outside = sum(not low <= value <= high for value in values)
-    return Checked(expectation, Judgement.FAILED if outside else Judgement.MET, values, outside)
+    inside = [low <= value <= high for value in values]
+    return _judged(expectation, values, list(zip(rows["seed"].to_list(), inside, strict=True)))
+
+
+def _judged(
+    expectation: Expectation,
+    values: tuple[float, ...],
+    held: Sequence[tuple[int | None, bool]],
+    reason: str | None = None,
+) -> Checked:
+    """The judgement of what is about every seed, or a share of them, from pairs of a seed and whether it held."""
+    broken = sum(not one for _, one in held)
+    seeds, share = tally(held), expectation.share
+    if share is None:
+        judgement = Judgement.FAILED if broken else Judgement.MET
+    elif seeds.seeds < (fewest := fewest_seeds(share)):
+        judgement, reason = Judgement.UNCHECKED, f"that takes {fewest} seeds"
+    else:
+        judgement = Judgement.FAILED if seeds.refutes(share) else Judgement.MET
+    return Checked(expectation, judgement, values, broken, reason, (), seeds)
 
 
 def _check_order(summary: pl.DataFrame, expectation: Expectation) -> Checked:
@@ -157,8 +197,8 @@ def _check_order(summary: pl.DataFrame, expectation: Expectation) -> Checked:
         return Checked(expectation, Judgement.FAILED, (), 0, "no two of these runs differ in nothing else")
     values = tuple(value for one in compared for step in one.values for value in step)
     broken = [one for one in compared if one.broken is not None]
-    judgement = Judgement.FAILED if broken else Judgement.MET
-    return Checked(expectation, judgement, values, len(broken), _order_found(compared, broken, steps))
+    held = [(one.seed, one.broken is None) for one in compared]
+    return _judged(expectation, values, held, _order_found(compared, broken, steps))
 
 
 def _order_found(compared: Sequence[Comparison], broken: Sequence[Comparison], steps: Sequence[Selection]) -> str:
@@ -175,7 +215,7 @@ def _order_found(compared: Sequence[Comparison], broken: Sequence[Comparison], s
 def _check_means(rows: pl.DataFrame, expectation: Expectation, equals: float) -> Checked:
     """The mean over the seeds of each point and name against what it should equal."""
     points = [column for column in rows.columns if column not in _OF_ONE_RUN]
-    means = [mean_interval(part["value"].to_list()) for part in rows.partition_by(points, maintain_order=True)]
+    means = [mean_interval(part["value"].to_list(), SURE) for part in rows.partition_by(points, maintain_order=True)]
     values = tuple(mean.mean for mean in means)
     if expectation.within == "interval" and any(mean.low is None for mean in means):
         return Checked(expectation, Judgement.UNCHECKED, values, 0, "an interval needs a second seed", tuple(means))

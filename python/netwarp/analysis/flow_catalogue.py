@@ -172,6 +172,16 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         least=(0.05, 1),
     ),
     entry(
+        "cwnd_pkts_first_peak",
+        "the congestion window before it shrinks for the first time, in the whole run, warm-up included: where slow "
+        "start, or what follows it, first meets a loss or a mark; absent while it has not shrunk; of several flows the "
+        "greatest",
+        "flows",
+        "`acks`",
+        better=None,
+        least=(0.05, 1),
+    ),
+    entry(
         "loss_pct",
         "100 × lost / sent: datagrams sent in the window that never arrived, echo requests without reply. What "
         "was sent within the longest delay seen before the end may only have been cut off: it counts as neither",

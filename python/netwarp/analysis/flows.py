@@ -185,6 +185,7 @@ def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
         "retransmits": _sum([data.retransmits() for data in flows]),
         "retransmit_pct": _percent([data.segments() for data in flows]),
         "cwnd_pkts_mean": weighted_mean(pool([data.state("cwnd_pkts") for data in flows])),
+        "cwnd_pkts_first_peak": _greatest([data.sender.first_peak_pkts() for data in flows if data.sender]),
         "loss_pct": _percent([data.losses() for data in flows]),
         "jitter_ms_mean": _mean([data.jitter_ms() for data in flows]),
         **datagrams.receipt_metrics(known),
@@ -226,6 +227,10 @@ def _sum(values: Sequence[float | None]) -> float | None:
     """The sum; absent if any part is: a sum of some would pass for a sum of all."""
     present = [value for value in values if value is not None]
     return sum(present) if present and len(present) == len(values) else None
+
+
+def _greatest(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

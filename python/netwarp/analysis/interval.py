@@ -37,6 +37,16 @@ def mean_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> In
     return Interval(mean, mean - half, mean + half)
 
 
+def share_interval(held: int, count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The interval of a probability after `held` of `count` independent trials (Clopper and Pearson 1934)."""
+    from scipy.special import betaincinv  # noqa: PLC0415 as above
+
+    tail = (1 - confidence) / 2
+    low = float(betaincinv(held, count - held + 1, tail)) if held else 0.0
+    high = float(betaincinv(held + 1, count - held, 1 - tail)) if held < count else 1.0
+    return low, high
+
+
 def normal_interval(mean: float, deviation: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """The interval of a normal variable of this mean and standard deviation."""
     half = NormalDist().inv_cdf((1 + confidence) / 2) * deviation

@@ -8,7 +8,7 @@ import polars as pl
 from netwarp.analysis import queues, throughput
 from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.packets import as_packets, load_packets
-from netwarp.analysis.weighting import Window, growth, hold, weighted_mean
+from netwarp.analysis.weighting import Window, growth, hold, lowest, weighted_mean
 from netwarp.store.description import End
 from netwarp.store.drop_reasons import drop_reason
 from netwarp.store.rundir import RunDir
@@ -20,7 +20,7 @@ def network_metrics(run: RunDir, window: Window) -> Iterator[Metric]:
     """Metrics of every sending end of every link, named `link:node`.
 
     Exact records know every packet, so that an unused queue has length 0 and no drops; samples know only what they
-    saw: no sojourn, no marks, a maximum among the samples. Without either nothing is said.
+    saw: no sojourn, no marks, extremes among the samples. Without either nothing is said.
     """
     if run.has_rows("packets"):
         yield from _exact(run, window)
@@ -78,6 +78,7 @@ def _sampled_queue(samples: pl.DataFrame, window: Window) -> dict[str, float | i
     times = samples["time_ns"].to_numpy()
     held = hold(times, samples["length_pkts"].to_numpy().astype(np.float64), window)
     return {
+        "length_pkts_min": lowest(held),
         "length_pkts_mean": weighted_mean(held),
         "length_pkts_max": float(held.values.max()) if len(held) else None,
         "drops": growth(times, samples["drops"].cast(pl.Int64).to_numpy(), window),

@@ -13,9 +13,13 @@ _MEASURED = ("run_id", "status", "scope", "metric", "value")
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs that differ in nothing but the steps: the values of each step, and where they stand otherwise, in words."""
+    """Runs that differ in nothing but the steps: the values of each step, and where they stand otherwise, in words.
+
+    `seed` is that of all of them; None if the steps choose seeds.
+    """
 
     place: str
+    seed: int | None
     values: tuple[tuple[float, ...], ...]
 
     @property
@@ -43,7 +47,8 @@ def comparisons(rows: pl.DataFrame, steps: Sequence[Selection]) -> Iterator[Comp
         values = [part.filter(*selects(part, step))["value"].drop_nulls().to_list() for step in steps]
         if all(values):
             place = selection_text(dict(zip(varied, key, strict=True)))
-            yield Comparison(place, tuple(map(tuple, values)))
+            seed = None if "seed" in steps[0] else int(part["seed"][0])
+            yield Comparison(place, seed, tuple(map(tuple, values)))
 
 
 def order_text(steps: Sequence[Selection]) -> str:
@@ -58,6 +63,6 @@ def step_text(step: Mapping[str, object]) -> str:
 
 
 def span(values: Sequence[float]) -> str:
-    """One value, or the range of several."""
+    """The one value, or the range of several."""
     low, high = min(values), max(values)
-    return f"{low:.6g}" if len(values) == 1 else f"{low:.6g} to {high:.6g}"
+    return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from netwarp.analysis.weighting import Times, Values, Window, hold, percentile, weighted_mean
+from netwarp.analysis.weighting import Times, Values, Window, hold, lowest, percentile, weighted_mean
 
 SENT, DROPPED, QUEUED = 0, 1, 2
 CE = 3
@@ -89,13 +89,13 @@ def _agreed(change: Numbers, reported: Numbers, sizes: Numbers) -> Numbers:
 
 
 def length_metrics(packets: Packets, window: Window) -> dict[str, float | None]:
-    """Mean over time and maximum of the length in packets; an unused queue had length 0."""
+    """Minimum, mean over time and maximum of the length in packets; an unused queue had length 0."""
     times, lengths = length_steps(packets)
     times, lengths = np.concatenate([[_NEVER // 2], times]), np.concatenate([[0.0], lengths])
     held = hold(times, lengths, window)
     arrived = packets.length[~packets.turned_away & window.mask(packets.enqueue_ns)]
     peak = max(float(np.max(arrived, initial=0)), float(np.max(held.values, initial=0.0)))
-    return {"length_pkts_mean": weighted_mean(held), "length_pkts_max": peak}
+    return {"length_pkts_min": lowest(held), "length_pkts_mean": weighted_mean(held), "length_pkts_max": peak}
 
 
 def sojourns_ms(packets: Packets, window: Window) -> Values:

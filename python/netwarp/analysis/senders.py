@@ -33,6 +33,13 @@ class Sender:
     sampled: bool = False
     mss_bytes: int = 0
 
+    def first_peak_pkts(self) -> float | None:
+        """The window before it shrinks for the first time; None if it never does, or was only sampled."""
+        if self.sampled:
+            return None
+        shrinks = np.flatnonzero(np.diff(self.cwnd_pkts) < 0)
+        return float(self.cwnd_pkts[shrinks[0]]) if len(shrinks) else None
+
 
 def load_senders(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
     """Senders of data by flow id: from acks.arrows if it has rows, else from sockets.arrows; without rows absent."""

@@ -98,6 +98,11 @@ def weighted_percentiles(held: Held, percents: Sequence[float]) -> list[float] |
     return [float(held.values[order[np.searchsorted(reached, rank, side="left")]]) for rank in ranks]
 
 
+def lowest(held: Held) -> float | None:
+    """The smallest value that held for any time; None of nothing."""
+    return float(held.values.min()) if len(held) else None
+
+
 def percentile(values: Values, percent: float) -> float | None:
     """The same of events: the smallest value that at least p % of them do not exceed; None of nothing."""
     if len(values) == 0:

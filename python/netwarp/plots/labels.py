@@ -102,7 +102,7 @@ def metric_label(scope: str, metric: str) -> str:
 def _statistic(kind: str) -> str:
     percent = re.fullmatch(r"p(\d+)", kind)
     if percent is None:
-        return {"max": "maximum"}.get(kind, kind)
+        return {"max": "maximum", "min": "minimum"}.get(kind, kind.replace("_", " "))
     return "median" if kind == "p50" else f"{percent[1]}th percentile"
 
 

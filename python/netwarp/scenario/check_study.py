@@ -21,7 +21,7 @@ SCOPES = ("run", "flow", "queue", "link")
 def check_study(scenario: Scenario, data: Mapping[str, Any], overridden: Collection[str] = ()) -> Iterator[Found]:
     """Everything about the sweep, the cases and the expectations of a scenario whose raw data is `data`.
 
-    `overridden` are the paths that `--set` replaced.
+    `overridden` are the paths that `--set` and `--sweep` replaced.
     """
     axes: dict[tuple[str, ...], str] = {}
     for path, values in scenario.sweep.items():
@@ -138,6 +138,11 @@ def _check_kind(expectation: Expectation, scenario: Scenario, overridden: Collec
         yield "equals", 'no measurement is exact; say how near with within = "2%", or within = "interval"'
     elif expectation.within == INTERVAL and len(scenario.seeds) < 2 and "seeds" not in overridden:
         yield "within", "a confidence interval needs at least two seeds, such as seeds = 5"
+    if expectation.share is not None:
+        if expectation.equals is not None:
+            yield "share", "`equals` is about the mean over the seeds, not about each of them"
+        elif "seed" in {*expectation.where, *itertools.chain.from_iterable(expectation.ascending)}:
+            yield "share", "it is about all seeds, so no `seed` may be chosen"
 
 
 def _check_where(scope: str, key: str, value: object, scenario: Scenario, overridden: Collection[str]) -> str | None:
@@ -149,8 +154,8 @@ def _check_where(scope: str, key: str, value: object, scenario: Scenario, overri
     elif key == "case":
         known = [case.name for case in scenario.cases]
         why = f'there is no case "{value}"{did_you_mean(str(value), map(str, known))}'
-    elif key in overridden or (key == "seed" and "seeds" in overridden):
-        return None  # --set chose part of the study, and the expectation may be about another
+    elif {key, f'sweep."{key}"'} & {*overridden} or (key == "seed" and "seeds" in overridden):
+        return None  # --set or --sweep chose part of the study, and the expectation may be about another
     elif key == "seed":
         known, why = scenario.seeds, f"seed {value} is not among the scenario's seeds"
     elif key in scenario.sweep:

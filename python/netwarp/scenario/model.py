@@ -85,6 +85,16 @@ Within = Annotated[
 ]
 
 
+def _share(value: object) -> float:
+    share = units.parse_percent(value)
+    if not 0 < share < 1:
+        raise ValueError(f'"{value}" is no share between 0% and 100%; where it is to hold with all seeds, leave it out')
+    return share
+
+
+Share = Annotated[float, BeforeValidator(_share), WithJsonSchema({"type": "string", "examples": ["80%"]})]
+
+
 class RunOptions(Model):
     """How the runs are made. None stands for "auto"; `start_jitter` and `time_limit` are ns, `memory` bytes."""
 
@@ -241,8 +251,9 @@ class Expectation(Model):
     """A condition on a metric `scope.name`, checked in every run that `where` selects: bounds, an order, or a value.
 
     `ascending`: every value that a step selects is below every value of the next, among runs that are otherwise alike.
-    `equals`: the mean over the seeds of each point is that, `within` a fraction of it or within the mean's own 95 %
-    confidence interval.
+    Both must hold with every seed, or with at least `share` of them.
+    `equals`: the mean over the seeds of each point is that, `within` a fraction of it or within the mean's own
+    99.9 % confidence interval.
     """
 
     metric: str
@@ -252,6 +263,7 @@ class Expectation(Model):
     max: float | None = Field(default=None, allow_inf_nan=False)
     equals: float | None = Field(default=None, allow_inf_nan=False)
     within: Within | None = None
+    share: Share | None = None
 
 
 class Scenario(Model):

@@ -1,0 +1,30 @@
+"""Whether what the shipped scenarios expect holds with twenty seeds, not only with those that they are shipped with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from netwarp.analysis.expectations import Judgement, check_expectations
+from netwarp.scenario import load_scenario, shipped_scenarios
+from netwarp.store.result import open_result
+
+from bench.command import clocked
+from bench.row import Row, measure
+
+SEEDS = 20
+OWN_SEEDS = ("three-node", "three-node-builtin", "three-node-published")
+"""Studies of 24 conditions with real programs: with their own seeds, see studies.py."""
+
+
+@measure
+def shipped(place: Path) -> Iterator[Row]:
+    """Each shipped scenario, whole: how many of its expectations hold, and how long it takes."""
+    place.mkdir()
+    for name in sorted(set(shipped_scenarios()) - set(OWN_SEEDS)):
+        seconds = clocked("run", name, "--seeds", str(SEEDS), "--no-plots", "-o", str(place / name), codes=(0, 1))
+        expected = load_scenario(name).expect
+        checked = check_expectations(open_result(place / name).summary(), expected)
+        met = sum(one.judgement is Judgement.MET for one in checked)
+        yield Row(f"{name}: expectations that hold with {SEEDS} seeds", met, len(expected), "", more_is_better=True)
+        yield Row("  all its runs", seconds)

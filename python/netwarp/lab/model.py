@@ -21,9 +21,12 @@ class LabNode(TypedDict):
 
 
 class LabWire(TypedDict):
-    """One direction of a link's wire: a netem on the peer's interface in the hidden namespace."""
+    """One direction of a link's wire: a netem on the peer's interface in the hidden namespace.
 
-    rate_bps: int
+    `rate_bps` None: it takes no time to send a packet, since the shaper has let it pass whole.
+    """
+
+    rate_bps: int | None
     delay_ns: int
     jitter_ns: int
     jitter_correlation: float
@@ -36,6 +39,21 @@ class LabWire(TypedDict):
     seed: int
 
 
+class LabOpportunities(TypedDict):
+    """Delivery opportunities in place of a rate: `counts` of them at `at_ms` of the run, all again every `period_ms`.
+
+    Each lets `bytes` pass; a packet counts as its frame and `overhead_bytes`. What the run does not get to is left out;
+    the mean is of the whole trace.
+    """
+
+    bytes: int
+    overhead_bytes: int
+    period_ms: int
+    mean_rate_bps: int
+    at_ms: list[int]
+    counts: list[int]
+
+
 class LabEnd(TypedDict):
     """One end of a link: a node's interface, its shaping and queue, and the wire that leaves it."""
 
@@ -45,6 +63,7 @@ class LabEnd(TypedDict):
     wire_index: int
     mac: str
     addresses: list[str]
+    opportunities: LabOpportunities | None
     tc: list[str]
     wire: LabWire
 

@@ -61,7 +61,7 @@ struct opportunity_data {
 	u64	base_ns;	/* when this round of the trace began */
 	struct sk_buff *transit;	/* the packet that is being delivered */
 	u32	bytes_left;	/* of it */
-	struct qdisc_skb_head ready;	/* packets that have passed */
+	struct qdisc_skb_head ready;	/* packets that have passed; its lock is not used */
 	struct Qdisc *qdisc;
 	struct qdisc_watchdog watchdog;
 };
@@ -186,7 +186,8 @@ static void opportunity_reset(struct Qdisc *sch)
 	q->transit = NULL;
 	if (q->ready.qlen)
 		rtnl_kfree_skbs(q->ready.head, q->ready.tail);
-	qdisc_skb_head_init(&q->ready);
+	q->ready.head = q->ready.tail = NULL;
+	q->ready.qlen = 0;
 }
 
 static const struct nla_policy opportunity_policy[TCA_OPPORTUNITY_MAX + 1] = {
@@ -258,7 +259,6 @@ static int opportunity_init(struct Qdisc *sch, struct nlattr *opt, struct netlin
 	struct opportunity_data *q = qdisc_priv(sch);
 
 	qdisc_watchdog_init(&q->watchdog, sch);
-	qdisc_skb_head_init(&q->ready);
 	q->qdisc = &noop_qdisc;
 	return opt ? opportunity_change(sch, opt, extack) : -EINVAL;
 }

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from netwarp.lab import build_lab, commands
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.opportunities import Opportunities
 from netwarp.scenario.trace import Trace, load_trace, parse_trace, shipped_traces, trace_files
+from netwarp.store.opportunities import opportunities_of
 from netwarp.traces.generate import TRACES, text_of
 from scenario_texts import replaced
 
@@ -233,3 +237,54 @@ def test_a_result_keeps_both_of_two_files_of_one_name(tmp_path: Path) -> None:
     assert load_trace("monday/day.csv", result).first_rate_bps == 1_000_000
     assert load_trace("tuesday/day.csv", result).first_rate_bps == 2_000_000
     assert trace_files(data, result) == files, "a result of a result keeps them, too"
+
+
+def test_a_link_with_opportunities_has_them_in_place_of_a_rate(tmp_path: Path) -> None:
+    text = with_trace(tmp_path, "0\n7\n7\n1000\n2000\n").replace(
+        'trace = "radio.csv"', 'trace = { forward = "radio.csv" }\nrate = { back = "5mbit" }'
+    )
+    lab = build_lab(make_plan(parse_scenario(text, folder=tmp_path)).runs[0])
+    ahead, back = lab["links"][1]["ends"]
+    assert ahead["opportunities"] == {
+        "bytes": 1504,
+        "overhead_bytes": -10,
+        "period_ms": 2000,
+        "mean_rate_bps": 30080,
+        "at_ms": [0, 7, 1000, 2000],
+        "counts": [1, 2, 1, 1],
+    }
+    assert ahead["wire"]["rate_bps"] is None and back["opportunities"] is None
+    assert ahead["tc"] == ["qdisc add dev eth1 parent 1:1 handle 10: pfifo limit 100"]
+    assert back["wire"]["rate_bps"] == 5_000_000 and len(back["tc"]) == 3
+    said = "\n".join(commands(lab))
+    assert "# root of eth1 on r1, 1: opportunity (5 opportunities of 1504 bytes at 4 instants, period 2000ms" in said
+    assert "rate 8000000000000000bit" in said
+
+
+def test_opportunities_that_no_run_gets_to_are_left_out(tmp_path: Path) -> None:
+    far = 31_622_400_000  # a year, of which the run sees the first seconds
+    text = with_trace(tmp_path, f"1\n5000\n{far}\n")
+    lab = build_lab(make_plan(parse_scenario(text, folder=tmp_path)).runs[0])
+    found = lab["links"][1]["ends"][0]["opportunities"]
+    assert found is not None
+    assert (found["at_ms"], found["counts"], found["period_ms"]) == ([1, 5000], [1, 1], far)
+
+
+def test_the_rate_of_opportunities_cannot_change(tmp_path: Path) -> None:
+    change = '[[changes]]\nat = "1s"\nlink = "bottleneck"\n'
+    assert "follows its trace" in problem(with_trace(tmp_path, "7\n", f'{change}rate = "1mbit"\n'), tmp_path)
+    parse_scenario(with_trace(tmp_path, "7\n", f'{change}delay = "1ms"\nloss = "1%"\n'), folder=tmp_path)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=12), st.lists(st.integers(-MS, 200 * MS), min_size=1))
+def test_opportunities_are_counted_as_they_come(times: list[int], instants: list[int]) -> None:
+    times = sorted([*times, max(times) + 1])
+    found = opportunities("".join(f"{at}\n" for at in times))
+    seen = opportunities_of(
+        {"opportunities": {"bytes": 1504, "overhead_bytes": -10, "mean_rate_bps": 0, **asdict(found)}}
+    )
+    assert seen is not None
+    unrolled = [round_ * times[-1] + at for round_ in range(201) for at in times]
+    expected = [sum(at * MS <= instant for at in unrolled) for instant in instants]
+    assert seen.until(np.array(instants, dtype=np.int64)).tolist() == expected

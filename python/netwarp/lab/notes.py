@@ -11,6 +11,8 @@ from netwarp.scenario.flows import Flow
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.notes import Found
 
+_RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
+
 
 def network_notes(scenario: Scenario) -> Iterator[Found]:
     """Notes for `netwarp.scenario.notes`: on a scenario without sweep and cases."""
@@ -18,6 +20,7 @@ def network_notes(scenario: Scenario) -> Iterator[Found]:
     sizes = Sizes(scenario, network)
     yield from _own_bottlenecks(scenario, sizes)
     yield from _socket_sizes(scenario, sizes)
+    yield from _dctcp_alone(scenario, sizes)
 
 
 def _is_tcp(flow: Flow) -> bool:
@@ -32,6 +35,9 @@ def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
         # Responses to requests, and iperf3 -R, come the other way.
         reverse = flow.tool == "request" or (flow.tool == "iperf3" and not {"-R", "--reverse"}.isdisjoint(flow.args))
         path = sizes.paths[name].back if reverse else sizes.paths[name].forward
+        links = [(sizes.network.links[hop.link], hop.direction) for hop in path]
+        if any(link.ends[direction] in link.raw for link, direction in links):
+            continue  # tc commands of the author's own: what they let through is not known
         rates = [max(sizes.network.rates(hop)) for hop in path]
         if rates[0] == min(rates):
             link = sizes.network.names[path[0].link]
@@ -45,15 +51,25 @@ def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
 
 
 def _socket_sizes(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
-    """Where a path holds more than the kernel's own maximum of a buffer lets through."""
-    chosen: dict[int, list[str]] = {}
-    for node in scenario.nodes:
-        names = {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"} - given_sysctl(scenario, node).keys()
-        if names and (most := sizes.socket_bytes(node)) > MIN_SOCKET_BYTES:
-            chosen.setdefault(most, []).append(node)
-    for most, nodes in chosen.items():
+    """Where a path holds more than the kernel's own maximum of a buffer lets through; one sentence for all points."""
+    nodes = {node for flow in scenario.flows.values() if flow.count and _is_tcp(flow) for node in (flow.from_, flow.to)}
+    chosen = [node for node in nodes if not given_sysctl(scenario, node).keys() >= {_RMEM, _WMEM}]
+    if any(sizes.socket_bytes(node) > MIN_SOCKET_BYTES for node in chosen):
         yield (
             ("nodes",),
-            f"tcp_rmem and tcp_wmem of {', '.join(nodes)} go up to {most} bytes, so that no buffer limits a flow on "
-            f"these paths; a host's own defaults are {MIN_SOCKET_BYTES} and 4194304 bytes",
+            f"tcp_rmem and tcp_wmem go further than a host's own defaults ({MIN_SOCKET_BYTES} and 4194304 bytes), so "
+            "that no buffer limits a flow here; `netwarp show` lists them, and `sysctl` of a node sets others",
         )
+
+
+def _dctcp_alone(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
+    """CoDel and RED mark an aggregate as a whole (INET_ECN_set_ce()), by a queue that has few of them."""
+    for name, flow in scenario.flows.items():
+        if flow.count and flow.tool in {"bulk", "request", "iperf3"} and getattr(flow, "cc", None) == "dctcp":
+            links = [sizes.network.names[hop.link] for hop in sizes.paths[name].forward]
+            if not all(scenario.links[link].offload for link in links):
+                yield (
+                    ("flows", name, "cc"),
+                    "DCTCP's alpha is higher here than between hosts with offloads, which are off: a threshold marks "
+                    "each packet by itself, and fewer of the aggregates that such hosts hand over (`offload = true`)",
+                )

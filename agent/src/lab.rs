@@ -65,7 +65,7 @@ pub struct End {
     pub wire: Wire,
 }
 
-/// Delivery opportunities of a trace in place of a rate: `counts` of them at `at_ms`, all again every `period_ms`.
+/// Delivery opportunities of a trace in place of a rate, all again every `period_ms`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opportunities {
@@ -76,8 +76,8 @@ pub struct Opportunities {
     pub period_ms: u64,
     #[serde(rename = "mean_rate_bps")]
     pub _mean_rate_bps: u64,
-    pub at_ms: Vec<u32>,
-    pub counts: Vec<u32>,
+    /// `17x3 20`: three at 17 ms, one at 20 ms.
+    pub trace: String,
 }
 
 /// One direction of a link between its two interfaces. Probabilities are 0 to 1. Without a rate it takes no time to

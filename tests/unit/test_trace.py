@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -250,8 +249,7 @@ def test_a_link_with_opportunities_has_them_in_place_of_a_rate(tmp_path: Path) -
         "overhead_bytes": -10,
         "period_ms": 2000,
         "mean_rate_bps": 30080,
-        "at_ms": [0, 7, 1000, 2000],
-        "counts": [1, 2, 1, 1],
+        "trace": "0 7x2 1000 2000",
     }
     assert ahead["wire"]["rate_bps"] is None and back["opportunities"] is None
     assert ahead["tc"] == ["qdisc add dev eth1 parent 1:1 handle 10: pfifo limit 100"]
@@ -267,7 +265,7 @@ def test_opportunities_that_no_run_gets_to_are_left_out(tmp_path: Path) -> None:
     lab = build_lab(make_plan(parse_scenario(text, folder=tmp_path)).runs[0])
     found = lab["links"][1]["ends"][0]["opportunities"]
     assert found is not None
-    assert (found["at_ms"], found["counts"], found["period_ms"]) == ([1, 5000], [1, 1], far)
+    assert (found["trace"], found["period_ms"]) == ("1 5000", far)
 
 
 def test_the_rate_of_opportunities_cannot_change(tmp_path: Path) -> None:
@@ -281,9 +279,9 @@ def test_the_rate_of_opportunities_cannot_change(tmp_path: Path) -> None:
 def test_opportunities_are_counted_as_they_come(times: list[int], instants: list[int]) -> None:
     times = sorted([*times, max(times) + 1])
     found = opportunities("".join(f"{at}\n" for at in times))
-    seen = opportunities_of(
-        {"opportunities": {"bytes": 1504, "overhead_bytes": -10, "mean_rate_bps": 0, **asdict(found)}}
-    )
+    words = " ".join(f"{at}x{count}" for at, count in zip(found.at_ms, found.counts, strict=True))
+    about = {"bytes": 1504, "overhead_bytes": -10, "period_ms": found.period_ms, "mean_rate_bps": 0, "trace": words}
+    seen = opportunities_of({"opportunities": about})
     assert seen is not None
     unrolled = [round_ * times[-1] + at for round_ in range(201) for at in times]
     expected = [sum(at * MS <= instant for at in unrolled) for instant in instants]

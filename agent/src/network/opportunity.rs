@@ -19,6 +19,8 @@ const TCA_OPPORTUNITY_TRACE: u16 = 2;
 
 /// How many entries of the trace go into one message: the attribute around them holds less than 64 kB.
 const CHUNK: usize = 4096;
+/// sizeof(struct opportunity_entry)
+const ENTRY: usize = 8;
 
 /// Sets up every end of this node whose link follows opportunities; they begin with the run.
 pub fn apply(network: &Network, lab: &Lab, node: &Node) -> Result<()> {
@@ -30,17 +32,17 @@ pub fn apply(network: &Network, lab: &Lab, node: &Node) -> Result<()> {
             .node(&node.name)?
             .run(|| Netlink::open(NETLINK_ROUTE))??;
         let flags = NLM_F_CREATE | NLM_F_EXCL;
-        let parameters = parameters(trace, lab.t0_ns);
+        let entries = entries(&trace.trace)?;
+        let parameters = parameters(trace, entries.len() / ENTRY, lab.t0_ns)?;
         let mut requests = vec![request(
             own.index,
             flags,
             TCA_OPPORTUNITY_PARMS,
             &parameters,
         )];
-        let entries = entries(trace);
         requests.extend(
             entries
-                .chunks(CHUNK * 8)
+                .chunks(CHUNK * ENTRY)
                 .map(|chunk| request(own.index, 0, TCA_OPPORTUNITY_TRACE, chunk)),
         );
         for message in requests {
@@ -60,27 +62,31 @@ fn request(index: u32, flags: u16, attribute: u16, value: &[u8]) -> Request {
 }
 
 /// struct opportunity_parms
-fn parameters(trace: &Opportunities, start_ns: i64) -> Vec<u8> {
-    [
+fn parameters(trace: &Opportunities, entries: usize, start_ns: i64) -> Result<Vec<u8>> {
+    Ok([
         start_ns.to_ne_bytes().as_slice(),
         &trace.period_ms.to_ne_bytes(),
         &trace.bytes.to_ne_bytes(),
         &trace.overhead_bytes.to_ne_bytes(),
-        &(trace.at_ms.len() as u32).to_ne_bytes(),
+        &u32::try_from(entries)?.to_ne_bytes(),
         &[0; 4],
     ]
-    .concat()
+    .concat())
 }
 
-/// struct opportunity_entry, one after another
-fn entries(trace: &Opportunities) -> Vec<u8> {
-    trace
-        .at_ms
-        .iter()
-        .zip(&trace.counts)
-        .flat_map(|(at_ms, count)| [at_ms.to_ne_bytes(), count.to_ne_bytes()])
-        .flatten()
-        .collect()
+/// struct opportunity_entry, one after another: time and number.
+fn entries(trace: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for word in trace.split_ascii_whitespace() {
+        let (at_ms, count) = word.split_once('x').unwrap_or((word, "1"));
+        for number in [at_ms, count] {
+            let value: u32 = number
+                .parse()
+                .with_context(|| format!("{word:?} is no time of opportunities"))?;
+            bytes.extend_from_slice(&value.to_ne_bytes());
+        }
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -88,24 +94,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sent_is_what_the_kernel_reads() {
+    fn what_is_sent_is_what_the_kernel_reads() -> Result<()> {
         let trace = Opportunities {
             bytes: 1504,
             overhead_bytes: -10,
             period_ms: 1000,
             _mean_rate_bps: 0,
-            at_ms: vec![7, 1000],
-            counts: vec![50, 1],
+            trace: "7x50 1000".into(),
         };
-        let bytes = parameters(&trace, 10_000_000_000);
+        let bytes = parameters(&trace, 2, 10_000_000_000)?;
         assert_eq!(bytes.len(), 32);
         assert_eq!(bytes[16..20], 1504_u32.to_ne_bytes());
         assert_eq!(bytes[20..24], (-10_i32).to_ne_bytes());
         assert_eq!(bytes[24..28], 2_u32.to_ne_bytes());
-        let words: Vec<u32> = entries(&trace)
+        let words: Vec<u32> = entries(&trace.trace)?
             .chunks_exact(4)
             .map(|b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]))
             .collect();
         assert_eq!(words, [7, 50, 1000, 1]);
+        assert!(entries("7y").is_err());
+        Ok(())
     }
 }

@@ -111,8 +111,10 @@ def _end_lines(end: LabEnd, peer: LabEnd, link: LabLink) -> list[str]:
 
 def opportunities_words(found: LabOpportunities) -> str:
     """The discipline that netwarp's kernel has for delivery opportunities, which tc cannot set up."""
+    words = found["trace"].split()
+    number = sum(int(word.partition("x")[2] or 1) for word in words)
     return (
-        f"opportunity ({sum(found['counts'])} opportunities of {found['bytes']} bytes at {len(found['at_ms'])} "
+        f"opportunity ({number} opportunities of {found['bytes']} bytes at {len(words)} "
         f"instants, period {found['period_ms']}ms, a packet is its frame {found['overhead_bytes']:+d} bytes)"
     )
 

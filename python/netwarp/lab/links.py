@@ -130,8 +130,7 @@ def _opportunities(trace: Opportunities, duration_ns: int) -> LabOpportunities:
         "overhead_bytes": OVERHEAD_BYTES,
         "period_ms": trace.period_ms,
         "mean_rate_bps": trace.mean_rate_bps,
-        "at_ms": list(at_ms),
-        "counts": list(counts),
+        "trace": " ".join(f"{at}x{count}" if count > 1 else f"{at}" for at, count in zip(at_ms, counts, strict=True)),
     }
 
 

@@ -40,18 +40,17 @@ class LabWire(TypedDict):
 
 
 class LabOpportunities(TypedDict):
-    """Delivery opportunities in place of a rate: `counts` of them at `at_ms` of the run, all again every `period_ms`.
+    """Delivery opportunities in place of a rate, at the milliseconds of `trace`, all again every `period_ms`.
 
-    Each lets `bytes` pass; a packet counts as its frame and `overhead_bytes`. What the run does not get to is left out;
-    the mean is of the whole trace.
+    `17x3 20` are three at 17 ms and one at 20 ms: text, as there may be a million. Each lets `bytes` pass; a packet
+    counts as its frame and `overhead_bytes`. What the run does not get to is left out; the mean is of the whole trace.
     """
 
     bytes: int
     overhead_bytes: int
     period_ms: int
     mean_rate_bps: int
-    at_ms: list[int]
-    counts: list[int]
+    trace: str
 
 
 class LabEnd(TypedDict):

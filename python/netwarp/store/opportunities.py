@@ -52,11 +52,12 @@ def opportunities_of(end: Mapping[str, Any]) -> Opportunities | None:
     found = end.get("opportunities")
     if not found:
         return None
+    items = [word.partition("x") for word in found["trace"].split()]
     return Opportunities(
         size_bytes=int(found["bytes"]),
         overhead_bytes=int(found["overhead_bytes"]),
         period_ms=int(found["period_ms"]),
         mean_rate_bps=int(found["mean_rate_bps"]),
-        at_ms=tuple(found["at_ms"]),
-        counts=tuple(found["counts"]),
+        at_ms=tuple(int(at_ms) for at_ms, _, _ in items),
+        counts=tuple(int(count or 1) for _, _, count in items),
     )

@@ -60,15 +60,32 @@ pub struct End {
     pub wire_index: u32,
     pub mac: String,
     pub addresses: Vec<String>,
+    pub opportunities: Option<Opportunities>,
     pub tc: Vec<String>,
     pub wire: Wire,
 }
 
-/// One direction of a link between its two interfaces. Probabilities are 0 to 1.
+/// Delivery opportunities of a trace in place of a rate, all again every `period_ms`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Opportunities {
+    /// Of one opportunity.
+    pub bytes: u32,
+    /// What a packet counts beyond its frame.
+    pub overhead_bytes: i32,
+    pub period_ms: u64,
+    #[serde(rename = "mean_rate_bps")]
+    pub _mean_rate_bps: u64,
+    /// `17x3 20`: three at 17 ms, one at 20 ms.
+    pub trace: String,
+}
+
+/// One direction of a link between its two interfaces. Probabilities are 0 to 1. Without a rate it takes no time to
+/// send a packet.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wire {
-    pub rate_bps: u64,
+    pub rate_bps: Option<u64>,
     pub delay_ns: u64,
     pub jitter_ns: u64,
     pub jitter_correlation: f64,

@@ -13,6 +13,7 @@ from netwarp.analysis.series import cwnd, queue_length, rtt, throughput, whole_r
 from netwarp.analysis.table import MOST_RUNS, metrics_table
 from netwarp.analysis.throughput import loss_pct, utilisation
 from netwarp.analysis.weighting import Window, percentile
+from netwarp.store.description import End
 from netwarp.store.result import open_result
 from netwarp.store.rundir import open_run
 from rich.console import Console
@@ -145,7 +146,7 @@ def test_formulas() -> None:
     assert loss_pct(200, 150) == 25
     assert loss_pct(0, 0) is None
     rates = ((-(2**62), 8_000_000), (SECOND, 80_000_000))
-    assert utilisation(11_000_000, rates, Window(0, 2 * SECOND)) == 1.0
+    assert utilisation(11_000_000, 1, End("l:a", "l", "a", 1, rates), Window(0, 2 * SECOND)) == 1.0
 
 
 def test_a_datagram_flow_has_its_own_account(tmp_path: Path) -> None:

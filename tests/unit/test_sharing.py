@@ -121,7 +121,10 @@ def test_jain_over_time_counts_who_is_active_throughout() -> None:
 def test_capacity_until_is_the_sum_of_its_parts() -> None:
     rates = ((-(2**62), 8_000_000), (SECOND, 80_000_000), (3 * SECOND, 0))
     times = np.array([0, SECOND // 2, SECOND, 2 * SECOND, 5 * SECOND])
-    assert capacity_until(rates, times).tolist() == [capacity_bits(rates, Window(0, int(at))) for at in times]
+    end = End("l:a", "l", "a", 1, rates)
+    capacity = capacity_until(end, times)
+    assert capacity is not None
+    assert capacity.tolist() == [capacity_bits(end, Window(0, int(at))) for at in times]
 
 
 def pinging(sent_s: list[float], rtts_ms: list[float]) -> FlowData:

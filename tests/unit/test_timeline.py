@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.lab import build_lab, commands, draw
+from netwarp.lab import build_lab, commands, draw, network_notes
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
@@ -283,3 +283,28 @@ def test_of_many_changes_the_first_are_printed() -> None:
     lab = build_lab(make_plan(parse_scenario(text)).runs[0])
     assert commands(lab)[-1] == f"# … and {len(lab['changes']) - 40} more changes, the last at 9900ms"
     assert "pfifo limit 100  (changes 99 times)" in draw(lab)
+
+
+def test_notes_of_red_that_does_not_adapt() -> None:
+    red = "red limit 90000 avpkt 1514"
+    for words in ("adaptive", "adaptative"):
+        (note,) = notes(parse_scenario(replaced(("pfifo limit 100", f"{red} {words}"))))
+        assert note.where == "links.bottleneck.queue" and "does not adapt" in note.message
+    assert notes(parse_scenario(replaced(("pfifo limit 100", red)))) == []
+    swept = f'[sweep]\n"links.bottleneck.queue" = ["{red}", "{red} adaptive"]\n'
+    assert [note.where for note in notes(parse_scenario(DUMBBELL + swept))] == ['sweep."links.bottleneck.queue"']
+    later = change("1s", f'queue = "{red} adaptive ecn"')
+    assert len(notes(parse_scenario(replaced(("pfifo limit 100", red), tail=later)))) == 2, "and one of what is lost"
+
+
+def test_notes_of_the_network_look_at_every_point() -> None:
+    """A sender at its bottleneck, buffers beyond a host's own, DCTCP; each is said once."""
+
+    def places(tail: str) -> list[str]:
+        return [note.where for note in notes(parse_scenario(DUMBBELL + tail), network_notes)]
+
+    assert places("") == []
+    # Its default queue of a thousand packets is more than a host's own buffers fill.
+    assert places('[sweep]\n"links.access.rate" = ["1gbit", "5mbit", "10mbit"]\n') == ["nodes", "flows.bulk"]
+    assert places('[sweep]\n"links.bottleneck.delay" = ["10ms", "2s"]\n') == ["nodes"]
+    assert places('[sweep]\n"flows.bulk.cc" = ["cubic", "dctcp"]\n') == ['sweep."flows.bulk.cc"']

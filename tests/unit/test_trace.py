@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from netwarp.lab import build_lab, commands
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
+from netwarp.scenario.opportunities import Opportunities
 from netwarp.scenario.trace import Trace, load_trace, parse_trace, shipped_traces, trace_files
+from netwarp.store.opportunities import opportunities_of
 from netwarp.traces.generate import TRACES, text_of
 from scenario_texts import replaced
 
@@ -41,22 +45,37 @@ def test_a_trace_repeats_until_the_end() -> None:
     assert [row.at_ns // MS for row in once.until(100 * S)] == [0, 400]
 
 
-def test_mahimahi_counts_opportunities_over_100_ms() -> None:
-    # Three opportunities up to 100 ms, one at 101 ms, none up to 300 ms, two in the last 50 ms.
-    trace = parse_trace("1\n50\n100\n101\n310\n350\n", "t.up")
-    frame = 1514 * 8
-    assert [(row.at_ns // MS, row.rate_bps) for row in trace.rows] == [
-        (0, 3 * frame * 10),
-        (100, frame * 10),  # also over the empty interval: no less than one frame
-        (300, 2 * frame * 20),
-    ]
-    assert trace.period_ns == 350 * MS
+def opportunities(text: str) -> Opportunities:
+    found = parse_trace(text, "t.up").opportunities
+    assert found is not None
+    return found
+
+
+def test_mahimahi_keeps_every_opportunity_at_its_millisecond() -> None:
+    found = opportunities("0\n1\n1\n100\n310\n350\n")
+    assert found == Opportunities(at_ms=(0, 1, 100, 310, 350), counts=(1, 2, 1, 1, 1), period_ms=350)
+    assert found.mean_rate_bps == 6 * 1504 * 8 * 1000 // 350
+    assert found.until(100) == ((0, 1, 100), (1, 2, 1))
+    assert parse_trace("7\n", "t").rows == ()
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=20), st.integers(0, 200))
+def test_the_most_opportunities_within_a_time(times: list[int], length_ms: int) -> None:
+    times = sorted([*times, max(times) + 1])
+    found = opportunities("".join(f"{at}\n" for at in times))
+    unrolled = [round_ * times[-1] + at for round_ in range(2 + 200 // times[-1] + 1) for at in times]
+    most = max(sum(start <= at < start + length_ms for at in unrolled) for start in times)
+    assert found.most_within(length_ms) == most
 
 
 def test_mahimahi_at_a_constant_rate() -> None:
     """12 Mbit/s of 1500-byte packets is one opportunity a millisecond."""
-    trace = parse_trace("".join(f"{ms}\n" for ms in range(1, 1001)), "t")
-    assert [row.rate_bps for row in trace.rows] == [1000 * 1514 * 8]
+    found = opportunities("".join(f"{ms}\n" for ms in range(1, 1001)))
+    assert found.mean_rate_bps == found.peak_rate_bps == 1504 * 8 * 1000
+    assert opportunities("1\n").peak_rate_bps == 1504 * 8 * 1000, "the shortest trace there is"
+    burst = opportunities("50\n" * 50)
+    assert burst.mean_rate_bps == burst.peak_rate_bps == 50 * 20 * 1504 * 8
 
 
 @pytest.mark.parametrize(
@@ -86,6 +105,10 @@ def test_mahimahi_at_a_constant_rate() -> None:
         ("5\n4\n", "t:2: times must not fall; 4 comes after 5"),
         ("5\nx\n", 't:2: "x" is not a whole number of milliseconds'),
         ("5\n-6\n", "t:2: "),
+        ("5\n6\n5\n", "t:3: times must not fall; 5 comes after 6"),
+        ("1\n999999999999\n", "t:2: 999999999999 ms is longer than a trace may last: a year, 31622400000 ms"),
+        (f"1\n{'9' * 5000}\n", "ms is longer than a trace may last"),
+        ("1\n" * 1_000_000, "t:831118: more than 831117 opportunities at 1 ms, which is all that a link of 10tbit has"),
         ("0\n0\n", "t:2: the trace ends when it begins"),
     ],
 )
@@ -162,6 +185,8 @@ def test_what_the_file_says_is_part_of_the_identity(tmp_path: Path) -> None:
         return make_plan(parse_scenario(text, folder=tmp_path)).runs[0].id
 
     assert run_id("time,rate\n0,7mbit\n") != run_id("time,rate\n0,7mbit\n1,8mbit\n")
+    assert len({run_id(f"{at}\n100\n") for at in range(5)}) == 5, "a millisecond makes another run"
+    assert run_id("1\n7\n") == run_id("# the same\n01\n7\n", "copy.up")
     assert run_id("time,rate\n0,7mbit\n") == run_id("# the same\ntime,rate\n0,7000kbit\n", "copy.csv")
 
 
@@ -211,3 +236,53 @@ def test_a_result_keeps_both_of_two_files_of_one_name(tmp_path: Path) -> None:
     assert load_trace("monday/day.csv", result).first_rate_bps == 1_000_000
     assert load_trace("tuesday/day.csv", result).first_rate_bps == 2_000_000
     assert trace_files(data, result) == files, "a result of a result keeps them, too"
+
+
+def test_a_link_with_opportunities_has_them_in_place_of_a_rate(tmp_path: Path) -> None:
+    text = with_trace(tmp_path, "0\n7\n7\n1000\n2000\n").replace(
+        'trace = "radio.csv"', 'trace = { forward = "radio.csv" }\nrate = { back = "5mbit" }'
+    )
+    lab = build_lab(make_plan(parse_scenario(text, folder=tmp_path)).runs[0])
+    ahead, back = lab["links"][1]["ends"]
+    assert ahead["opportunities"] == {
+        "bytes": 1504,
+        "overhead_bytes": -10,
+        "period_ms": 2000,
+        "mean_rate_bps": 30080,
+        "trace": "0 7x2 1000 2000",
+    }
+    assert ahead["wire"]["rate_bps"] is None and back["opportunities"] is None
+    assert ahead["tc"] == ["qdisc add dev eth1 parent 1:1 handle 10: pfifo limit 100"]
+    assert back["wire"]["rate_bps"] == 5_000_000 and len(back["tc"]) == 3
+    said = "\n".join(commands(lab))
+    assert "# root of eth1 on r1, 1: opportunity (5 opportunities of 1504 bytes at 4 instants, period 2000ms" in said
+    assert "rate 8000000000000000bit" in said
+
+
+def test_opportunities_that_no_run_gets_to_are_left_out(tmp_path: Path) -> None:
+    far = 31_622_400_000  # a year, of which the run sees the first seconds
+    text = with_trace(tmp_path, f"1\n5000\n{far}\n")
+    lab = build_lab(make_plan(parse_scenario(text, folder=tmp_path)).runs[0])
+    found = lab["links"][1]["ends"][0]["opportunities"]
+    assert found is not None
+    assert (found["trace"], found["period_ms"]) == ("1 5000", far)
+
+
+def test_the_rate_of_opportunities_cannot_change(tmp_path: Path) -> None:
+    change = '[[changes]]\nat = "1s"\nlink = "bottleneck"\n'
+    assert "follows its trace" in problem(with_trace(tmp_path, "7\n", f'{change}rate = "1mbit"\n'), tmp_path)
+    parse_scenario(with_trace(tmp_path, "7\n", f'{change}delay = "1ms"\nloss = "1%"\n'), folder=tmp_path)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=12), st.lists(st.integers(-MS, 200 * MS), min_size=1))
+def test_opportunities_are_counted_as_they_come(times: list[int], instants: list[int]) -> None:
+    times = sorted([*times, max(times) + 1])
+    found = opportunities("".join(f"{at}\n" for at in times))
+    words = " ".join(f"{at}x{count}" for at, count in zip(found.at_ms, found.counts, strict=True))
+    about = {"bytes": 1504, "overhead_bytes": -10, "period_ms": found.period_ms, "mean_rate_bps": 0, "trace": words}
+    seen = opportunities_of({"opportunities": about})
+    assert seen is not None
+    unrolled = [round_ * times[-1] + at for round_ in range(201) for at in times]
+    expected = [sum(at * MS <= instant for at in unrolled) for instant in instants]
+    assert seen.until(np.array(instants, dtype=np.int64)).tolist() == expected

@@ -3,6 +3,7 @@
 mod address;
 mod link;
 mod namespace;
+mod opportunity;
 mod shaper;
 mod tc;
 mod wire;
@@ -46,6 +47,8 @@ impl Network {
         }
         for node in &lab.nodes {
             address::configure(&network, lab, node)
+                .with_context(|| format!("node {}", node.name))?;
+            opportunity::apply(&network, lab, node)
                 .with_context(|| format!("node {}", node.name))?;
             tc::apply(&network, lab, node).with_context(|| format!("node {}", node.name))?;
         }

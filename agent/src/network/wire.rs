@@ -146,6 +146,10 @@ const TCA_NETEM_LATENCY64: u16 = 10;
 const TCA_NETEM_JITTER64: u16 = 11;
 const TCA_NETEM_PRNG_SEED: u16 = 14;
 
+/// Bytes per second at which netem takes no time for a packet (packet_time_ns()). It needs some rate: without one it
+/// lets jitter overtake (netem_enqueue()).
+const WITHOUT_SERIALISATION: u64 = 1_000_000_000_000_000;
+
 fn words(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_ne_bytes()).collect()
 }
@@ -154,7 +158,9 @@ fn words(values: &[u32]) -> Vec<u8> {
 fn fixed_attributes(request: Request, wire: &Wire) -> Request {
     // One byte per second above the shaper's rate, whose own rounding down (psched_l2t_ns) could otherwise make a
     // nanosecond's queue grow here with every packet.
-    let bytes_per_s = wire.rate_bps / 8 + 1;
+    let bytes_per_s = wire
+        .rate_bps
+        .map_or(WITHOUT_SERIALISATION, |rate| rate / 8 + 1);
     let rate32 = u32::try_from(bytes_per_s).unwrap_or(u32::MAX);
     request
         .attr(TCA_NETEM_RATE, &words(&[rate32, 0, 0, 0]))

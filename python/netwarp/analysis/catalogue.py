@@ -75,7 +75,9 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "link": (
         entry(
             "utilisation",
-            "bits sent, frames with their Ethernet header, / what the rate allows in the window, 0 to 1",
+            "bits sent, frames with their Ethernet header, / what the rate allows in the window, 0 to 1; of a link "
+            "with a Mahimahi trace packets as its opportunities count them (IP and 4 bytes) / 1504 bytes for each "
+            "opportunity in the window",
             "time",
             "`packets`, else `links`",
             better=HIGHER,

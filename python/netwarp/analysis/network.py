@@ -42,11 +42,12 @@ def _exact(run: RunDir, window: Window) -> Iterator[Metric]:
             **_drops_by_reason(frame, window),
         }
         yield from rows("queue", end.name, values)
-        if end.rates is not None:
+        if end.rates is not None or end.opportunities is not None:
             sent = (packets.fate == queues.SENT) & window.mask(packets.dequeue_ns)
             sizes = np.empty(0, np.int64) if frame is None else frame["packet_bytes"].to_numpy()
             sent_bytes = int(sizes[sent].sum(dtype=np.int64))
-            yield from rows("link", end.name, {"utilisation": throughput.utilisation(sent_bytes, end.rates, window)})
+            used = throughput.utilisation(sent_bytes, int(sent.sum()), end, window)
+            yield from rows("link", end.name, {"utilisation": used})
 
 
 def _drops_by_reason(frame: pl.DataFrame | None, window: Window) -> dict[str, float | int | None]:
@@ -89,8 +90,9 @@ def _sampled_link(counters: pl.DataFrame, end: End, window: Window) -> dict[str,
     """Utilisation between the first and the last sample of the window: counters of an interface do not start at 0."""
     times = counters["time_ns"].to_numpy()
     inside = np.flatnonzero(window.mask(times))
-    if end.rates is None or len(inside) < 2:
+    if len(inside) < 2:
         return {}
-    sent = counters["tx_bytes"].to_numpy()
-    between = Window(int(times[inside[0]]), int(times[inside[-1]]))
-    return {"utilisation": throughput.utilisation(int(sent[inside[-1]]) - int(sent[inside[0]]), end.rates, between)}
+    first, last = int(inside[0]), int(inside[-1])
+    sent, packets = (int(counters[name][last]) - int(counters[name][first]) for name in ("tx_bytes", "tx_packets"))
+    between = Window(int(times[first]), int(times[last]))
+    return {"utilisation": throughput.utilisation(sent, packets, end, between)}

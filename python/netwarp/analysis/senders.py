@@ -13,6 +13,8 @@ from netwarp.analysis.weighting import Times, Values
 from netwarp.store.description import Flow
 from netwarp.store.rundir import RunDir
 
+_KEY = ["source", "source_port", "destination", "destination_port"]
+
 
 @dataclass(frozen=True)
 class Sender:
@@ -119,15 +121,12 @@ def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
 
 
 def _from_sockets(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
-    key = ["source", "source_port", "destination", "destination_port"]
     columns = ["bytes_acked", "snd_cwnd_pkts", "rtt_us", "total_retrans"]
-    frame = run.scan("sockets").select("time_ns", *key, *columns).drop_nulls(columns).collect()
-    # Samples do not tell which of iperf3's connections came first, but the one that carries no data has least bytes.
-    sockets = frame.group_by(key).agg(pl.col("bytes_acked").max()).sort("bytes_acked", *key).drop("bytes_acked")
-    sockets = sockets.with_row_index("tuple_id").with_columns(protocol=pl.lit(TCP))
+    frame = run.scan("sockets").select("time_ns", *_KEY, *columns).drop_nulls(columns).collect()
+    sockets = _numbered(frame)
     flow_of = flow_of_tuples(sockets, flows)
     senders: dict[int, list[Sender]] = defaultdict(list)
-    parts = frame.join(sockets, on=key).partition_by("tuple_id", as_dict=True)
+    parts = frame.join(sockets, on=_KEY).partition_by("tuple_id", as_dict=True)
     for (tuple_id,), part in sorted(parts.items()):
         if (flow_id := flow_of.get(int(tuple_id))) is None:
             continue
@@ -144,6 +143,28 @@ def _from_sockets(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
         )
         senders[flow_id].append(sender)
     return {flow_id: together(found) for flow_id, found in senders.items()}
+
+
+def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
+    """The connections in samples of sockets as the table of tuples has them.
+
+    Samples do not tell which of iperf3's connections came first, but the one that carries no data has least bytes.
+    """
+    sockets = frame.group_by(_KEY).agg(pl.col("bytes_acked").max()).sort("bytes_acked", *_KEY).drop("bytes_acked")
+    return sockets.with_row_index("tuple_id").with_columns(protocol=pl.lit(TCP))
+
+
+def congestion_controls(run: RunDir) -> dict[int, set[str]]:
+    """By flow id the congestion controls that its senders were seen with, in samples of their sockets."""
+    wanted = [*_KEY, "bytes_acked", "congestion_control"]
+    frame = run.scan("sockets").select(wanted).drop_nulls("congestion_control").collect()
+    sockets = _numbered(frame)
+    flow_of = flow_of_tuples(sockets, run.description.flows)
+    seen: dict[int, set[str]] = defaultdict(set)
+    for tuple_id, name in frame.join(sockets, on=_KEY).select("tuple_id", "congestion_control").unique().iter_rows():
+        if tuple_id in flow_of:
+            seen[flow_of[tuple_id]].add(name)
+    return dict(seen)
 
 
 def _by_time(frame: pl.DataFrame) -> pl.DataFrame:

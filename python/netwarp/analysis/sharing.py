@@ -115,12 +115,12 @@ def _bottleneck(data: FlowData, ends: Mapping[int, End]) -> End | None:
         return None
     index = bottleneck_of(data.passages)
     end = ends.get(index) if index is not None else None
-    return end if end is not None and end.rates else None
+    return end if end is not None and (end.rates or end.opportunities) else None
 
 
 def _course(data: FlowData, end: End, rivals: Sequence[FlowData]) -> Course | None:
     sender = data.sender
-    if sender is None or not sender.mss_bytes or end.rates is None:
+    if sender is None or not sender.mss_bytes:
         return None
     edges: Times = np.arange(data.flow.start_ns, data.window.end_ns + 1, STEP_NS, dtype=np.int64)
     if len(edges) < 2:
@@ -129,8 +129,11 @@ def _course(data: FlowData, end: End, rivals: Sequence[FlowData]) -> Course | No
     active = sum(
         ((middles >= other.flow.start_ns) & (middles < other.window.end_ns)).astype(np.int64) for other in rivals
     )
-    payload = sender.mss_bytes / (sender.mss_bytes + _HEADERS[6 if ":" in data.flow.source else 4])
-    fair = np.diff(capacity_until(end.rates, edges)) / 8 * payload / np.maximum(active, 1)
+    headers = _HEADERS[6 if ":" in data.flow.source else 4] + end.overhead_bytes
+    capacity = capacity_until(end, edges)
+    if capacity is None:
+        return None
+    fair = np.diff(capacity) / 8 * sender.mss_bytes / (sender.mss_bytes + headers) / np.maximum(active, 1)
     acked = np.concatenate([[0.0], sender.bytes_acked.astype(np.float64)])
     return Course(
         edges, acked[np.searchsorted(sender.times_ns, edges, side="right")], np.concatenate([[0.0], np.cumsum(fair)])

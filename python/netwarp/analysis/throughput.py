@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netwarp.analysis.weighting import Times, Values, Window, growth
+from netwarp.store.description import End
 
 Counter = NDArray[np.uint64] | NDArray[np.int64]
 
@@ -36,32 +37,47 @@ def sampled_per_interval(times_ns: Times, counter: Counter, window: Window, inte
     return middles, np.diff(values) * 8e3 / interval_ns
 
 
-def capacity_bits(rates: tuple[tuple[int, int], ...], window: Window) -> float:
-    """What a link could have sent in the window: its rate (steps of (from ns, bit/s), sorted) over time."""
-    starts = [start for start, _ in rates] + [2**62]
+def capacity_bits(end: End, window: Window) -> float | None:
+    """What an end of a link could have sent in the window: its rate over time, or its opportunities in [start, end].
+
+    None where neither is known.
+    """
+    if end.opportunities is not None:
+        before, by_then = end.opportunities.bits_until(np.array([window.start_ns - 1, window.end_ns], dtype=np.int64))
+        return float(by_then - before) if window.length_ns else 0.0
+    if end.rates is None:
+        return None
+    starts = [start for start, _ in end.rates] + [2**62]
     spans = [
-        Window(start, end).within(window).seconds * rate for (start, rate), end in zip(rates, starts[1:], strict=True)
+        Window(start, until).within(window).seconds * rate
+        for (start, rate), until in zip(end.rates, starts[1:], strict=True)
     ]
     return sum(spans)
 
 
-def capacity_until(rates: tuple[tuple[int, int], ...], times_ns: Times) -> Values:
-    """What a link could have sent from time 0 to each of these times, none negative, in bits."""
-    starts = np.array([max(start, 0) for start, _ in rates], dtype=np.int64)
-    speeds = np.array([rate for _, rate in rates], dtype=np.float64)
+def capacity_until(end: End, times_ns: Times) -> Values | None:
+    """What an end of a link could have sent from time 0 to each of these times, none negative, in bits; None where it
+    is not known."""
+    if end.opportunities is not None:
+        return end.opportunities.bits_until(times_ns)
+    if end.rates is None:
+        return None
+    starts = np.array([max(start, 0) for start, _ in end.rates], dtype=np.int64)
+    speeds = np.array([rate for _, rate in end.rates], dtype=np.float64)
     sent = np.concatenate([[0.0], np.cumsum(np.diff(starts) / 1e9 * speeds[:-1])])
     at = np.maximum(np.searchsorted(starts, times_ns, side="right") - 1, 0)
     capacity: Values = sent[at] + (times_ns - starts[at]) / 1e9 * speeds[at]
     return capacity
 
 
-def utilisation(sent_bytes: int, rates: tuple[tuple[int, int], ...], window: Window) -> float | None:
-    """Wire bits sent over what the rate allows, 0..1, frames counted with their Ethernet header, as tc does.
+def utilisation(sent_bytes: int, sent_pkts: int, end: End, window: Window) -> float | None:
+    """Wire bits sent over what the link allows, 0..1, frames counted with their Ethernet header, as tc does, or as the
+    link's opportunities count them.
 
     Slightly above 1 is possible: the frame on the wire at the window's start counts whole.
     """
-    capacity = capacity_bits(rates, window)
-    return sent_bytes * 8 / capacity if capacity else None
+    capacity = capacity_bits(end, window)
+    return (sent_bytes + sent_pkts * end.overhead_bytes) * 8 / capacity if capacity else None
 
 
 def loss_pct(sent: int | None, received: int | None) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any
 from netwarp.analysis.conservation import conservation_doubts
 from netwarp.analysis.flows import run_window
 from netwarp.analysis.passage import load_passages
+from netwarp.analysis.senders import congestion_controls
 from netwarp.store.description import Flow
 from netwarp.store.rundir import RunDir, open_run
 from netwarp.store.schemas import TABLES
@@ -37,8 +38,8 @@ class Verdict:
 def check_run(run_dir: Path) -> Verdict:
     """Judge a run from its records.
 
-    It has failed if a flow did not run; it is suspect if the sender's host was what limited a flow, or if packets are
-    unaccounted for.
+    It has failed if a flow did not run; it is suspect if the sender's host was what limited a flow, if a flow had
+    another congestion control than it was given, or if packets are unaccounted for.
 
     Raises StoreError if the directory is no run or a table cannot be read.
     """
@@ -46,7 +47,7 @@ def check_run(run_dir: Path) -> Verdict:
     failures = (*_broken_tables(run), *_failed_flows(run))
     if failures:
         return Verdict("failed", failures)
-    doubts = (*_limited_flows(run), *conservation_doubts(run))
+    doubts = (*_limited_flows(run), *_fallen_back(run), *conservation_doubts(run))
     return Verdict("suspect", doubts) if doubts else Verdict("ok", ())
 
 
@@ -116,6 +117,17 @@ def _limited_flows(run: RunDir) -> Iterator[str]:
     accounts = _accounts(run)
     for flow in run.description.flows:
         yield from flow_doubts(flow, accounts[flow.id])
+
+
+def _fallen_back(run: RunDir) -> Iterator[str]:
+    """DCTCP without ECN is Reno (dctcp_init() in tcp_dctcp.c), which the kernel calls by a name of its own."""
+    controls = congestion_controls(run)
+    for flow in run.description.flows:
+        if "dctcp-reno" in controls.get(flow.id, ()):
+            yield (
+                f"flow {flow.name} ran with dctcp-reno, which is Reno: its connection was made without ECN, and DCTCP "
+                "needs it; set the sysctl net.ipv4.tcp_ecn = 1 on both of its nodes"
+            )
 
 
 def _accounts(run: RunDir) -> dict[int, dict[str, Any]]:

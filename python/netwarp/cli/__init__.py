@@ -115,13 +115,14 @@ def run(
     """
     with errors():
         from netwarp.engines import VirtualEngine
+        from netwarp.lab import network_notes
         from netwarp.scenario import load_scenario, notes
         from netwarp.study import default_directory, make_study
 
         positive("--seeds", seeds)
         positive("--jobs", jobs)
         loaded = load_scenario(scenario, [*(set_ or ()), *(f"sweep.{axis}" for axis in sweep or ())])
-        for note in notes(loaded):
+        for note in notes(loaded, network_notes):
             say(f"note: {note.render(loaded.source.label)}")
         study = make_study(
             loaded,
@@ -168,12 +169,12 @@ def show(scenario: str, /, *, set_: Annotated[list[str] | None, Parameter(name="
         PATH=VALUE replaces a value, as in `netwarp run`.
     """
     with errors():
-        from netwarp.lab import build_lab, commands, draw
+        from netwarp.lab import build_lab, commands, draw, network_notes
         from netwarp.plan import make_plan
         from netwarp.scenario import load_scenario, notes
 
         plan = make_plan(load_scenario(scenario, set_ or ()))
-        for note in notes(plan.scenario):
+        for note in notes(plan.scenario, network_notes):
             say(f"note: {note.render(plan.scenario.source.label)}")
         first = plan.runs[0]
         lab = build_lab(first)

@@ -6,9 +6,11 @@ import shlex
 from typing import Any
 
 from netwarp.lab.links import htb_class
-from netwarp.lab.model import Lab, LabEnd, LabLink, LabWire
+from netwarp.lab.model import Lab, LabEnd, LabLink, LabOpportunities, LabWire
 from netwarp.scenario.units import format_duration, format_percent
 
+WITHOUT_SERIALISATION = 10**15
+"""Bytes per second at which netem takes no time for a packet (packet_time_ns())."""
 MAX_CHANGES = 40
 """How many changes are printed."""
 
@@ -102,12 +104,25 @@ def _end_lines(end: LabEnd, peer: LabEnd, link: LabLink) -> list[str]:
     for address in peer["addresses"]:
         ip = address.partition("/")[0]
         lines.append(f"ip -n {node} neigh add {ip} lladdr {peer['mac']} nud permanent dev {device}")
+    if end["opportunities"]:
+        lines.append(f"# root of {device} on {node}, 1: {opportunities_words(end['opportunities'])}")
     return lines + [f"tc -n {node} {line}" for line in end["tc"]]
+
+
+def opportunities_words(found: LabOpportunities) -> str:
+    """The discipline that netwarp's kernel has for delivery opportunities, which tc cannot set up."""
+    words = found["trace"].split()
+    number = sum(int(word.partition("x")[2] or 1) for word in words)
+    return (
+        f"opportunity ({number} opportunities of {found['bytes']} bytes at {len(words)} "
+        f"instants, period {found['period_ms']}ms, a packet is its frame {found['overhead_bytes']:+d} bytes)"
+    )
 
 
 def netem_words(wire: LabWire) -> str:
     """A wire in the words of tc-netem(8). Its rate is one byte a second above the link's, so that no rounding lets a
-    queue grow on the wire."""
+    queue grow on the wire; without a rate one at which any packet takes less than a nanosecond, which keeps them in
+    order."""
     words = [f"netem limit {wire['limit_pkts']}"]
     if wire["delay_ns"] or wire["jitter_ns"]:
         words.append(f"delay {format_duration(wire['delay_ns'])}")
@@ -126,7 +141,8 @@ def netem_words(wire: LabWire) -> str:
     ):
         if fraction:
             words.append(f"{name} {format_percent(fraction)}")
-    return " ".join([*words, f"rate {wire['rate_bps'] // 8 * 8 + 8}bit"])
+    rate = 8 * WITHOUT_SERIALISATION if wire["rate_bps"] is None else wire["rate_bps"] // 8 * 8 + 8
+    return " ".join([*words, f"rate {rate}bit"])
 
 
 def _loss_words(loss: dict[str, Any]) -> str:

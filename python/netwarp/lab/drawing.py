@@ -54,7 +54,9 @@ def _summary(link: LabLink) -> str:
 def _way(end: LabEnd) -> str:
     wire = end["wire"]
     delay = f" {format_duration(wire['delay_ns'])}" if wire["delay_ns"] else ""
-    return format_rate(wire["rate_bps"]) + delay
+    if end["opportunities"]:
+        return f"trace ({end['opportunities']['mean_rate_bps'] / 1e6:.4g} Mbit/s on average){delay}"
+    return format_rate(wire["rate_bps"] or 0) + delay
 
 
 def _list(lab: Lab) -> list[str]:
@@ -72,7 +74,7 @@ def _list(lab: Lab) -> list[str]:
 
 
 def _is_shaped(end: LabEnd) -> bool:
-    return len(end["tc"]) == 3 and " htb rate " in end["tc"][1]
+    return bool(end["opportunities"]) or (len(end["tc"]) == 3 and " htb rate " in end["tc"][1])
 
 
 def _troubles(end: LabEnd) -> str:

@@ -13,12 +13,14 @@ from netwarp.lab.model import (
     LabChange,
     LabEnd,
     LabLink,
+    LabOpportunities,
     LabWire,
 )
 from netwarp.lab.network import NS_PER_S, Hop, Network
 from netwarp.lab.sizes import Sizes
 from netwarp.scenario.model import Link
 from netwarp.scenario.netem import LossModel, RandomLoss
+from netwarp.scenario.opportunities import BYTES, NS_PER_MS, OVERHEAD_BYTES, Opportunities
 from netwarp.scenario.qdiscs import kind
 from netwarp.scenario.timeline import State
 
@@ -27,12 +29,18 @@ Timeline = Sequence[tuple[int, State]]
 WAYS = ("forward", "back")
 MIN_FRAME_BITS = 64 * 8
 QUEUE_HANDLE = 10
+MAX_LIMIT_PKTS = 2**31 - 1
+AFTER_NS = 60 * NS_PER_S
+"""For how long after a run's end opportunities are named: programs that report take up to half a minute."""
 
 
-def _most_in_flight_pkts(states: Sequence[State]) -> int:
-    """The most packets the wire can hold: its highest rate for its longest delay, in the smallest frames."""
+def _most_in_flight_pkts(states: Sequence[State], opportunities: Opportunities | None) -> int:
+    """The most packets the wire can hold: what it takes at most in its longest delay, in the smallest frames."""
     longest_ns = max(state.delay + 4 * state.jitter.ns for state in states)
-    return max(state.rate for state in states) * longest_ns // (MIN_FRAME_BITS * NS_PER_S) + 1000
+    if opportunities is not None:
+        most_bits = opportunities.most_within(longest_ns // NS_PER_MS + 1) * BYTES * 8
+        return min(most_bits // (MIN_FRAME_BITS + 8 * OVERHEAD_BYTES) + 1000, MAX_LIMIT_PKTS)
+    return max(state.rate or 0 for state in states) * longest_ns // (MIN_FRAME_BITS * NS_PER_S) + 1000
 
 
 def build_links(network: Network, sizes: Sizes, seed: int) -> tuple[list[LabLink], list[LabChange]]:
@@ -55,7 +63,8 @@ def _build_end(network: Network, sizes: Sizes, hop: Hop, seed: int) -> tuple[Lab
     index = FIRST_INDEX + 2 * hop.link + hop.direction
     node = link.ends[hop.direction]
     timeline = network.timeline(hop)
-    limit = _most_in_flight_pkts([state for _, state in timeline])
+    opportunities = network.opportunities(hop)
+    limit = _most_in_flight_pkts([state for _, state in timeline], opportunities)
     wire_seed = seed_for(seed, name, WAYS[hop.direction])
     wires = [_wire(link, hop.direction, state, limit, wire_seed) for _, state in timeline]
     queues = _queues(timeline, sizes.default_queue(hop))
@@ -68,6 +77,7 @@ def _build_end(network: Network, sizes: Sizes, hop: Hop, seed: int) -> tuple[Lab
         "wire_index": index + WIRE_OFFSET,
         "mac": _mac(index),
         "addresses": [str(pair[hop.direction]) for pair in network.addresses[hop.link].values()],
+        "opportunities": _opportunities(opportunities, network.scenario.duration) if opportunities else None,
         "tc": shaping if raw is None else [line.replace("{dev}", device) for line in raw],
         "wire": wires[0],
     }
@@ -98,13 +108,30 @@ def _queues(timeline: Timeline, default: str) -> list[tuple[int, str]]:
     return found
 
 
-def _shaping(device: str, rate_bps: int, queue: tuple[int, str], mtu: int) -> list[str]:
-    """The rate as an htb that spaces packets exactly (burst 1), and the queue beneath it."""
+def _shaping(device: str, rate_bps: int | None, queue: tuple[int, str], mtu: int) -> list[str]:
+    """The rate as an htb that spaces packets exactly (burst 1), and the queue beneath it.
+
+    Of opportunities the queue alone: tc has no words for their discipline, which the agent sets up.
+    """
+    beneath = f"qdisc add dev {device} parent 1:1 handle {queue[0]}: {queue[1]}"
+    if rate_bps is None:
+        return [beneath]
     return [
         f"qdisc add dev {device} root handle 1: htb default 1",
         f"class add dev {device} {htb_class(rate_bps, mtu)}",
-        f"qdisc add dev {device} parent 1:1 handle {queue[0]}: {queue[1]}",
+        beneath,
     ]
+
+
+def _opportunities(trace: Opportunities, duration_ns: int) -> LabOpportunities:
+    at_ms, counts = trace.until((duration_ns + AFTER_NS) // NS_PER_MS)
+    return {
+        "bytes": BYTES,
+        "overhead_bytes": OVERHEAD_BYTES,
+        "period_ms": trace.period_ms,
+        "mean_rate_bps": trace.mean_rate_bps,
+        "trace": " ".join(f"{at}x{count}" if count > 1 else f"{at}" for at, count in zip(at_ms, counts, strict=True)),
+    }
 
 
 def htb_class(rate_bps: int, mtu: int) -> str:

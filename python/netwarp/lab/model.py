@@ -21,9 +21,12 @@ class LabNode(TypedDict):
 
 
 class LabWire(TypedDict):
-    """One direction of a link's wire: a netem on the peer's interface in the hidden namespace."""
+    """One direction of a link's wire: a netem on the peer's interface in the hidden namespace.
 
-    rate_bps: int
+    `rate_bps` None: it takes no time to send a packet, since the shaper has let it pass whole.
+    """
+
+    rate_bps: int | None
     delay_ns: int
     jitter_ns: int
     jitter_correlation: float
@@ -36,6 +39,20 @@ class LabWire(TypedDict):
     seed: int
 
 
+class LabOpportunities(TypedDict):
+    """Delivery opportunities in place of a rate, at the milliseconds of `trace`, all again every `period_ms`.
+
+    `17x3 20` are three at 17 ms and one at 20 ms: text, as there may be a million. Each lets `bytes` pass; a packet
+    counts as its frame and `overhead_bytes`. What the run does not get to is left out; the mean is of the whole trace.
+    """
+
+    bytes: int
+    overhead_bytes: int
+    period_ms: int
+    mean_rate_bps: int
+    trace: str
+
+
 class LabEnd(TypedDict):
     """One end of a link: a node's interface, its shaping and queue, and the wire that leaves it."""
 
@@ -45,6 +62,7 @@ class LabEnd(TypedDict):
     wire_index: int
     mac: str
     addresses: list[str]
+    opportunities: LabOpportunities | None
     tc: list[str]
     wire: LabWire
 

@@ -9,6 +9,7 @@ from netwarp.lab.model import FRAME_HEADER_BYTES
 from netwarp.scenario.addresses import Interface, link_addresses
 from netwarp.scenario.hops import hops_from
 from netwarp.scenario.model import Link, Scenario
+from netwarp.scenario.opportunities import Opportunities
 from netwarp.scenario.timeline import State, timeline
 
 ACK_FRAME_BYTES = 66
@@ -139,14 +140,22 @@ class Network:
             self._timelines[hop] = timeline(self.scenario, self.names[hop.link], hop.direction)
         return self._timelines[hop]
 
+    def opportunities(self, hop: Hop) -> Opportunities | None:
+        """The delivery opportunities of this direction of the link; None where it has a rate."""
+        trace = self.links[hop.link].trace.of(hop.direction)
+        return trace.opportunities if trace else None
+
     def rates(self, hop: Hop) -> list[int]:
-        """Every rate that this direction of the link has during the run, the first one first."""
-        return [state.rate for _, state in self.timeline(hop)]
+        """Every rate that this direction of the link has during the run, the first one first; of opportunities the
+        highest, and 0, which they have between them."""
+        if opportunities := self.opportunities(hop):
+            return [opportunities.peak_rate_bps, 0]
+        return [state.rate for _, state in self.timeline(hop) if state.rate is not None]
 
     def hop_ns(self, hop: Hop, size_bytes: int) -> int:
-        """Delay and serialisation of one frame over one hop."""
+        """Delay and serialisation of one frame over one hop; waiting for an opportunity is queueing."""
         start = self.timeline(hop)[0][1]
-        return start.delay + serialisation_ns(size_bytes, start.rate)
+        return start.delay + (0 if start.rate is None else serialisation_ns(size_bytes, start.rate))
 
     def base_rtt_ns(self, path: Path) -> int:
         """A full frame there and an acknowledgement back through empty queues, at the rates and delays of the start."""

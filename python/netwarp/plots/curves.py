@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+import numpy as np
 import polars as pl
 
 from netwarp.analysis import series
@@ -18,6 +19,8 @@ from netwarp.store.rundir import RunDir
 
 _COLUMNS = 700
 _MOST_SCHEDULES = 3
+_BIN_NS = 100_000_000
+_MOST_BINS = 600
 
 GOODPUT = "throughput-"
 """How the names of goodput figures begin."""
@@ -68,13 +71,24 @@ def schedules(description: Description) -> list[Schedule]:
     """The rates that change during the run, by link; none if they are too many. A link alike both ways counts once."""
     found: dict[str, Schedule] = {}
     for end in description.ends:
-        steps = [(max(at_ns, 0) / 1e9, rate_bps / 1e6) for at_ns, rate_bps in end.rates or ()]
+        steps = _steps(end, description.duration_ns)
         kept = tuple(step for at, step in enumerate(steps) if at == 0 or step[1] != steps[at - 1][1])
         alike = found.get(end.link)
         if len(kept) > 1 and (alike is None or alike.steps != kept):
             label = end.link if alike is None else f"{end.link}, from {end.node}"
             found[end.link if alike is None else end.name] = Schedule(label, kept)
     return list(found.values()) if len(found) <= _MOST_SCHEDULES else []
+
+
+def _steps(end: End, duration_ns: int) -> list[tuple[float, float]]:
+    """Rates in Mbit/s from these seconds on; of opportunities how many there were in each tenth of a second (of a run
+    of more than a minute, each of 600 parts)."""
+    if end.opportunities is None:
+        return [(max(at_ns, 0) / 1e9, rate_bps / 1e6) for at_ns, rate_bps in end.rates or ()]
+    step_ns = max(duration_ns // _MOST_BINS, _BIN_NS)
+    edges = np.arange(0, duration_ns + step_ns, step_ns, dtype=np.int64)
+    mbps = np.diff(end.opportunities.bits_until(edges)) * 1e3 / step_ns
+    return list(zip((edges[:-1] / 1e9).tolist(), mbps.tolist(), strict=True))
 
 
 def _frames(run: RunDir, flows: Sequence[FlowData], queue: str | None) -> Iterator[tuple[Quantity, pl.DataFrame]]:

@@ -197,7 +197,7 @@ def _label(link: Link, swept: Mapping[str, str]) -> list[Text]:
 
 def way_text(way: Way) -> str:
     """Rate, delay and what else the wire does in one direction."""
-    parts = [rate(way.rate_bps)] if way.rate_bps else []
+    parts = [rate(way.rate_bps) + (" on average" if way.traced else "")] if way.rate_bps else []
     if way.delay_ns or way.jitter_ns:
         parts.append(duration(way.delay_ns) + (f" ± {duration(way.jitter_ns)}" if way.jitter_ns else ""))
     return ", ".join([*parts, *way.troubles])

@@ -66,6 +66,8 @@ def _check_change(index: int, change: Change, scenario: Scenario) -> Iterator[Fo
 def _traced(link: Link, direction: int, field: str) -> bool:
     trace = link.trace.of(direction)
     attribute = {"rate": "rate_bps", "delay": "delay_ns", "loss": "loss"}.get(field)
+    if trace and trace.opportunities:
+        return field == "rate"
     return bool(trace and attribute and any(getattr(row, attribute) is not None for row in trace.rows))
 
 
@@ -121,14 +123,15 @@ def _check_timeline(name: str, way: int, scenario: Scenario) -> Iterator[Found]:
         yield error.keys, str(error)
         return
     frame_bits = (scenario.links[name].mtu + FRAME_HEADER_BYTES) * 8
-    rates = [(0, states[0][1].rate)]
+    rates = [] if states[0][1].rate is None else [(0, states[0][1].rate)]
     for (_, before), (at, after) in pairwise(states):
-        if after.rate != before.rate:
+        if after.rate is not None and after.rate != before.rate:
             rates.append((at, after.rate))
         why = qdiscs.refusal(before.queue or "pfifo", after.queue or "pfifo")
         if why:
             yield ("changes", change_of_queue(scenario, name, way, at), "queue"), why
-    yield from _check_rates(name, way, scenario, rates, frame_bits)
+    if rates:
+        yield from _check_rates(name, way, scenario, rates, frame_bits)
 
 
 def _check_rates(

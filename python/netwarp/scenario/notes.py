@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise, product
 
 from netwarp.scenario import qdiscs
@@ -18,21 +18,25 @@ from netwarp.scenario.sweep import Axis, Point, axes_of, cases_of
 from netwarp.scenario.timeline import timeline
 
 Found = tuple[Keys, str]
+Finder = Callable[[Scenario], Iterable[Found]]
+"""Finds what is to be noted of a scenario without sweep and cases, and the keys of what it is about."""
 
-_CONCERNED = frozenset(("changes", "duration", "jitter", "loss", "queue", "trace"))
+_OF_QUEUES = ("changes", "duration", "jitter", "loss", "queue", "trace", "tuner")
+_OF_PATHS = ("cc", "count", "delay", "ends", "forward", "from", "mtu", "offload", "rate", "sysctl", "to", "tool")
+_CONCERNED = frozenset((*_OF_QUEUES, *_OF_PATHS))
 """The words of paths on which a note may depend."""
 
 
-def notes(scenario: Scenario) -> list[Problem]:
+def notes(scenario: Scenario, *finders: Finder) -> list[Problem]:
     """Every note on any point of the scenario once, with its place in the file: where a sweep or a case sets what it
-    is about, that place."""
+    is about, that place. `finders` are those of later stages, which know more of the network."""
     found: dict[Found, Keys] = {}
-    for note, place in _at_every_point(scenario):
+    for note, place in _at_every_point(scenario, (_lost_queues, _correlations, _adaptive_red, *finders)):
         found.setdefault(note, place)
     return problems_at([(place, why) for (_, why), place in found.items()], scenario.source)
 
 
-def _at_every_point(scenario: Scenario) -> Iterator[tuple[Found, Keys]]:
+def _at_every_point(scenario: Scenario, finders: Iterable[Finder]) -> Iterator[tuple[Found, Keys]]:
     """What is found at each point, and where the file says it.
 
     Axes on which no note depends stay at their first value.
@@ -47,7 +51,7 @@ def _at_every_point(scenario: Scenario) -> Iterator[tuple[Found, Keys]]:
             if replaced is None:
                 continue  # the plan will say what is wrong with it
             there = resolver.scenario(replaced, scenario.seeds[0])
-            for note in (*_lost_queues(there), *_correlations(there)):
+            for note in (note for find in finders for note in find(there)):
                 yield note, _origin(note[0], point, axes, scenario)
 
 
@@ -90,3 +94,21 @@ def _correlations(scenario: Scenario) -> Iterator[Found]:
                     ("links", name, "jitter"),
                     "the correlation has no effect: netem takes a remainder of the correlated number, which forgets it",
                 )
+
+
+def _adaptive_red(scenario: Scenario) -> Iterator[Found]:
+    """tc names the flag in TCA_RED_FLAGS (red_parse_opt() in iproute2's q_red.c, here 6.1); the kernel starts the timer
+    that adapts max_p by tc_red_qopt.flags alone (__red_change() in sch_red.c)."""
+    for name in scenario.links:
+        for way in range(2):
+            if any(_is_adaptive(state.queue) for _, state in timeline(scenario, name, way)):
+                yield (
+                    ("links", name, "queue"),
+                    "this RED does not adapt: `adaptive` reaches the kernel in an attribute that it shows but does "
+                    "not act on, so the probability stays what it is set to",
+                )
+
+
+def _is_adaptive(queue: str | None) -> bool:
+    words = queue.split() if queue else ["pfifo"]
+    return words[0] == "red" and not {"adaptive", "adaptative"}.isdisjoint(words)

@@ -22,9 +22,10 @@ EVERYTHING_LOST = RandomLoss(p=1.0)
 
 @dataclass(frozen=True)
 class State:
-    """What one direction of a link is like at one moment; `queue` None is the default queue."""
+    """What one direction of a link is like at one moment; `queue` None is the default queue, `rate` None a trace's
+    opportunities instead of a rate."""
 
-    rate: int
+    rate: int | None
     delay: int
     jitter: Jitter
     loss: LossModel
@@ -55,7 +56,9 @@ def timeline(scenario: Scenario, link: str, way: int) -> tuple[tuple[int, State]
     first = scenario.links[link]
     tuner = scenario.tuner
     queue = tuner.queue if tuner and tuner.queue and tuner.tunes(first.ends[way]) else first.queue.of(way)
-    state = State(first.rate.of(way), first.delay.of(way), first.jitter.of(way), first.loss.of(way), queue)
+    trace = first.trace.of(way)
+    rate = None if trace and trace.opportunities else first.rate.of(way)
+    state = State(rate, first.delay.of(way), first.jitter.of(way), first.loss.of(way), queue)
     states: dict[int, State] = {0: state}
     for at, changed in _walk(scenario, link, way, state):
         states[at] = changed

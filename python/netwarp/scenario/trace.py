@@ -5,17 +5,13 @@ delays with a unit (`20ms`) or plain seconds; losses as a link has them (`0.5%`)
 empty cell leaves its property as it was. A last row that holds a time alone says when the trace begins anew; without
 one, the last row holds to the end of the run.
 
-**Mahimahi** (R. Netravali et al.: Mahimahi: Accurate Record-and-Replay for HTTP, USENIX ATC 2015): one whole number of
-milliseconds a line, each an opportunity to deliver 1500 bytes of IP. The opportunities of each 100 ms, as frames of
-1514 bytes, become the rate of that interval, but no less than one frame in it: a rate of zero would hold the frame that
-meets it for ever. The trace begins anew at its last line, as there.
+**Mahimahi**: one whole number of milliseconds a line, each an opportunity to deliver 1504 bytes; see opportunities.py.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from importlib import resources
@@ -26,22 +22,18 @@ from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_seri
 
 from netwarp.scenario.fields import Model
 from netwarp.scenario.netem import LossModel, parse_loss
+from netwarp.scenario.opportunities import Opportunities, parse_opportunities
 from netwarp.scenario.units import parse_duration, parse_positive_rate
 from netwarp.words import did_you_mean
 
 COLUMNS = ("time", "rate", "delay", "loss")
-INTERVAL_MS = 100
-"""The interval over which a Mahimahi trace is made a rate."""
-OPPORTUNITY_BYTES = 1500 + 14
-"""The frame of one delivery opportunity: 1500 bytes of IP and the Ethernet header."""
 KEPT = "traces"
 """The folder of a result that holds the traces its scenario names."""
 MAX_BYTES = 16 * 2**20
 NS_PER_S = 10**9
-NS_PER_MS = 10**6
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?", re.ASCII)
-_WHOLE = re.compile(r"\d{1,12}", re.ASCII)
+_WHOLE = re.compile(r"\d+", re.ASCII)
 
 
 class Row(NamedTuple):
@@ -55,21 +47,25 @@ class Row(NamedTuple):
 
 
 class Trace(Model):
-    """A trace that was read: its rows in the order of time, and after which time it begins anew (None: never)."""
+    """A trace that was read: its rows in the order of time, and after which time it begins anew (None: never); or, with
+    no rows, the opportunities of a Mahimahi trace."""
 
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[Row, ...] = ()
     period_ns: int | None = None
+    opportunities: Opportunities | None = None
 
     @property
     def first_rate_bps(self) -> int | None:
-        """The rate at the very beginning; None when the trace does not tell."""
+        """The rate at the very beginning, of opportunities the average; None when the trace does not tell."""
+        if self.opportunities is not None:
+            return self.opportunities.mean_rate_bps
         return self.rows[0].rate_bps if self.rows[0].at_ns == 0 else None
 
     def until(self, end_ns: int) -> Iterator[Row]:
         """The rows of a run that ends at `end_ns`, with the times of the run, over and over where the trace repeats."""
         start_ns = 0
-        while start_ns < end_ns:
+        while self.rows and start_ns < end_ns:
             for row in self.rows:
                 if start_ns + row.at_ns >= end_ns:
                     return
@@ -81,7 +77,9 @@ class Trace(Model):
     @model_serializer
     def _identity(self) -> dict[str, str]:
         """What decides a result: what the file says, not what it is called."""
-        said = [(row.at_ns, row.rate_bps, row.delay_ns, row.loss and row.loss.words()) for row in self.rows]
+        said: object = [(row.at_ns, row.rate_bps, row.delay_ns, row.loss and row.loss.words()) for row in self.rows]
+        if self.opportunities is not None:
+            said = self.opportunities
         return {"sha256": hashlib.sha256(repr((said, self.period_ns)).encode()).hexdigest()}
 
 
@@ -158,7 +156,7 @@ def parse_trace(text: str, name: str) -> Trace:
     if lines[0][1].split(",")[0].strip() == "time":
         return _csv(lines, name)
     if _WHOLE.fullmatch(lines[0][1]):
-        return _mahimahi(lines, name)
+        return Trace(name=name, opportunities=parse_opportunities(lines, name))
     raise ValueError(
         f'{name}:{lines[0][0]}: "{lines[0][1][:60]}" begins no trace; the first line is the header '
         '"time,rate[,delay,loss]", or a whole number of milliseconds (Mahimahi)'
@@ -218,28 +216,6 @@ def _rate(cell: str) -> int:
 
 def _delay(cell: str) -> int:
     return round(Fraction(cell) * NS_PER_S) if _NUMBER.fullmatch(cell) else parse_duration(cell)
-
-
-def _mahimahi(lines: list[tuple[int, str]], name: str) -> Trace:
-    times: list[int] = []
-    for number, line in lines:
-        if not _WHOLE.fullmatch(line):
-            raise ValueError(f'{name}:{number}: "{line[:60]}" is not a whole number of milliseconds')
-        if times and int(line) < times[-1]:
-            raise ValueError(f"{name}:{number}: times must not fall; {line} comes after {times[-1]}")
-        times.append(int(line))
-    period_ms = times[-1]
-    if period_ms == 0:
-        raise ValueError(f"{name}:{lines[-1][0]}: the trace ends when it begins; its last time has to be above 0")
-    counts = Counter(max(time - 1, 0) // INTERVAL_MS for time in times)
-    rows: list[Row] = []
-    for interval in range(-(-period_ms // INTERVAL_MS)):
-        start_ms = interval * INTERVAL_MS
-        length_ms = min(INTERVAL_MS, period_ms - start_ms)
-        rate = max(counts[interval], 1) * OPPORTUNITY_BYTES * 8 * 1000 // length_ms
-        if not rows or rows[-1].rate_bps != rate:
-            rows.append(Row(start_ms * NS_PER_MS, rate, None, None, 1))
-    return Trace(name=name, rows=tuple(rows), period_ns=period_ms * NS_PER_MS)
 
 
 def _from_context(value: object, info: ValidationInfo) -> Any:

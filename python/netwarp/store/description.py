@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netwarp.store.errors import StoreError
+from netwarp.store.opportunities import Opportunities, opportunities_of
 
 _WIRE_WORDS = {
     "rate_bps": ("rate", "Mbit/s", 1e6),
@@ -50,7 +51,8 @@ class Flow:
 class End:
     """One sending end of a link: `name` is `link:node`; `rates` are its (from ns, bit/s) steps.
 
-    `rates` is None if they cannot be known, as with tc commands of the user's own. `copies` tells that its wire may
+    `rates` is None if they cannot be known, as with tc commands of the user's own, and where the link has
+    `opportunities` instead. `copies` tells that its wire may
     deliver more packets than it took: it duplicates, or splits what it corrupts. `corrupts`: what it delivers may be
     discarded by a checksum, which no queue and no wire counts. `offload`: what counts as one packet in one place may
     count as the many it stands for in another (qdisc_bstats_update() counts the segments of a GSO packet).
@@ -64,6 +66,12 @@ class End:
     copies: bool = False
     corrupts: bool = False
     offload: bool = False
+    opportunities: Opportunities | None = None
+
+    @property
+    def overhead_bytes(self) -> int:
+        """What a packet counts on this link beyond its frame."""
+        return self.opportunities.overhead_bytes if self.opportunities else 0
 
 
 @dataclass(frozen=True)
@@ -225,6 +233,7 @@ def _end(link: Mapping[str, Any], end: Mapping[str, Any], lab: Mapping[str, Any]
         copies=_ever("duplicate", end, lab) or (bool(link.get("offload")) and _ever("corrupt", end, lab)),
         corrupts=_ever("corrupt", end, lab),
         offload=bool(link.get("offload")),
+        opportunities=opportunities_of(end),
     )
 
 

@@ -6,6 +6,7 @@ from math import isnan
 from typing import Any
 
 from netwarp.store.errors import StoreError
+from netwarp.store.opportunities import opportunities_of
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class Course:
 class Way:
     """One direction of a link: from the node that sends into it to the other; times in ns, the rate in bit/s.
 
+    Of a link with a trace of delivery opportunities (`traced`) the rate is their average.
+
     `queue` is in tc's words, None where the scenario gave tc commands of its own. `troubles` says in words what else
     the wire does to packets: loss, duplication, corruption, reordering. `courses` has the rate, delay or loss that
     change during the run.
@@ -35,6 +38,7 @@ class Way:
     queue: str | None
     troubles: tuple[str, ...]
     courses: tuple[Course, ...]
+    traced: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,16 +82,18 @@ def _link(link: Mapping[str, Any], changes: Any) -> Link:
 
 def _way(end: Mapping[str, Any], peer: Mapping[str, Any], changes: Any) -> Way:
     wire = end.get("wire") or {}
+    opportunities = opportunities_of(end)
     return Way(
         source=str(end["node"]),
         target=str(peer["node"]),
         interface=str(end.get("interface", "")),
-        rate_bps=int(wire.get("rate_bps") or 0),
+        rate_bps=opportunities.mean_rate_bps if opportunities else int(wire.get("rate_bps") or 0),
         delay_ns=int(wire.get("delay_ns") or 0),
         jitter_ns=int(wire.get("jitter_ns") or 0),
-        queue=_queue(end.get("tc") or ()),
+        queue=_queue(end.get("tc") or (), opportunities is not None),
         troubles=tuple(_troubles(wire)),
         courses=tuple(_courses(wire, [change for change in changes if change["index"] == end["index"]])),
+        traced=opportunities is not None,
     )
 
 
@@ -112,11 +118,11 @@ def _loss_pct(loss: Mapping[str, Any] | None) -> float:
     return 100 * float(loss["p"]) if loss.get("model") == "random" else float("nan")
 
 
-def _queue(lines: Any) -> str | None:
-    """The queue beneath the shaper, as tc was told; None if these are not netwarp's own three lines."""
-    if len(lines) != 3 or " htb rate " not in lines[1]:
+def _queue(lines: Any, traced: bool) -> str | None:
+    """The queue beneath the shaper, as tc was told; None if these are not netwarp's own lines."""
+    if not traced and (len(lines) != 3 or " htb rate " not in lines[1]):
         return None
-    return str(lines[2]).partition(" handle ")[2].partition(": ")[2] or None
+    return str(lines[-1]).partition(" handle ")[2].partition(": ")[2] or None
 
 
 def _troubles(wire: Mapping[str, Any]) -> list[str]:

@@ -73,6 +73,8 @@ def system_of(lab: Mapping[str, Any]) -> tuple[System, float]:
     if flow["packet_size_distribution"] not in ("constant", "exponential"):
         raise StoreError("the view queueing-theory knows constant and exponential sizes of packets")
     (end,) = (end for end in links[0]["ends"] if end["node"] == flow["from"])
+    if end.get("opportunities"):
+        raise StoreError("the view queueing-theory is about a link with a rate, not with a trace of opportunities")
     system = System(
         link_bps=end["wire"]["rate_bps"],
         mean_payload_bytes=flow["packet_size_bytes"],

@@ -1,0 +1,118 @@
+//! Delivery opportunities in place of a rate: the root discipline of an end whose link follows a Mahimahi trace. The
+//! kernel's side is net/sched/sch_opportunity.c of netwarp's kernel; the queue beneath it is set up by tc.
+
+use anyhow::{Context, Result};
+use netlink_sys::protocols::NETLINK_ROUTE;
+
+use super::wire::tcmsg;
+use super::{Network, address};
+use crate::lab::{Lab, Node, Opportunities};
+use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
+
+const RTM_NEWQDISC: u16 = 36;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TC_H_ROOT: u32 = 0xffff_ffff;
+const HANDLE: u32 = 0x0001_0000;
+const TCA_OPPORTUNITY_PARMS: u16 = 1;
+const TCA_OPPORTUNITY_TRACE: u16 = 2;
+
+/// How many entries of the trace go into one message: the attribute around them holds less than 64 kB.
+const CHUNK: usize = 4096;
+/// sizeof(struct opportunity_entry)
+const ENTRY: usize = 8;
+
+/// Sets up every end of this node whose link follows opportunities; they begin with the run.
+pub fn apply(network: &Network, lab: &Lab, node: &Node) -> Result<()> {
+    for (own, _) in address::ends_of(lab, &node.name) {
+        let Some(trace) = &own.opportunities else {
+            continue;
+        };
+        let mut route = network
+            .node(&node.name)?
+            .run(|| Netlink::open(NETLINK_ROUTE))??;
+        let flags = NLM_F_CREATE | NLM_F_EXCL;
+        let entries = entries(&trace.trace)?;
+        let parameters = parameters(trace, entries.len() / ENTRY, lab.t0_ns)?;
+        let mut requests = vec![request(
+            own.index,
+            flags,
+            TCA_OPPORTUNITY_PARMS,
+            &parameters,
+        )];
+        requests.extend(
+            entries
+                .chunks(CHUNK * ENTRY)
+                .map(|chunk| request(own.index, 0, TCA_OPPORTUNITY_TRACE, chunk)),
+        );
+        for message in requests {
+            route
+                .change(message)
+                .with_context(|| format!("opportunities of {}", own.interface))?;
+        }
+    }
+    Ok(())
+}
+
+fn request(index: u32, flags: u16, attribute: u16, value: &[u8]) -> Request {
+    Request::new(RTM_NEWQDISC, flags)
+        .raw(&tcmsg(index, HANDLE, TC_H_ROOT, 0))
+        .text(TCA_KIND, "opportunity")
+        .nest(TCA_OPTIONS, |r| r.attr(attribute, value))
+}
+
+/// struct opportunity_parms
+fn parameters(trace: &Opportunities, entries: usize, start_ns: i64) -> Result<Vec<u8>> {
+    Ok([
+        start_ns.to_ne_bytes().as_slice(),
+        &trace.period_ms.to_ne_bytes(),
+        &trace.bytes.to_ne_bytes(),
+        &trace.overhead_bytes.to_ne_bytes(),
+        &u32::try_from(entries)?.to_ne_bytes(),
+        &[0; 4],
+    ]
+    .concat())
+}
+
+/// struct opportunity_entry, one after another: time and number.
+fn entries(trace: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for word in trace.split_ascii_whitespace() {
+        let (at_ms, count) = word.split_once('x').unwrap_or((word, "1"));
+        for number in [at_ms, count] {
+            let value: u32 = number
+                .parse()
+                .with_context(|| format!("{word:?} is no time of opportunities"))?;
+            bytes.extend_from_slice(&value.to_ne_bytes());
+        }
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_is_what_the_kernel_reads() -> Result<()> {
+        let trace = Opportunities {
+            bytes: 1504,
+            overhead_bytes: -10,
+            period_ms: 1000,
+            _mean_rate_bps: 0,
+            trace: "7x50 1000".into(),
+        };
+        let bytes = parameters(&trace, 2, 10_000_000_000)?;
+        assert_eq!(bytes.len(), 32);
+        assert_eq!(bytes[16..20], 1504_u32.to_ne_bytes());
+        assert_eq!(bytes[20..24], (-10_i32).to_ne_bytes());
+        assert_eq!(bytes[24..28], 2_u32.to_ne_bytes());
+        let words: Vec<u32> = entries(&trace.trace)?
+            .chunks_exact(4)
+            .map(|b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]))
+            .collect();
+        assert_eq!(words, [7, 50, 1000, 1]);
+        assert!(entries("7y").is_err());
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+"""What the author of a valid scenario should know of its network: where hosts do other than one may expect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from netwarp.lab.build import given_sysctl
+from netwarp.lab.network import Network
+from netwarp.lab.sizes import MIN_SOCKET_BYTES, Sizes
+from netwarp.scenario.flows import Flow
+from netwarp.scenario.model import Scenario
+from netwarp.scenario.notes import Found
+
+_RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
+
+
+def network_notes(scenario: Scenario) -> Iterator[Found]:
+    """Notes for `netwarp.scenario.notes`: on a scenario without sweep and cases."""
+    network = Network(scenario)
+    sizes = Sizes(scenario, network)
+    yield from _own_bottlenecks(scenario, sizes)
+    yield from _socket_sizes(scenario, sizes)
+    yield from _dctcp_alone(scenario, sizes)
+
+
+def _is_tcp(flow: Flow) -> bool:
+    return flow.tool in {"bulk", "request"} or (flow.tool == "iperf3" and flow.protocol == "tcp")
+
+
+def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
+    """TCP small queues: tcp_small_queue_check() in tcp_output.c."""
+    for name, flow in scenario.flows.items():
+        if not (flow.count and _is_tcp(flow)):
+            continue
+        # Responses to requests, and iperf3 -R, come the other way.
+        reverse = flow.tool == "request" or (flow.tool == "iperf3" and not {"-R", "--reverse"}.isdisjoint(flow.args))
+        path = sizes.paths[name].back if reverse else sizes.paths[name].forward
+        links = [(sizes.network.links[hop.link], hop.direction) for hop in path]
+        if any(link.ends[direction] in link.raw for link, direction in links):
+            continue  # tc commands of the author's own: what they let through is not known
+        rates = [max(sizes.network.rates(hop)) for hop in path]
+        if rates[0] == min(rates):
+            link = sizes.network.names[path[0].link]
+            sender = flow.to if reverse else flow.from_
+            yield (
+                ("flows", name),
+                f'its sender {sender} stands at its bottleneck, link "{link}", whose queue it does not fill: TCP keeps '
+                "all but two packets, or a millisecond's worth, of a connection out of its own host's queue (TCP small "
+                "queues); for a queue that fills put a router in between, with a faster link to it",
+            )
+
+
+def _socket_sizes(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
+    """Where a path holds more than the kernel's own maximum of a buffer lets through; one sentence for all points."""
+    nodes = {node for flow in scenario.flows.values() if flow.count and _is_tcp(flow) for node in (flow.from_, flow.to)}
+    chosen = [node for node in nodes if not given_sysctl(scenario, node).keys() >= {_RMEM, _WMEM}]
+    if any(sizes.socket_bytes(node) > MIN_SOCKET_BYTES for node in chosen):
+        yield (
+            ("nodes",),
+            f"tcp_rmem and tcp_wmem go further than a host's own defaults ({MIN_SOCKET_BYTES} and 4194304 bytes), so "
+            "that no buffer limits a flow here; `netwarp show` lists them, and `sysctl` of a node sets others",
+        )
+
+
+def _dctcp_alone(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
+    """CoDel and RED mark an aggregate as a whole (INET_ECN_set_ce()), by a queue that has few of them."""
+    for name, flow in scenario.flows.items():
+        if flow.count and flow.tool in {"bulk", "request", "iperf3"} and getattr(flow, "cc", None) == "dctcp":
+            links = [sizes.network.names[hop.link] for hop in sizes.paths[name].forward]
+            if not all(scenario.links[link].offload for link in links):
+                yield (
+                    ("flows", name, "cc"),
+                    "DCTCP's alpha is higher here than between hosts with offloads, which are off: a threshold marks "
+                    "each packet by itself, and fewer of the aggregates that such hosts hand over (`offload = true`)",
+                )

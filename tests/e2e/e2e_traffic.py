@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import polars as pl
 from netwarp.analysis.tuples import flow_of_tuples
@@ -54,6 +56,11 @@ queue = "{queue}"
 def flow(name: str, tool: str, *lines: str, ends: tuple[str, str] = ("h1", "h2")) -> str:
     """A flow's table; each of `lines` is one of its keys."""
     return "\n".join([f"[flows.{name}]", f'from = "{ends[0]}"', f'to = "{ends[1]}"', f'tool = "{tool}"', *lines, ""])
+
+
+def python_command(code: str) -> str:
+    """A command in TOML that runs these lines of Python: an argument is one line."""
+    return json.dumps(["python3", "-c", f"exec({code!r})"])
 
 
 def values(run: RunDir, name: str, scope: str = "flow") -> dict[str, float]:

@@ -141,6 +141,8 @@ def write_table(run: Path, name: str, rows: list[dict[str, Any]], batch_rows: in
     """Write rows as the table's stream; columns a row lacks are absent, or 0, empty, False where they must be there."""
     table = TABLES[name]
     defaults = {c.name: None if c.nullable else _zero(c.type) for c in table.columns}
+    if "segments" in defaults:
+        defaults["segments"] = 1
     columns = {c.name: [row.get(c.name, defaults[c.name]) for row in rows] for c in table.columns}
     path = run / table.file
     with pa.ipc.new_stream(str(path), table.schema) as writer:

@@ -1,6 +1,7 @@
 """Metrics of whole synthetic runs against what arithmetic says."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -235,3 +236,35 @@ def test_a_table_ends_where_nobody_reads_on() -> None:
     table = metrics_table(summary, ["x"])
     assert table.row_count == MOST_RUNS
     assert str(table.caption) == f"… and {5000 - MOST_RUNS} more runs: see summary.csv"
+
+
+def _queue_rows(*values: tuple[str, str, str, float]) -> pl.DataFrame:
+    """A summary of one run: scope, name, metric, value."""
+    rows = [dict(zip(("scope", "name", "metric", "value"), row, strict=True)) for row in values]
+    return pl.DataFrame(rows).with_columns(run_id=pl.lit("r"), seed=1, status=pl.lit("ok"))
+
+
+LONG = (("queue", "access:h1", "length_pkts_mean", 900.0), ("queue", "access:h1", "drops", 0.0))
+SHORT = ("queue", "bottleneck:r1", "length_pkts_mean", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "queue"),
+    [
+        ((*LONG, SHORT, ("queue", "bottleneck:r1", "drops", 16.0)), "bottleneck:r1"),
+        ((*LONG, SHORT, ("queue", "bottleneck:r1", "marks", 3.0)), "bottleneck:r1"),
+        ((*LONG, SHORT, ("queue", "bottleneck:r1", "drops", 0.0)), "access:h1"),
+    ],
+)
+def test_the_table_names_the_queue_that_drops_or_marks_else_the_longest(rows: Any, queue: str) -> None:
+    table = metrics_table(_queue_rows(("flow", "bulk", "goodput_mbps", 9.5), *rows), [])
+    assert str(table.caption) == f"queue mean packets, drops: at {queue}"
+    (drops,) = (list(column.cells) for column in table.columns if column.header == "drops")
+    wanted = {name: value for _, name, metric, value in rows if metric == "drops"}
+    assert drops == [f"{wanted[queue]:.0f}" if queue in wanted else "–"]
+
+
+def test_the_table_says_what_was_dropped_elsewhere() -> None:
+    places = (("place", "h2 closed port", "drops", 4.0), ("place", "bottleneck:r1 egress filter", "drops", 301.0))
+    table = metrics_table(_queue_rows(("flow", "bulk", "goodput_mbps", 9.5), *LONG, *places), [])
+    assert list(table.columns[-1].cells) == ["301 bottleneck:r1 egress filter\n4 h2 closed port"]

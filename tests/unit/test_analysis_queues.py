@@ -6,13 +6,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.analysis.queues import _ABSENT, _NEVER, Packets, drops, length_metrics, length_steps, marks
+from netwarp.analysis.queues import (
+    _ABSENT,
+    _NEVER,
+    Packets,
+    drops,
+    length_metrics,
+    length_steps,
+    marks,
+    rate_metrics,
+    sojourns_ms,
+)
 from netwarp.analysis.weighting import Window
 
 Row = tuple[int, int | None, int | None, int, int | None]  # enqueue, dequeue, drop, length, length after
 
 
-def packets(rows: list[Row], ecn: list[tuple[int, int]] | None = None) -> Packets:
+def packets(rows: list[Row], ecn: list[tuple[int, int]] | None = None, segments: list[int] | None = None) -> Packets:
     def column(place: int, absent: int) -> np.ndarray:
         return np.array([absent if row[place] is None else row[place] for row in rows], np.int64)
 
@@ -27,6 +37,7 @@ def packets(rows: list[Row], ecn: list[tuple[int, int]] | None = None) -> Packet
         fate=np.array(fate, np.uint8),
         ecn_in=np.array([i for i, _ in marked], np.uint8),
         ecn_out=np.array([o for _, o in marked], np.int64),
+        segments=np.array(segments or [1] * len(rows), np.int64),
     )
 
 
@@ -109,6 +120,26 @@ def fifo(arrivals: list[tuple[int, int]], limit: int) -> tuple[list[Row], Callab
             head[1], head[4] = now, len(queued)
         lengths[now] = len(queued)
     return [tuple(row) for row in rows], lengths.__getitem__  # type: ignore[misc]
+
+
+def test_an_aggregate_counts_as_its_segments() -> None:
+    """Two of ten and one of three, of which the second is cut up and leaves in two parts; one of five is dropped."""
+    rows: list[Row] = [(0, 10, None, 10, 13), (1, 20, None, 20, 3), (2, 25, None, 23, 1), (2, 30, None, 23, 0)]
+    rows.append((3, None, 3, 23, None))
+    seen = packets(rows, [(2, 3), (2, 2), (2, 2), (2, 3), (2, 2)], segments=[10, 10, 2, 1, 5])
+    times, lengths = length_steps(seen)
+    assert dict(zip(times.tolist(), lengths.tolist(), strict=True)) == {
+        0: 10,
+        1: 20,
+        2: 23,
+        10: 13,
+        20: 3,
+        25: 1,
+        30: 0,
+    }
+    assert (drops(seen, Window(0, 40)), marks(seen, Window(0, 40))) == (5, 11)
+    assert rate_metrics(seen, Window(0, 40)) == {"drop_pct": 100 * 5 / 28, "mark_pct": 100 * 11 / 23}
+    assert sorted(sojourns_ms(seen, Window(0, 40)) * 1e6) == [10] * 10 + [19] * 10 + [23] * 2 + [28]
 
 
 def test_drops_and_marks_in_the_window() -> None:

@@ -38,7 +38,7 @@ def sending(about: Flow, rates: list[tuple[float, float]], run_s: float = 20) ->
     sender = Sender(times, acked.astype(np.int64), zeros, zeros, zeros.astype(np.int64), times, zeros + 20, False, 1448)
     window = Window(about.start_ns, about.start_ns + about.duration_ns)
     passages = pl.DataFrame(
-        {"interface_index": [13], "sojourn_ns": [5], "dropped": [False], "marked": [False]},
+        {"interface_index": [13], "segments": [1], "sojourn_ns": [5], "dropped": [False], "marked": [False]},
         schema_overrides={"interface_index": pl.UInt32},
     )
     return FlowData(about, window, True, sender, None, {}, passages=passages, run_end_ns=round(run_s * SECOND))
@@ -176,6 +176,7 @@ def test_drop_and_mark_rates() -> None:
         fate,
         np.array([2, 2, 2, 2, 2, 2, 2, 3, 3, 3], np.uint8),
         np.array([-1, -1, -1, -1, 3, 3, 3, 3, 3, 3]),
+        np.ones(10, np.int64),
     )
     assert rate_metrics(packets, Window(0, 100)) == {"drop_pct": 40, "mark_pct": 50}
     assert rate_metrics(packets, Window(50, 100)) == {"drop_pct": None, "mark_pct": None}

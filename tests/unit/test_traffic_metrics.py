@@ -206,6 +206,79 @@ def test_datagrams_must_be_accounted_for(tmp_path: Path, sent: int, lost: int, s
     assert status == "ok" or "datagrams" in str(verdict.reason)
 
 
+def _counts(index: int, **sums: int) -> dict[str, int]:
+    return {"interface_index": index} | sums
+
+
+@pytest.mark.parametrize(
+    ("arrived", "on_wire", "duplicate", "status"),
+    [
+        (9000, 400, 0.0, "ok"),
+        (9000, 399, 0.0, "suspect"),
+        (9001, 400, 0.0, "suspect"),
+        (9500, 400, 0.1, "ok"),
+        (8000, 400, 0.1, "suspect"),
+    ],
+)
+def test_bytes_between_two_recorded_points_add_up(
+    tmp_path: Path, arrived: int, on_wire: int, duplicate: float, status: str
+) -> None:
+    made = _lab("bulk")
+    made["links"][1]["ends"][0]["wire"]["duplicate"] = duplicate
+    write_description(tmp_path, made)
+    near = _counts(BOTTLENECK, sent_bytes=10_000, sent_pkts=10, lost_bytes=600)
+    write_table(tmp_path, "interfaces", [near, _counts(BOTTLENECK + 1, arrived_bytes=arrived)])
+    write_table(tmp_path, "wires", [{"interface_index": BOTTLENECK, "queued_bytes": on_wire}])
+    _account(tmp_path, "bulk")
+    verdict = check_run(tmp_path)
+    assert verdict.status == status, verdict
+    assert status == "ok" or "bytes from bottleneck:r1 to bottleneck:h2 do not add up: 10000 left" in str(
+        verdict.reason
+    )
+
+
+@pytest.mark.parametrize(("dropped", "status"), [(3, "ok"), (2, "suspect"), (4, "suspect")])
+def test_what_comes_to_a_node_must_go_somewhere(tmp_path: Path, dropped: int, status: str) -> None:
+    write_description(tmp_path, _lab("bulk"))
+    came = _counts(12, received_pkts=10, delivered_pkts=2, forwarded_pkts=4, dropped_pkts=dropped)
+    write_table(tmp_path, "interfaces", [came, _counts(BOTTLENECK, received_pkts=1, elsewhere_pkts=2)])
+    _account(tmp_path, "bulk")
+    verdict = check_run(tmp_path)
+    assert verdict.status == status, verdict
+    assert status == "ok" or str(verdict.reason).startswith("packets at r1 do not add up: 11 came, 2 were delivered")
+
+
+def test_drops_outside_of_queues_have_a_place_and_count_for_their_flow(tmp_path: Path) -> None:
+    write_description(tmp_path, _lab("bulk"))
+    write_table(tmp_path, "tuples", [_tuple(0, 20000, 5001), _tuple(1, 1, 2)])
+    write_table(tmp_path, "packets", [_packet(1), _packet(2, fate=1, drop_reason=57, segments=3)])
+    rows: list[dict[str, Any]] = [
+        {"interface_index": BOTTLENECK, "place": 1, "drop_reason": 55, "segments": 40},
+        {"interface_index": 12, "place": 4, "drop_reason": 63},
+        {"interface_index": 12, "place": 4, "drop_reason": 79},
+        {"interface_index": BOTTLENECK + 1, "place": 5, "drop_reason": 3},
+        {"interface_index": 11, "place": 0, "drop_reason": 48},
+        {"interface_index": None, "place": 0, "drop_reason": 48, "tuple_id": 1},
+        {"interface_index": BOTTLENECK, "place": 3, "drop_reason": 57},
+        {"interface_index": BOTTLENECK + 1, "place": 5, "drop_reason": 32},
+        {"interface_index": 12, "place": 4, "drop_reason": 63, "time_ns": 11 * SECOND},
+    ]
+    write_table(tmp_path, "drops", [{"time_ns": SECOND, "segments": 1} | row for row in rows])
+    _account(tmp_path, "bulk")
+    found = analyse_run(tmp_path).filter(scope="place", metric="drops")
+    assert dict(found.select("name", "value").iter_rows()) == {
+        "bottleneck:r1 egress filter": 40,
+        "access:r1 ingress filter": 1,
+        "access:r1 input": 1,
+        "h2 closed port": 1,
+        "h1 output": 1,
+        "unknown node output": 1,
+    }
+    assert _metrics(tmp_path, "access:r1 input", "place") == {"drops": 1, "drops_ip_innoroutes": 1}
+    assert _metrics(tmp_path)["drops"] == 3 + 40 + 1 + 1 + 1 + 1
+    assert _metrics(tmp_path, "bottleneck:r1", "queue")["drops"] == 3
+
+
 def test_a_flow_starved_by_a_queue_is_a_result(tmp_path: Path) -> None:
     write_description(tmp_path, _lab("bulk"))
     write_table(tmp_path, "tuples", [_tuple(0, 20000, 5001)])

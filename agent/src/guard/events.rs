@@ -8,6 +8,8 @@ use anyhow::{Context, Result, bail};
 
 use super::acks::Acks;
 use super::captures::{self, Captures};
+use super::counts::{self, Counts};
+use super::drops::Drops;
 use super::packets::Packets;
 use super::tuples::Tuples;
 
@@ -16,6 +18,9 @@ const DEQUEUE: u16 = 2;
 const FREE: u16 = 3;
 const ACK: u16 = 4;
 const CAPTURE: u16 = 5;
+const DROP: u16 = 6;
+const SYMBOL: u16 = 7;
+const COUNTS: u16 = 8;
 /// sizeof(struct netwarp_tuple)
 pub const TUPLE: usize = 40;
 const CHUNK: usize = 1 << 20;
@@ -50,9 +55,11 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Reads records and writes `packets.arrows`, `acks.arrows` and `tuples.arrows`.
+/// Reads records and writes the tables that are made of them.
 pub struct Recorder {
     packets: Packets,
+    drops: Drops,
+    counts: Counts,
     acks: Acks,
     captures: Captures,
     tuples: Tuples,
@@ -66,6 +73,8 @@ impl Recorder {
     pub fn create(dir: &Path, captures: &[String], t0_ns: i64) -> Result<Self> {
         Ok(Self {
             packets: Packets::create(dir)?,
+            drops: Drops::create(dir)?,
+            counts: Counts::create(dir)?,
             acks: Acks::create(dir)?,
             captures: Captures::create(dir, captures)?,
             tuples: Tuples::create(dir)?,
@@ -110,10 +119,13 @@ impl Recorder {
             let (kind, size) = (head.u16(0), usize::from(head.u16(2)));
             let least = match kind {
                 ENQUEUE => 40 + TUPLE,
-                DEQUEUE => 40,
-                FREE => 24,
+                DEQUEUE => 48,
+                FREE => 32,
                 ACK => 24 + TUPLE + 88,
                 CAPTURE => captures::HEAD,
+                DROP => 40 + TUPLE,
+                SYMBOL => 88,
+                COUNTS => counts::SIZE,
                 _ => bail!(
                     "a record of unknown type {kind}: kernel and agent do not belong together"
                 ),
@@ -141,6 +153,18 @@ impl Recorder {
             DEQUEUE => self.packets.dequeue(record, time_ns),
             FREE => self.packets.free(record, time_ns),
             CAPTURE => self.captures.push(record, time_ns),
+            DROP => {
+                let tuple = self.tuples.id(record.slice(40, TUPLE));
+                self.drops.push(record, time_ns, tuple)
+            }
+            SYMBOL => {
+                self.drops.name(record);
+                Ok(())
+            }
+            COUNTS => {
+                self.counts.push(record);
+                Ok(())
+            }
             _ => {
                 let tuple = self.tuples.id(record.slice(24, TUPLE));
                 self.acks.push(record, time_ns, tuple)
@@ -151,6 +175,8 @@ impl Recorder {
     /// Writes what is left: packets that are still queued have their row as well.
     pub fn finish(self) -> Result<()> {
         self.packets.finish()?;
+        self.drops.finish()?;
+        self.counts.finish()?;
         self.acks.finish()?;
         self.captures.finish()?;
         self.tuples.finish()

@@ -5,6 +5,8 @@
 
 mod acks;
 mod captures;
+mod counts;
+mod drops;
 mod events;
 mod machine;
 mod packets;

@@ -1,5 +1,6 @@
 //! `packets.arrows`: one row for each packet in each queue, written when its fate is known. An arrival and a departure
-//! belong together by the address of the packet's buffer, which is its identity while it lives.
+//! belong together by the number that the kernel gave the packet at this queue. An aggregate that its queue splits leaves
+//! in parts, and has a row for each.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,22 +17,30 @@ use crate::table::{BATCH_ROWS, Table};
 const SENT: u8 = 0;
 const DROPPED: u8 = 1;
 const QUEUED: u8 = 2;
+const TAKEN: u8 = 3;
 const ECN: u8 = 3;
+/// SKB_CONSUMED of enum skb_drop_reason.
+const CONSUMED: u32 = 1;
+/// In a verdict: an action of a filter took the packet.
+const STOLEN: u8 = 0x80;
 
 #[derive(Clone, Copy)]
 struct Packet {
     interface: u32,
     tuple: u32,
     bytes: u32,
+    segments: u32,
     enqueue_ns: i64,
     length: u32,
     backlog: u32,
     ecn: u8,
-    refused: bool,
+    stolen: bool,
+    /// When its buffer was given back without a word.
+    consumed_ns: Option<i64>,
 }
 
-/// How a packet's time in a queue ended.
-#[derive(Default)]
+/// How a packet's time in a queue ended, or that of a part of it.
+#[derive(Clone, Copy, Default)]
 struct End {
     fate: u8,
     dequeue_ns: Option<i64>,
@@ -41,9 +50,19 @@ struct End {
     ecn: Option<u8>,
 }
 
+/// What left or ended at once: all of a packet, or some segments of an aggregate.
+#[derive(Clone, Copy)]
+struct Part {
+    id: u64,
+    segments: u32,
+    bytes: u32,
+}
+
 /// The packets that are in queues, and the table of those that were.
 pub struct Packets {
     queued: FxHashMap<u64, Packet>,
+    /// What ended while the queue was still taking it, so that its arrival is yet to be told.
+    early: FxHashMap<u64, Vec<(Part, Option<End>, i64)>>,
     table: Table,
     rows: Rows,
 }
@@ -54,6 +73,7 @@ struct Rows {
     interface: UInt32Builder,
     tuple: UInt32Builder,
     bytes: UInt32Builder,
+    segments: UInt32Builder,
     enqueue_ns: Int64Builder,
     dequeue_ns: Int64Builder,
     drop_ns: Int64Builder,
@@ -74,6 +94,7 @@ impl Packets {
                 ("interface_index", UInt32, false),
                 ("tuple_id", UInt32, false),
                 ("packet_bytes", UInt32, false),
+                ("segments", UInt32, false),
                 ("enqueue_ns", Int64, false),
                 ("dequeue_ns", Int64, true),
                 ("drop_ns", Int64, true),
@@ -88,6 +109,7 @@ impl Packets {
         )?;
         Ok(Self {
             queued: FxHashMap::default(),
+            early: FxHashMap::default(),
             table,
             rows: Rows::default(),
         })
@@ -96,36 +118,32 @@ impl Packets {
     /// struct netwarp_enqueue. Whether the queue kept the packet shows in what follows: a departure or its end. (The
     /// verdict alone does not tell: NET_XMIT_CN is fq_codel's for a packet that it kept and RED's for one it dropped.)
     pub fn enqueue(&mut self, record: &Fields, time_ns: i64, tuple: u32) -> Result<()> {
-        const NET_XMIT_DROP: u8 = 1;
+        let id = record.u64(16);
         let packet = Packet {
             interface: record.u32(4),
             tuple,
             bytes: record.u32(24),
+            segments: record.u32(36),
             enqueue_ns: time_ns,
             length: record.u32(28),
             backlog: record.u32(32),
             ecn: record.u8(42) & ECN,
-            refused: record.u8(43) == NET_XMIT_DROP,
+            stolen: record.u8(43) & STOLEN != 0,
+            consumed_ns: None,
         };
-        match self.queued.insert(record.u64(16), packet) {
-            // Its buffer serves another packet now, so it went without a word: some qdiscs consume.
-            Some(gone) => self.row(
-                &gone,
-                &End {
-                    fate: DROPPED,
-                    drop_ns: Some(time_ns),
-                    ..End::default()
-                },
-            ),
-            None => Ok(()),
+        self.queued.insert(id, packet);
+        for (part, end, time_ns) in self.early.remove(&id).unwrap_or_default() {
+            self.end(part, end, time_ns)?;
         }
+        Ok(())
     }
 
     /// struct netwarp_dequeue
     pub fn dequeue(&mut self, record: &Fields, time_ns: i64) -> Result<()> {
-        // One that came before recording began has no row: its arrival is not known.
-        let Some(packet) = self.queued.remove(&record.u64(16)) else {
-            return Ok(());
+        let part = Part {
+            id: record.u64(16),
+            segments: record.u32(36),
+            bytes: record.u32(40),
         };
         let end = End {
             fate: SENT,
@@ -134,32 +152,75 @@ impl Packets {
             ecn: Some(record.u8(32) & ECN),
             ..End::default()
         };
-        self.row(&packet, &end)
+        // One that came before recording began has no row: its arrival is not known.
+        self.leave(part, &end)
     }
 
-    /// struct netwarp_free: of all packets that end anywhere, those that were in a queue.
+    /// struct netwarp_free
     pub fn free(&mut self, record: &Fields, time_ns: i64) -> Result<()> {
-        let Some(packet) = self.queued.remove(&record.u64(16)) else {
-            return Ok(());
+        let part = Part {
+            id: record.u64(16),
+            segments: record.u32(24),
+            bytes: record.u32(28),
         };
-        let end = End {
+        let reason = record.u32(4);
+        let end = (reason != CONSUMED).then(|| End {
             fate: DROPPED,
             drop_ns: Some(time_ns),
-            reason: Some(record.u32(4) as u16),
+            reason: Some(reason as u16),
             ..End::default()
+        });
+        if self.queued.contains_key(&part.id) {
+            return self.end(part, end, time_ns);
+        }
+        let early = self.early.entry(part.id).or_default();
+        early.push((part, end, time_ns));
+        Ok(())
+    }
+
+    /// Ends a part with a word, or remembers that its buffer was given back without one: that may have been for a copy
+    /// that goes on in its stead.
+    fn end(&mut self, part: Part, end: Option<End>, time_ns: i64) -> Result<()> {
+        let Some(packet) = self.queued.get_mut(&part.id) else {
+            return Ok(());
         };
-        self.row(&packet, &end)
+        match end {
+            Some(end) if packet.stolen => self.leave(part, &End { fate: TAKEN, ..end }),
+            Some(end) => self.leave(part, &end),
+            None => {
+                packet.consumed_ns = Some(time_ns);
+                Ok(())
+            }
+        }
+    }
+
+    fn leave(&mut self, part: Part, end: &End) -> Result<()> {
+        let Some(packet) = self.queued.get_mut(&part.id) else {
+            return Ok(());
+        };
+        let gone = Packet {
+            segments: part.segments,
+            bytes: part.bytes,
+            ..*packet
+        };
+        packet.segments = packet.segments.saturating_sub(part.segments);
+        packet.bytes = packet.bytes.saturating_sub(part.bytes);
+        if packet.segments == 0 {
+            self.queued.remove(&part.id);
+        }
+        self.row(&gone, end)
     }
 
     pub fn finish(mut self) -> Result<()> {
-        let mut left: Vec<Packet> = self.queued.drain().map(|(_, packet)| packet).collect();
-        // The addresses mean nothing: order by arrival, for the same bytes every time.
-        left.sort_by_key(|p| (p.enqueue_ns, p.interface, p.length, p.tuple));
-        for packet in left {
-            let dropped = packet.refused;
+        let mut left: Vec<(u64, Packet)> = self.queued.drain().collect();
+        // By number, which is by arrival: the same bytes every time.
+        left.sort_by_key(|(id, _)| *id);
+        for (_, packet) in left {
+            let dropped = packet.consumed_ns.is_some();
             let end = End {
                 fate: if dropped { DROPPED } else { QUEUED },
-                drop_ns: dropped.then_some(packet.enqueue_ns),
+                drop_ns: packet.consumed_ns,
+                reason: dropped.then_some(CONSUMED as u16),
                 ..End::default()
             };
             self.row(&packet, &end)?;
@@ -173,6 +234,7 @@ impl Packets {
         rows.interface.append_value(packet.interface);
         rows.tuple.append_value(packet.tuple);
         rows.bytes.append_value(packet.bytes);
+        rows.segments.append_value(packet.segments);
         rows.enqueue_ns.append_value(packet.enqueue_ns);
         rows.dequeue_ns.append_option(end.dequeue_ns);
         rows.drop_ns.append_option(end.drop_ns);
@@ -198,6 +260,7 @@ impl Packets {
             Arc::new(rows.interface.finish()),
             Arc::new(rows.tuple.finish()),
             Arc::new(rows.bytes.finish()),
+            Arc::new(rows.segments.finish()),
             Arc::new(rows.enqueue_ns.finish()),
             Arc::new(rows.dequeue_ns.finish()),
             Arc::new(rows.drop_ns.finish()),

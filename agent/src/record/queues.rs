@@ -34,7 +34,7 @@ pub struct Row {
     bytes: u64,
     packets: u64,
     pub length: u32,
-    backlog: u32,
+    pub backlog: u32,
     pub drops: u32,
     requeues: u32,
     overlimits: u32,

@@ -22,6 +22,7 @@ struct Row {
     delivered: Counters,
     lost: u64,
     queued: u64,
+    queued_bytes: u64,
 }
 
 /// Reads all wires and writes the table.
@@ -43,6 +44,7 @@ pub fn write(network: &Network, lab: &Lab, dir: &Path) -> Result<()> {
                 delivered: transmitted,
                 lost: netem.map_or(0, |q| u64::from(q.drops)),
                 queued: netem.map_or(0, |q| u64::from(q.length)),
+                queued_bytes: netem.map_or(0, |q| u64::from(q.backlog)),
             });
         }
     }
@@ -56,6 +58,7 @@ pub fn write(network: &Network, lab: &Lab, dir: &Path) -> Result<()> {
             ("delivered_bytes", UInt64, false),
             ("lost_pkts", UInt64, false),
             ("queued_pkts", UInt64, false),
+            ("queued_bytes", UInt64, false),
         ],
     )?;
     let all = || rows.iter();
@@ -67,6 +70,7 @@ pub fn write(network: &Network, lab: &Lab, dir: &Path) -> Result<()> {
         Arc::new(all().map(|r| r.delivered.bytes).collect::<UInt64Array>()),
         Arc::new(all().map(|r| r.lost).collect::<UInt64Array>()),
         Arc::new(all().map(|r| r.queued).collect::<UInt64Array>()),
+        Arc::new(all().map(|r| r.queued_bytes).collect::<UInt64Array>()),
     ];
     table.write(columns)?;
     table.finish()

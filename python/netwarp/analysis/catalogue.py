@@ -18,8 +18,9 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "queue": (
         entry(
             "length_pkts_min length_pkts_mean length_pkts_max",
-            "length of the queue in packets; an unused queue has 0. Under one flow, with a warm-up that leaves slow "
-            "start out, the minimum is the sawtooth's valley",
+            "length of the queue in packets of the wire (an aggregate counts as its segments, exact records only); an "
+            "unused queue has 0. Under one flow, with a warm-up that leaves slow start out, the minimum is the "
+            "sawtooth's valley",
             "time",
             "`packets`, else `queues`",
             better=None,
@@ -35,7 +36,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         ),
         entry(
             "drops",
-            "packets dropped in the window, on arrival or later",
+            "packets of the wire dropped in the window, on arrival or later (sampled: aggregates as one)",
             "sum",
             "`packets`, else `queues`",
             better=None,
@@ -51,7 +52,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         ),
         entry(
             "marks",
-            "packets that came without and left with congestion experienced",
+            "packets of the wire that came without and left with congestion experienced",
             "sum",
             "`packets`",
             better=None,
@@ -72,12 +73,33 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             least=(0.2, 0.05),
         ),
     ),
+    "place": (
+        entry(
+            "drops",
+            "packets dropped in the window at a place that is no queue; the name says where: `bottleneck:r1 egress "
+            "filter`, `… ingress filter`, `… input` (no route, TTL, header checksum), `… output`; `h2 closed port`, "
+            "`h2 receive buffer`, `h2 checksum`, `h2 transport`. Only places where something was dropped have a row. "
+            "Not what was lost on a wire, nor what TCP throws away because it has it already",
+            "sum",
+            "`drops`",
+            better=None,
+            least=(0.2, 5),
+        ),
+        entry(
+            "drops_REASON",
+            "of these, by the kernel's reason (docs/records.md)",
+            "sum",
+            "`drops`",
+            better=None,
+            least=(0.2, 5),
+        ),
+    ),
     "link": (
         entry(
             "utilisation",
-            "bits sent, frames with their Ethernet header, / what the rate allows in the window, 0 to 1; of a link "
-            "with a Mahimahi trace packets as its opportunities count them (IP and 4 bytes) / 1504 bytes for each "
-            "opportunity in the window",
+            "bits sent, frames with their Ethernet header (of an aggregate one for each segment), / what the rate "
+            "allows in the window, 0 to 1; of a link with a Mahimahi trace packets as its opportunities count them "
+            "(IP and 4 bytes) / 1504 bytes for each opportunity in the window",
             "time",
             "`packets`, else `links`",
             better=HIGHER,
@@ -108,7 +130,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
 
 def entry_of(scope: str, metric: str) -> Entry | None:
     """The entry that has the metric; None if the catalogue does not know it."""
-    if scope == "queue" and metric.startswith("drops_"):
+    if scope in ("queue", "place") and metric.startswith("drops_"):
         metric = "drops_REASON"
     return next((one for one in CATALOGUE.get(scope, ()) if metric in one.names), None)
 

@@ -3,33 +3,43 @@
 A broken sum means that the records miss something, so that no metric can be trusted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 
 import polars as pl
 
 from netwarp.analysis.datagrams import DATAGRAM_TOOLS
-from netwarp.analysis.queues import DROPPED, QUEUED, SENT
+from netwarp.analysis.drops import Place
+from netwarp.analysis.queues import DROPPED, QUEUED, SENT, TAKEN
 from netwarp.analysis.tuples import UDP, flow_of_tuples
 from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
 
 _SAMPLING_NS = 1_000_000
+_Row = Mapping[str, int]
 
 
 def conservation_doubts(run: RunDir) -> Iterator[str]:
     """A sentence for every sum that does not come out; nothing is said of what was not recorded."""
-    wires = {row["interface_index"]: row for row in run.scan("wires").collect().iter_rows(named=True)}
+    wires = _by_interface(run, "wires")
+    counts = _by_interface(run, "interfaces")
     yield from _wires(run, wires)
+    yield from _links(run, counts, wires)
+    yield from _nodes(run, counts)
     if run.has_rows("packets"):
         yield from _interfaces(run)
         if not any(end.copies or end.corrupts for end in run.description.ends):
-            yield from _datagrams(run, wires)
+            yield from _datagrams(run, wires, counts)
 
 
-def _wires(run: RunDir, wires: dict[int, dict[str, int]]) -> Iterator[str]:
+def _by_interface(run: RunDir, table: str) -> dict[int, _Row]:
+    return {row["interface_index"]: row for row in run.scan(table).collect().iter_rows(named=True)}
+
+
+def _wires(run: RunDir, wires: Mapping[int, _Row]) -> Iterator[str]:
     """On every wire sent = delivered + lost + still there; a wire that duplicates may give up to twice what it took.
 
-    Where packets are aggregates, they are not counted alike everywhere, and nothing can be said.
+    Where packets are aggregates, these counters do not count alike; what is recorded of the link does (`_links`).
     """
     for end in run.description.ends:
         if end.offload or (wire := wires.get(end.interface_index)) is None:
@@ -43,14 +53,59 @@ def _wires(run: RunDir, wires: dict[int, dict[str, int]]) -> Iterator[str]:
             )
 
 
+def _links(run: RunDir, counts: Mapping[int, _Row], wires: Mapping[int, _Row]) -> Iterator[str]:
+    """What left a queue came to the link's other end, was lost on the way or is still on the wire, to the byte.
+
+    What was sent before recording began is not in it, so that of a wire that still holds such packets less is missing
+    than it holds.
+    """
+    for near, far in _directions(run):
+        if near.interface_index not in counts or far.interface_index not in counts:
+            continue
+        sent, came = counts[near.interface_index], counts[far.interface_index]
+        on_wire = wires.get(near.interface_index, {}).get("queued_bytes", 0)
+        missing = sent["sent_bytes"] - came["arrived_bytes"] - sent["lost_bytes"]
+        if not (missing <= on_wire if near.copies else missing == on_wire):
+            yield (
+                f"bytes from {near.name} to {far.name} do not add up: {sent['sent_bytes']} left its queue "
+                f"({sent['sent_pkts']} packets), {came['arrived_bytes']} arrived ({came['arrived_pkts']}), "
+                f"{sent['lost_bytes']} were lost ({sent['lost_pkts']}), {on_wire} are still on the wire"
+            )
+
+
+def _directions(run: RunDir) -> Iterator[tuple[End, End]]:
+    for _, pair in groupby(run.description.ends, key=lambda end: end.link):
+        one, other = pair
+        yield one, other
+        yield other, one
+
+
+def _nodes(run: RunDir, counts: Mapping[int, _Row]) -> Iterator[str]:
+    """What came to a node it delivered to its own transport, handed to a queue, dropped or sent elsewhere."""
+    for node in dict.fromkeys(end.node for end in run.description.ends):
+        ends = [end.interface_index for end in run.description.ends if end.node == node]
+        if not all(index in counts for index in ends):
+            continue
+        received, delivered, forwarded, dropped, elsewhere = (
+            sum(counts[index][f"{what}_pkts"] for index in ends)
+            for what in ("received", "delivered", "forwarded", "dropped", "elsewhere")
+        )
+        if received != delivered + forwarded + dropped + elsewhere:
+            yield (
+                f"packets at {node} do not add up: {received} came, {delivered} were delivered to it, {forwarded} "
+                f"forwarded to queues, {dropped} dropped, {elsewhere} went to interfaces that are not recorded"
+            )
+
+
 def _interfaces(run: RunDir) -> Iterator[str]:
     """Between the first and the last sample of its counter, an interface sent what left its queue.
 
     A sample is taken some microseconds after its time, so that of packets in that moment it is unknown whether it has
-    them. An interface without any recorded packet is one without a queue, which is not recorded.
+    them. An interface without any recorded packet is one without a queue, which is not recorded. An aggregate leaves an
+    interface with offloads as one packet, others in its segments.
     """
     samples = run.scan("links").group_by("interface_index").agg(pl.col("time_ns", "tx_packets").sort_by("time_ns"))
-    left = run.scan("packets").filter(fate=SENT).select("interface_index", "dequeue_ns").collect()
+    left = run.scan("packets").filter(fate=SENT).select("interface_index", "dequeue_ns", "segments").collect()
     times = {int(index): part for (index,), part in left.partition_by("interface_index", as_dict=True).items()}
     counters = {row["interface_index"]: row for row in samples.collect().iter_rows(named=True)}
     for end in run.description.ends:
@@ -59,17 +114,20 @@ def _interfaces(run: RunDir) -> Iterator[str]:
             continue
         first, last = counter["time_ns"][0], counter["time_ns"][-1]
         counted = counter["tx_packets"][-1] - counter["tx_packets"][0]
-        least = part.filter(pl.col("dequeue_ns").is_between(first + _SAMPLING_NS, last, closed="none")).height
-        most = part.filter(pl.col("dequeue_ns").is_between(first, last + _SAMPLING_NS)).height
+        within = [
+            part.filter(pl.col("dequeue_ns").is_between(first + _SAMPLING_NS, last, closed="none")),
+            part.filter(pl.col("dequeue_ns").is_between(first, last + _SAMPLING_NS)),
+        ]
+        least, most = (rows.height if end.offload else int(rows["segments"].sum()) for rows in within)
         if not least <= counted <= most:
             yield f"{end.name} sent {counted} packets, but {least} to {most} were recorded to leave its queue"
 
 
-def _datagrams(run: RunDir, wires: dict[int, dict[str, int]]) -> Iterator[str]:
-    """UDP: sent = received + dropped in queues + still queued + lost or still on the wires.
+def _datagrams(run: RunDir, wires: Mapping[int, _Row], counts: Mapping[int, _Row]) -> Iterator[str]:
+    """UDP: sent = received + dropped + still queued + lost or still on the wires.
 
     The wires do not tell flows apart: what a flow misses elsewhere must be something, and all flows together must miss
-    no more than the wires on their ways lost or hold.
+    no more than the wires on their ways lost or hold, and what is at interfaces that are not recorded.
     """
     ends = {end.interface_index: end for end in run.description.ends}
     missing, used = 0, set[int]()
@@ -79,6 +137,7 @@ def _datagrams(run: RunDir, wires: dict[int, dict[str, int]]) -> Iterator[str]:
         missing += max(misses, 0)
         used.update(on_way)
     room = sum(wires[index]["lost_pkts"] + wires[index]["queued_pkts"] for index in used if index in wires)
+    room += sum(row["elsewhere_pkts"] for row in counts.values())
     if missing > room and used <= wires.keys():
         names = ", ".join(_name(ends.get(index)) for index in sorted(used))
         yield f"{missing} datagrams are unaccounted for, but the wires from {names} lost or hold only {room}"
@@ -95,14 +154,18 @@ def _missing(run: RunDir) -> Iterator[tuple[str, int, list[int]]]:
     tuples = run.scan("tuples").collect()
     fragmented = {_ends(row) for row in tuples.filter(protocol=UDP, source_port=0).iter_rows(named=True)}
     flow_of = {key: value for key, value in flow_of_tuples(tuples, run.description.flows).items() if value in flows}
+    mine = pl.col("tuple_id").is_in(list(flow_of))
+    kept_in_queue = pl.col("fate").is_in([DROPPED, QUEUED, TAKEN])
     met = (
         run.scan("packets")
-        .filter(pl.col("tuple_id").is_in(list(flow_of)))
+        .filter(mine)
         .group_by("tuple_id", "interface_index")
-        .agg((pl.col("fate") == DROPPED).sum().alias("dropped"), (pl.col("fate") == QUEUED).sum().alias("queued"))
+        .agg(pl.col("segments").filter(kept_in_queue).sum().alias("kept"))
         .sort("interface_index")
         .collect()
     )
+    elsewhere = run.scan("drops").filter(mine, pl.col("place") != Place.SENT)
+    dropped = dict(elsewhere.group_by("tuple_id").agg(pl.col("segments").sum()).collect().iter_rows())
     arrived = (
         run.scan("datagrams")
         .filter(pl.col("received_ns") <= run.description.duration_ns)
@@ -112,16 +175,16 @@ def _missing(run: RunDir) -> Iterator[tuple[str, int, list[int]]]:
     )
     received = dict(arrived.iter_rows())
     sent = dict(run.scan("flows").select("flow_id", "sent_pkts").collect().iter_rows())
-    for row in tuples.filter(pl.col("tuple_id").is_in(list(flow_of))).iter_rows(named=True):
+    for row in tuples.filter(mine).iter_rows(named=True):
         flow = flows[flow_of[row["tuple_id"]]]
         if _ends(row) in fragmented or sent.get(flow.id) is None:
             continue
         queues = met.filter(tuple_id=row["tuple_id"])
-        kept = int(queues["dropped"].sum()) + int(queues["queued"].sum())
+        kept = int(queues["kept"].sum()) + dropped.get(row["tuple_id"], 0)
         yield flow.name, sent[flow.id] - received.get(flow.id, 0) - kept, queues["interface_index"].to_list()
 
 
-def _ends(row: dict[str, str]) -> tuple[str, str]:
+def _ends(row: Mapping[str, str]) -> tuple[str, str]:
     return row["source"], row["destination"]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from netwarp.analysis.flows import load_flows, run_window
 from netwarp.analysis.packets import as_packets, load_packets
-from netwarp.analysis.queues import SENT, Packets, length_steps
+from netwarp.analysis.queues import Packets, length_steps, sojourns_ms
 from netwarp.analysis.weighting import Held, Window, hold, pool
 from netwarp.store.rundir import RunDir
 
@@ -50,8 +50,7 @@ def _queues(run: RunDir, stem: str, names: Collection[str]) -> dict[str, Held]:
 def _queue(packets: Packets, stem: str, window: Window) -> Held:
     if stem == "length_pkts":
         return hold(*length_steps(packets), window)
-    sent = (packets.fate == SENT) & window.mask(packets.dequeue_ns)
-    sojourns = (packets.dequeue_ns[sent] - packets.enqueue_ns[sent]) / 1e6
+    sojourns = sojourns_ms(packets, window)
     return Held(sojourns, np.ones(len(sojourns), np.int64))
 
 

@@ -249,15 +249,16 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "drops",
-        "data packets of the flow dropped by queues, all along its way",
+        "data packets of the flow dropped all along its way: by queues, filters, routers and hosts (see `place`); not "
+        "what wires lost; aggregates count as their segments",
         "sum",
-        "`packets`",
+        "`packets`, `drops`",
         better=None,
         least=(0.2, 5),
     ),
     entry(
         "marks",
-        "data packets of the flow given an ECN mark by queues (RFC 3168)",
+        "data packets of the flow given an ECN mark by queues (RFC 3168); aggregates count as their segments",
         "sum",
         "`packets`",
         better=None,

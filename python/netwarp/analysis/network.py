@@ -55,7 +55,7 @@ def _drops_by_reason(frame: pl.DataFrame | None, window: Window) -> dict[str, fl
     if frame is None:
         return {}
     dropped = frame.filter((pl.col("fate") == queues.DROPPED) & pl.col("drop_ns").is_between(*window.bounds))
-    counts = dropped["drop_reason"].value_counts().sort("drop_reason")
+    counts = dropped.group_by("drop_reason").agg(pl.col("segments").sum()).sort("drop_reason")
     return {f"drops_{drop_reason(number)}": count for number, count in counts.iter_rows()}
 
 
@@ -66,6 +66,9 @@ def _sampled(run: RunDir, window: Window) -> Iterator[Metric]:
         if (samples := qdiscs.get((end.interface_index,))) is not None:
             yield from rows("queue", end.name, _sampled_queue(root_qdisc(samples), window))
         if (counters := interfaces.get((end.interface_index,))) is not None:
+            # An interface counts an aggregate's headers once, its root qdisc as the wire does (qdisc_pkt_len_init()).
+            if end.offload and samples is not None:
+                counters = root_qdisc(samples).rename({"bytes": "tx_bytes"})
             yield from rows("link", end.name, _sampled_link(counters, end, window))
 
 

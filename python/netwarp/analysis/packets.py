@@ -16,6 +16,7 @@ _COLUMNS = (
     pl.col("ecn_in"),
     pl.col("ecn_out").cast(pl.Int64).fill_null(_ABSENT),
     pl.col("packet_bytes"),
+    pl.col("segments").cast(pl.Int64),
     pl.col("drop_reason"),
 )
 
@@ -43,9 +44,10 @@ def as_packets(frame: pl.DataFrame | None) -> Packets:
         fate=frame["fate"].to_numpy(),
         ecn_in=frame["ecn_in"].to_numpy(),
         ecn_out=frame["ecn_out"].to_numpy(),
+        segments=frame["segments"].to_numpy(),
     )
 
 
 def _no_packets() -> Packets:
     none, small = np.empty(0, np.int64), np.empty(0, np.uint8)
-    return Packets(none, none, none, none, none, small, small, none)
+    return Packets(none, none, none, none, none, small, small, none, none)

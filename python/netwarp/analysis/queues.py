@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from netwarp.analysis.weighting import Times, Values, Window, hold, lowest, percentile, weighted_mean
 
-SENT, DROPPED, QUEUED = 0, 1, 2
+SENT, DROPPED, QUEUED, TAKEN = 0, 1, 2, 3
 CE = 3
 """Congestion experienced, of the ECN bits of an IP header (RFC 3168)."""
 Numbers = NDArray[np.int64]
@@ -18,7 +18,10 @@ _ABSENT = -1
 
 @dataclass(frozen=True)
 class Packets:
-    """One queue's packets, columns of equal length; absent times are `_NEVER`, absent numbers -1."""
+    """One queue's packets, columns of equal length; absent times are `_NEVER`, absent numbers -1.
+
+    A row counts as its `segments`, the packets that it is on the wire.
+    """
 
     enqueue_ns: Times
     dequeue_ns: Times
@@ -28,11 +31,12 @@ class Packets:
     fate: NDArray[np.uint8]
     ecn_in: NDArray[np.uint8]
     ecn_out: Numbers
+    segments: Numbers
 
     @property
     def turned_away(self) -> NDArray[np.bool_]:
-        """Which were dropped on arrival and never stood in the queue."""
-        away: NDArray[np.bool_] = (self.fate == DROPPED) & (self.drop_ns <= self.enqueue_ns)
+        """Which were dropped or taken elsewhere on arrival and never stood in the queue."""
+        away: NDArray[np.bool_] = ((self.fate == DROPPED) | (self.fate == TAKEN)) & (self.drop_ns <= self.enqueue_ns)
         return away
 
 
@@ -49,16 +53,14 @@ def length_steps(packets: Packets) -> tuple[Times, Values]:
     times = np.concatenate([packets.enqueue_ns[stayed], left[leaves]])
     if len(times) == 0:
         return np.empty(0, np.int64), np.empty(0)
-    arrivals = int(stayed.sum())
-    change = np.ones(len(times), np.int64)
-    change[arrivals:] = -1
+    change = np.concatenate([packets.segments[stayed], -packets.segments[leaves]])
     reported = np.concatenate([packets.length[stayed], packets.length_after[leaves]])
     order = np.argsort(times, kind="stable")
     return _settle(times[order], change[order], reported[order])
 
 
 def _settle(times: Times, change: Numbers, reported: Numbers) -> tuple[Times, Values]:
-    """One length an instant, from sorted events: change +1 or -1, and the length reported with it or -1."""
+    """One length an instant, from sorted events: the change, and the length reported with it or -1."""
     first = np.empty(len(times), np.bool_)
     first[0] = True
     np.not_equal(times[1:], times[:-1], out=first[1:])
@@ -82,9 +84,10 @@ def _agreed(change: Numbers, reported: Numbers, sizes: Numbers) -> Numbers:
     """The length after each group of `sizes` events of one instant; absent if their order decides it."""
     starts = np.cumsum(sizes) - sizes
     net = np.add.reduceat(change, starts)
+    gross = np.add.reduceat(np.abs(change), starts)
     highest = np.maximum.reduceat(reported, starts)
     lowest = np.minimum.reduceat(np.where(reported == _ABSENT, np.iinfo(np.int64).max, reported), starts)
-    lengths = np.where(net == sizes, highest, np.where(net == -sizes, lowest, _ABSENT))
+    lengths = np.where(net == gross, highest, np.where(net == -gross, lowest, _ABSENT))
     return np.where(highest == _ABSENT, _ABSENT, lengths).astype(np.int64)
 
 
@@ -102,7 +105,7 @@ def sojourns_ms(packets: Packets, window: Window) -> Values:
     """Time in the queue, ms, of each packet that left it in the window to be sent."""
     sent = (packets.fate == SENT) & window.mask(packets.dequeue_ns)
     values: Values = (packets.dequeue_ns[sent] - packets.enqueue_ns[sent]) / 1e6
-    return values
+    return np.repeat(values, packets.segments[sent])
 
 
 def sojourn_metrics(packets: Packets, window: Window) -> dict[str, float | None]:
@@ -119,20 +122,25 @@ def sojourn_metrics(packets: Packets, window: Window) -> dict[str, float | None]
 
 def drops(packets: Packets, window: Window) -> int:
     """Packets dropped by the queue in the window, on arrival or later."""
-    return int(((packets.fate == DROPPED) & window.mask(packets.drop_ns)).sum())
+    return _count(packets, (packets.fate == DROPPED) & window.mask(packets.drop_ns))
 
 
 def marks(packets: Packets, window: Window) -> int:
     """Packets that left with congestion experienced (RFC 3168) and had come without."""
     marked = (packets.ecn_out == CE) & (packets.ecn_in != CE)
-    return int((marked & window.mask(packets.dequeue_ns)).sum())
+    return _count(packets, marked & window.mask(packets.dequeue_ns))
 
 
 def rate_metrics(packets: Packets, window: Window) -> dict[str, float | None]:
     """Drops in percent of the packets that came, and marks of those that left to be sent; absent of none."""
-    came = int(window.mask(packets.enqueue_ns).sum())
-    left = int(((packets.fate == SENT) & window.mask(packets.dequeue_ns)).sum())
+    came = _count(packets, window.mask(packets.enqueue_ns))
+    left = _count(packets, (packets.fate == SENT) & window.mask(packets.dequeue_ns))
     return {
         "drop_pct": 100 * drops(packets, window) / came if came else None,
         "mark_pct": 100 * marks(packets, window) / left if left else None,
     }
+
+
+def _count(packets: Packets, chosen: NDArray[np.bool_]) -> int:
+    """The packets of the wire that these rows are."""
+    return int(packets.segments[chosen].sum())

@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from netwarp.analysis.bbr import phase_metrics
+from netwarp.analysis.drops import drop_metrics
 from netwarp.analysis.flows import flow_metrics, load_flows, run_metrics, run_window
 from netwarp.analysis.load import load_metrics
 from netwarp.analysis.metric import Metric, frame
@@ -29,4 +30,5 @@ def _metrics(run: RunDir) -> Iterator[Metric]:
     yield from sharing_metrics(run.description, flows)
     yield from phase_metrics(run, flows)
     yield from network_metrics(run, run_window(run.description))
+    yield from drop_metrics(run, run_window(run.description))
     yield from run_metrics(flows)

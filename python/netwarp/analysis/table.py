@@ -20,6 +20,7 @@ MAIN_METRICS = (
     ("link", "utilisation", "utili-\nsation", 3),
 )
 _ABSENT = "–"
+_ELSEWHERE = "dropped\nelsewhere"
 MOST_RUNS = 200
 """Of how many runs or points a table speaks: nobody reads more on a terminal."""
 
@@ -27,27 +28,31 @@ MOST_RUNS = 200
 def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -> Table:
     """A row per run and flow name: axes first, seed if there are several, then the main metrics that anyone has.
 
-    Queue and link columns speak of the busiest queue (the one longest on average over all runs); the flow column is
-    left out if there is one flow. A failed run has one row that says so. Of a group the flows appear together.
+    Queue and link columns speak of one queue (`busiest_queue`), which the caption names; what was dropped elsewhere has
+    a column of its own, which names the places. The flow column is left out if there is one flow. A failed run has one
+    row that says so. Of a group the flows appear together.
     """
     flows = _flow_names(summary)
     seeds = summary["seed"].n_unique() > 1
     shown = [m for m in MAIN_METRICS if summary.filter(scope=m[0], metric=m[1]).height]
     queue = busiest_queue(summary)
-    table = Table(title=title or None, title_justify="left", caption_justify="left")
+    places = bool(_elsewhere(summary))
+    table = Table(title=title or None, title_justify="left", caption=_about(shown, queue), caption_justify="left")
     for heading in (*map(axis_title, axes), *(["seed"] if seeds else []), *(["flow"] if len(flows) > 1 else [])):
         table.add_column(heading)
     for _, _, heading, _ in shown:
         table.add_column(heading, justify="right")
+    if places:
+        table.add_column(_ELSEWHERE)
     ids = summary["run_id"].unique(maintain_order=True)
     if len(ids) > MOST_RUNS:
-        table.caption = f"… and {len(ids) - MOST_RUNS} more runs: see summary.csv"
+        table.caption = _lines(table.caption, f"… and {len(ids) - MOST_RUNS} more runs: see summary.csv")
     first = summary.filter(pl.col("run_id").is_in(ids.head(MOST_RUNS).to_list()))
     for run in first.partition_by("run_id", maintain_order=True):
         head = run.row(0, named=True)
         start = [_text(head[axis]) for axis in axes] + ([str(head["seed"])] if seeds else [])
         for flow in _rows_of(run, flows):
-            cells = [_cell(run, metric, flow, queue) for metric in shown]
+            cells = [_cell(run, metric, flow, queue) for metric in shown] + ([_elsewhere(run)] if places else [])
             if head["status"] == "failed":
                 cells = ["failed", *[""] * (len(cells) - 1)] if cells else []
             style = {"failed": "red", "suspect": "yellow"}.get(head["status"])
@@ -58,30 +63,33 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
 def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "") -> Table:
     """A row per point and flow name: axes first, the number of runs behind it, then the main metrics.
 
-    A cell is the median over the runs with its interval beneath; queue and link columns speak of the busiest queue. A
-    point that runs were left out of says how many and why.
+    A cell is the median over the runs with its interval beneath; queue and link columns speak of one queue
+    (`busiest_queue`), which the caption names, as in `metrics_table`. A point that runs were left out of says how many
+    and why.
     """
     medians = statistics.rename({"median": "value"})
     flows = _flow_names(medians)
     shown = [m for m in MAIN_METRICS if medians.filter(scope=m[0], metric=m[1]).height]
     queue = busiest_queue(medians)
-    table = Table(title=title or None, title_justify="left", caption=_caption(statistics), caption_justify="left")
+    places = bool(_elsewhere(medians))
+    caption = _lines(_caption(statistics), _about(shown, queue))
+    table = Table(title=title or None, title_justify="left", caption=caption, caption_justify="left")
     for heading in (*map(axis_title, axes), *(["flow"] if len(flows) > 1 else [])):
         table.add_column(heading)
     table.add_column("runs")
     for _, _, heading, _ in shown:
         table.add_column(heading, justify="right")
+    if places:
+        table.add_column(_ELSEWHERE)
     points = medians.partition_by(*axes, maintain_order=True) if axes else [medians]
     if len(points) > MOST_RUNS:
-        table.caption = (
-            f"{table.caption or ''}\n… and {len(points) - MOST_RUNS} more points: see statistics.csv".strip()
-        )
+        table.caption = _lines(table.caption, f"… and {len(points) - MOST_RUNS} more points: see statistics.csv")
     for point in points[:MOST_RUNS]:
         first = point.sort("left_out", maintain_order=True).row(0, named=True)
         runs = str(first["n"]) + (f"\n({first['why']})" if first["left_out"] else "")
         present = set(point.filter(scope="flow")["name"].to_list())
         for flow in [name for name in flows if name in present] or [""]:
-            cells = [_cell(point, metric, flow, queue) for metric in shown]
+            cells = [_cell(point, metric, flow, queue) for metric in shown] + ([_elsewhere(point)] if places else [])
             style = "red" if first["n"] == 0 else None
             table.add_row(
                 *(_text(first[axis]) for axis in axes), *([flow] if len(flows) > 1 else []), runs, *cells, style=style
@@ -101,6 +109,24 @@ def _caption(statistics: pl.DataFrame) -> str | None:
         f"median over runs that differ by their seed, \\[lowest, highest]: sure to {least:.0%} to hold the true "
         f"median; {CONFIDENCE:.0%} takes {FEWEST} runs (--seeds {FEWEST})"
     )
+
+
+def _about(shown: Sequence[tuple[str, str, str, int]], queue: str | None) -> str | None:
+    """Of which queue, and the link behind it, the columns speak that are not a flow's; None without such columns."""
+    headings = [heading.replace("-\n", "").replace("\n", " ") for scope, _, heading, _ in shown if scope != "flow"]
+    return f"{', '.join(headings)}: at {queue}" if headings and queue else None
+
+
+def _lines(*parts: object) -> str | None:
+    return "\n".join(str(part) for part in parts if part) or None
+
+
+def _elsewhere(rows: pl.DataFrame) -> str:
+    """How many packets were dropped at which places that are no queue, a line each; empty if none were."""
+    found = rows.filter(pl.col("value") > 0, scope="place", metric="drops").sort(
+        "value", "name", descending=[True, False]
+    )
+    return "\n".join(f"{value:.0f} {name}" for name, value in found.select("name", "value").iter_rows())
 
 
 def _flow_names(summary: pl.DataFrame) -> list[str]:
@@ -129,13 +155,25 @@ def _cell(run: pl.DataFrame, metric: tuple[str, str, str, int], flow: str, queue
 
 
 def busiest_queue(metrics: pl.DataFrame) -> str | None:
-    """The `link:node` with the highest mean queue length; over all rows; None without queue metrics."""
-    lengths = (
-        metrics.filter(scope="queue", metric="length_pkts_mean")
+    """The `link:node` that dropped or marked most, or had the longest queue on average if none did; over all rows.
+
+    None without queue metrics. Where packets are dropped or marked, in the queue or in a filter before it, senders are
+    told to slow down; the longest queue may be but where they wait for their turn.
+    """
+    value, metric = pl.col("value"), pl.col("metric")
+    at_filter = (pl.col("scope") == "place") & pl.col("name").str.contains(":")
+    queues = (
+        metrics.filter((pl.col("scope") == "queue") | at_filter, metric.is_in(["length_pkts_mean", "drops", "marks"]))
+        .with_columns(pl.col("name").str.split(" ").list.first())
         .group_by("name", maintain_order=True)
-        .agg(pl.col("value").mean())
+        .agg(
+            value.filter(metric.is_in(["drops", "marks"])).sum().alias("signals"),
+            value.filter(metric == "length_pkts_mean").mean().alias("length"),
+        )
+        .drop_nulls("length")
+        .sort("signals", "length", descending=True, maintain_order=True)
     )
-    return str(lengths.sort("value", descending=True, maintain_order=True)["name"][0]) if lengths.height else None
+    return str(queues["name"][0]) if queues.height else None
 
 
 def _text(value: object) -> str:

@@ -44,7 +44,7 @@ class Table:
 def results_table(statistics: pl.DataFrame, summary: pl.DataFrame, axes: Sequence[str]) -> Table:
     """A row per point and flow, the main metrics as medians over runs with their intervals beneath.
 
-    Queue and link columns speak of the busiest queue; of a group the flows appear together.
+    Queue and link columns speak of one queue (`busiest_queue`); of a group the flows appear together.
     """
     names = statistics.filter(scope="flow")["name"].unique(maintain_order=True).to_list()
     flows = [name for name in names if not is_member(name, names)]

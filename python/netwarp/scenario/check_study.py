@@ -15,7 +15,9 @@ from netwarp.scenario.presets import check_presets
 from netwarp.scenario.source import Keys
 
 Found = tuple[Keys, str]
-SCOPES = ("run", "flow", "queue", "link")
+SCOPES = ("run", "flow", "queue", "link", "place")
+_NAMED = ("run", "flow", "queue", "link")
+"""Scopes whose names follow from the scenario; a place has one when something is dropped there."""
 
 
 def check_study(scenario: Scenario, data: Mapping[str, Any], overridden: Collection[str] = ()) -> Iterator[Found]:
@@ -149,7 +151,7 @@ def _check_where(scope: str, key: str, value: object, scenario: Scenario, overri
     """Why a condition of a where-clause can never hold; None when it can."""
     known: Sequence[object]
     if key == "name":
-        known = names_in_scope(scope, scenario) if scope in SCOPES else [value]
+        known = names_in_scope(scope, scenario) if scope in _NAMED else [value]
         why = f'there is no {scope} "{value}"{did_you_mean(str(value), map(str, known))}'
     elif key == "case":
         known = [case.name for case in scenario.cases]

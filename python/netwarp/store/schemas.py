@@ -42,22 +42,67 @@ _INTERFACE = column("interface_index", "u32", "", "index of the interface, uniqu
 
 PACKETS = Table(
     "packets",
-    "one packet in one node interface's queue",
+    "one packet in one node interface's queue; what its queue split has a row for each part that left",
     "kernel recorder, exact",
     (
         _INTERFACE,
         _TUPLE_KEY,
-        column("packet_bytes", "u32", "bytes", "frame with its Ethernet header"),
+        column("packet_bytes", "u32", "bytes", "on the wire: frame with its Ethernet header, one for each segment"),
+        column("segments", "u32", "packets", "packets of the wire: 1, of an aggregate its segments"),
         column("enqueue_ns", "i64", "ns", "arrival at the queue, from t0"),
         column("dequeue_ns", "i64?", "ns", "departure from the queue; absent if it never left"),
         column("drop_ns", "i64?", "ns", "when it was dropped; absent if it was not"),
-        column("length_pkts", "u32", "packets", "queue length just after its arrival, itself included"),
-        column("length_after_pkts", "u32?", "packets", "queue length just after its departure"),
+        column("length_pkts", "u32", "packets", "queue length just after its arrival, itself included, in segments"),
+        column("length_after_pkts", "u32?", "packets", "queue length just after its departure, in segments"),
         column("backlog_bytes", "u32", "bytes", "bytes in the queue just after its arrival"),
-        column("fate", "u8", "", "0 sent, 1 dropped, 2 still queued at the end"),
+        column(
+            "fate", "u8", "", "0 sent, 1 dropped, 2 still queued at the end, 3 taken elsewhere by an action of a filter"
+        ),
         column("drop_reason", "u16?", "", "the kernel's enum skb_drop_reason"),
         column("ecn_in", "u8", "", "ECN bits of the IP header on arrival (3 = congestion experienced)"),
         column("ecn_out", "u8?", "", "the same on departure"),
+    ),
+)
+
+DROPS = Table(
+    "drops",
+    "one packet dropped anywhere but in a recorded queue",
+    "kernel recorder, exact",
+    (
+        column("time_ns", "i64", "ns", "when, from t0"),
+        column("interface_index", "u32?", "", "interface at which it was seen last, of `place` 0 any of its node's"),
+        column(
+            "place",
+            "u8",
+            "",
+            "0 made by the node and at no interface yet, 1 on its way to the interface's queue, 3 sent: on the wire, "
+            "4 come in by the interface, 5 handed to the node's own transport",
+        ),
+        _TUPLE_KEY,
+        column("packet_bytes", "u32", "bytes", "on the wire: frame with its Ethernet header, one for each segment"),
+        column("segments", "u32", "packets", "packets of the wire: 1, of an aggregate its segments"),
+        column("drop_reason", "u16", "", "the kernel's enum skb_drop_reason"),
+        column("function", "utf8?", "", "function of the kernel that dropped it"),
+    ),
+)
+
+INTERFACES = Table(
+    "interfaces",
+    "one node interface and the packets that passed it while recording; aggregates count as their segments",
+    "kernel recorder, at the end of the run",
+    (
+        _INTERFACE,
+        column("sent_pkts", "u64", "packets", "left its queue"),
+        column("sent_bytes", "u64", "bytes", "the same, on the wire"),
+        column("arrived_pkts", "u64", "packets", "came in of those that had left the queue at the link's other end"),
+        column("arrived_bytes", "u64", "bytes", "the same, on the wire"),
+        column("lost_pkts", "u64", "packets", "dropped after they had left its queue and before the other end"),
+        column("lost_bytes", "u64", "bytes", "the same, on the wire"),
+        column("received_pkts", "u64", "packets", "came in; each is in one of the four that follow or vanished"),
+        column("delivered_pkts", "u64", "packets", "handed to the node's own transport"),
+        column("forwarded_pkts", "u64", "packets", "handed to a recorded queue"),
+        column("dropped_pkts", "u64", "packets", "dropped by the node before either"),
+        column("elsewhere_pkts", "u64", "packets", "went on at interfaces that are not recorded, such as an ifb"),
     ),
 )
 
@@ -224,11 +269,27 @@ WIRES = Table(
         column("delivered_bytes", "u64", "bytes", "the same, frames with their Ethernet header"),
         column("lost_pkts", "u64", "packets", "lost on the wire, as its loss says"),
         column("queued_pkts", "u64", "packets", "still on the wire at the end"),
+        column("queued_bytes", "u64", "bytes", "the same, on the wire"),
     ),
 )
 
 TABLES: dict[str, Table] = {
-    t.name: t for t in (PACKETS, ACKS, TUPLES, SOCKETS, QUEUES, LINKS, FLOWS, PINGS, DATAGRAMS, TRANSFERS, WIRES)
+    t.name: t
+    for t in (
+        PACKETS,
+        DROPS,
+        INTERFACES,
+        ACKS,
+        TUPLES,
+        SOCKETS,
+        QUEUES,
+        LINKS,
+        FLOWS,
+        PINGS,
+        DATAGRAMS,
+        TRANSFERS,
+        WIRES,
+    )
 }
 
 OTHER_FILES = {
@@ -268,8 +329,9 @@ def _page() -> Iterator[str]:
             yield f"| `{c.name}` | {c.type} | {c.unit} | {c.meaning} |"
     yield ""
     yield "## Drop reasons"
-    yield "`packets.arrows` has the kernel's number; these are the names of Linux 6.12. What CoDel, fq_codel and CAKE"
-    yield "drop when it leaves the queue is `not_specified`; what a queue refuses on arrival is `qdisc_drop`."
+    yield "`packets.arrows` and `drops.arrows` have the kernel's number; these are the names of Linux 6.12. What CoDel,"
+    yield "fq_codel and CAKE drop when it leaves the queue is `not_specified`; what a queue refuses on arrival is"
+    yield "`qdisc_drop`; what it gives back without a word, such as ACKs that CAKE's filter takes out, is `consumed`."
     yield ""
     yield ", ".join(f"{number} `{name}`" for number, name in DROP_REASONS.items())
     yield ""

@@ -11,6 +11,7 @@
 #ifndef _LINUX_NETWARP_H
 #define _LINUX_NETWARP_H
 
+#include <linux/compiler.h>
 #include <linux/types.h>
 
 struct Qdisc;
@@ -19,31 +20,54 @@ struct sock;
 struct rate_sample;
 
 #define NETWARP_ENQUEUE	1	/* a packet came to a root queue, and what became of it */
-#define NETWARP_DEQUEUE	2	/* a packet left a root queue for the device */
-#define NETWARP_FREE	3	/* a packet was dropped, anywhere */
+#define NETWARP_DEQUEUE	2	/* a packet, or a part of an aggregate, left a root queue for the device */
+#define NETWARP_FREE	3	/* a packet, or a part of an aggregate, ended in a root queue */
 #define NETWARP_ACK	4	/* a sender has processed an ACK */
 #define NETWARP_CAPTURE	5	/* a captured packet: struct, then its bytes */
+#define NETWARP_DROP	6	/* a packet was dropped, outside of every recorded queue */
+#define NETWARP_SYMBOL	7	/* the kernel function of an address in the drops that follow */
+#define NETWARP_COUNTS	8	/* what passed an interface, at the end of recording */
+
+/*
+ * Where a packet was seen last: with the interface, kept in the packet itself
+ * (struct sk_buff), so that copies and segments have it as well.
+ */
+enum netwarp_place {
+	NETWARP_LOCAL,		/* made by the node, and of no interface yet */
+	NETWARP_OUTPUT,		/* on its way to the interface's root queue */
+	NETWARP_QUEUED,		/* in it */
+	NETWARP_SENT,		/* out of it: on the wire */
+	NETWARP_RECEIVED,	/* come in by the interface */
+	NETWARP_DELIVERED,	/* and handed to the node's own transport */
+};
 
 struct netwarp_tuple {
 	__u8	family;		/* 4, 6 or 0: neither */
 	__u8	protocol;
 	__u8	tos;		/* as the packet carries it: DSCP and ECN */
-	__u8	verdict;	/* NETWARP_ENQUEUE: NET_XMIT_* */
+	__u8	verdict;	/* NETWARP_ENQUEUE: NET_XMIT_*, and NETWARP_STOLEN */
 	__u16	sport;		/* ICMP echo: its identifier */
 	__u16	dport;		/* ICMP echo: 0 */
 	__u8	saddr[16];
 	__u8	daddr[16];
 };
 
+/* In a verdict: an action of a filter in the queue took the packet elsewhere. */
+#define NETWARP_STOLEN	0x80
+
+/*
+ * Bytes are those of the wire: the frame with its Ethernet header, and of an
+ * aggregate one header for each of its segments. Queue lengths are in segments.
+ */
 struct netwarp_enqueue {
 	__u16	type, size;
 	__u32	ifindex;
 	__u64	time_ns;	/* CLOCK_MONOTONIC */
-	__u64	skb;		/* identity while it lives */
-	__u32	bytes;		/* frame, Ethernet header included */
+	__u64	id;		/* of the packet at this queue, never used again */
+	__u32	bytes;
 	__u32	qlen;		/* of the root queue, afterwards */
 	__u32	backlog;	/* likewise, bytes */
-	__u32	pad;
+	__u32	segs;
 	struct netwarp_tuple tuple;
 };
 
@@ -51,18 +75,60 @@ struct netwarp_dequeue {
 	__u16	type, size;
 	__u32	ifindex;
 	__u64	time_ns;
-	__u64	skb;
+	__u64	id;
 	__u32	qlen;
 	__u32	backlog;
 	__u32	tos;
+	__u32	segs;
+	__u32	bytes;
 	__u32	pad;
 };
 
 struct netwarp_free {
 	__u16	type, size;
-	__u32	reason;		/* enum skb_drop_reason */
+	__u32	reason;		/* enum skb_drop_reason; SKB_CONSUMED: without a word */
 	__u64	time_ns;
-	__u64	skb;
+	__u64	id;
+	__u32	segs;
+	__u32	bytes;
+};
+
+struct netwarp_drop {
+	__u16	type, size;
+	__u32	reason;
+	__u64	time_ns;
+	__u64	function;	/* address, see netwarp_symbol */
+	__u32	ifindex;	/* NETWARP_LOCAL: any of the node's, 0 if it has none */
+	__u32	place;		/* enum netwarp_place */
+	__u32	segs;
+	__u32	bytes;
+	struct netwarp_tuple tuple;
+};
+
+struct netwarp_symbol {
+	__u16	type, size;
+	__u32	pad;
+	__u64	time_ns;
+	__u64	function;
+	char	name[64];
+};
+
+/* In segments, since recording began. */
+struct netwarp_counts {
+	__u16	type, size;
+	__u32	ifindex;
+	__u64	time_ns;
+	__u64	sent;		/* out of the root queue */
+	__u64	sent_bytes;
+	__u64	arrived;	/* came in of what had left a recorded queue */
+	__u64	arrived_bytes;
+	__u64	lost;		/* dropped between the queue and the other end */
+	__u64	lost_bytes;
+	__u64	received;	/* came in; as the next four count it: */
+	__u64	delivered;	/* handed to the node's own transport */
+	__u64	forwarded;	/* handed to a root queue */
+	__u64	dropped;	/* dropped by the node before either */
+	__u64	elsewhere;	/* at interfaces that are not recorded */
 };
 
 struct netwarp_ack {
@@ -117,14 +183,20 @@ struct netwarp_payload {
 #ifdef CONFIG_NETWARP_RECORD
 extern bool netwarp_recording;
 
-void __netwarp_packet(const struct sk_buff *skb, struct netwarp_enqueue *e);
-void __netwarp_enqueued(struct netwarp_enqueue *e, const struct Qdisc *q, int verdict);
-void __netwarp_bypassed(const struct sk_buff *skb, const struct Qdisc *q);
+void __netwarp_packet(struct sk_buff *skb, struct netwarp_enqueue *e);
+void __netwarp_enqueued(struct netwarp_enqueue *e, const struct Qdisc *q, int verdict,
+			struct sk_buff *to_free);
+void __netwarp_bypassed(struct sk_buff *skb, const struct Qdisc *q);
+void __netwarp_segmented(struct sk_buff *skb);
+void __netwarp_output(struct sk_buff *skb);
+void __netwarp_received(struct sk_buff *skb);
+void __netwarp_delivered(struct sk_buff *skb);
+void __netwarp_fragmented(struct sk_buff *skb);
 void __netwarp_acked(struct sock *sk, const struct rate_sample *rs);
 #endif
 
 /* Before the queue has the packet: afterwards it may be another's. */
-static inline void netwarp_packet(const struct sk_buff *skb, struct netwarp_enqueue *e)
+static inline void netwarp_packet(struct sk_buff *skb, struct netwarp_enqueue *e)
 {
 #ifdef CONFIG_NETWARP_RECORD
 	e->type = 0;
@@ -133,22 +205,42 @@ static inline void netwarp_packet(const struct sk_buff *skb, struct netwarp_enqu
 #endif
 }
 
-static inline void netwarp_enqueued(struct netwarp_enqueue *e, const struct Qdisc *q, int verdict)
+/* With what the queue will have freed for it, linked by skb->next. */
+static inline void netwarp_enqueued(struct netwarp_enqueue *e, const struct Qdisc *q, int verdict,
+				    struct sk_buff *to_free)
 {
 #ifdef CONFIG_NETWARP_RECORD
 	if (unlikely(e->type))
-		__netwarp_enqueued(e, q, verdict);
+		__netwarp_enqueued(e, q, verdict, to_free);
 #endif
 }
 
 /* A work-conserving queue that is empty is passed by. */
-static inline void netwarp_bypassed(const struct sk_buff *skb, const struct Qdisc *q)
+static inline void netwarp_bypassed(struct sk_buff *skb, const struct Qdisc *q)
 {
 #ifdef CONFIG_NETWARP_RECORD
 	if (unlikely(netwarp_recording))
 		__netwarp_bypassed(skb, q);
 #endif
 }
+
+#ifdef CONFIG_NETWARP_RECORD
+#define NETWARP_SKB_HOOK(name)					\
+static inline void netwarp_##name(struct sk_buff *skb)		\
+{								\
+	if (unlikely(netwarp_recording))			\
+		__netwarp_##name(skb);				\
+}
+#else
+#define NETWARP_SKB_HOOK(name)					\
+static inline void netwarp_##name(struct sk_buff *skb) { }
+#endif
+
+NETWARP_SKB_HOOK(segmented)	/* about to be: tbf, cake, netem and taprio do it on arrival */
+NETWARP_SKB_HOOK(output)	/* handed to an interface */
+NETWARP_SKB_HOOK(received)	/* come in by an interface */
+NETWARP_SKB_HOOK(delivered)	/* for the node itself */
+NETWARP_SKB_HOOK(fragmented)	/* about to be, by a router */
 
 static inline void netwarp_acked(struct sock *sk, const struct rate_sample *rs)
 {

@@ -12,5 +12,19 @@ unsigned long long netwarp_record_time(void);
  */
 unsigned char *netwarp_reserve(unsigned int size);
 void netwarp_commit(void);
+void netwarp_emit(const void *record, unsigned int size);
+
+/* netwarp_packets.c: an interface to record from now on; what passed each at the end. */
+int netwarp_watch(unsigned int ifindex);
+void netwarp_emit_counts(void);
+
+/* netwarp_tuple.c */
+struct netwarp_tuple;
+struct sk_buff;
+struct sock;
+
+void netwarp_read_tuple(const struct sk_buff *skb, struct netwarp_tuple *t);
+void netwarp_read_socket(const struct sock *sk, struct netwarp_tuple *t);
+unsigned char netwarp_read_tos(const struct sk_buff *skb);
 
 #endif

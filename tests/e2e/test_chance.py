@@ -96,7 +96,7 @@ def test_chance_is_the_seeds(runs: Runs) -> None:
 
 UNIQUE = """
 import os
-print(os.urandom(16).hex())
+print(os.urandom(16).hex(), flush=True)
 if os.fork() == 0:
     print(os.urandom(16).hex(), flush=True)
     os._exit(0)

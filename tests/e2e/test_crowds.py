@@ -75,7 +75,7 @@ def test_a_program_that_takes_all_mappings_is_told_apart(tmp_path: Path) -> None
     client = f'client = ["python3", "{tmp_path}/scattered.py"]'
     (tmp_path / "scenario.toml").write_text(pair(flow("scattered", "command", client), duration="1s"))
     answer = netwarp(
-        "run", tmp_path / "scenario.toml", "--no-plots", "-o", tmp_path / "result", "--set", 'run.memory="768MB"'
+        "run", tmp_path / "scenario.toml", "--no-plots", "-o", tmp_path / "result", "--set", 'run.memory="768M"'
     )
     assert answer.code == 3
     reason = str(only_run(tmp_path / "result").status()["reason"])

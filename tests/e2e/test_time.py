@@ -35,7 +35,8 @@ def test_starting_and_failing_cost_no_time(runs: Runs, tmp_path: Path) -> None:
     (tmp_path / "start.py").write_text(START)
     run = runs(pair(flow("start", "command", f'client = ["{sys.executable}", "{tmp_path}/start.py"]')))
     told = (run.path / "start-client.out").read_text().split()
-    assert [int(ns) - T0_NS for ns in told] == [0, 0, 0]
+    begin, imported, failed = (int(ns) - T0_NS for ns in told)
+    assert (begin, imported, failed) == (0, 0, 0)
 
 
 KINDS = ("getpid", "times", "yield", "poll", "read", "wait", "nap", "fork", "clock")
@@ -76,7 +77,7 @@ def test_a_program_that_spins_gets_on(spun: RunDir, kind: str) -> None:
         assert 100 < calls < 10_000, "each is a process with calls of its own"
     else:
         assert free + 9_000 < calls < most
-    assert 0 <= late_ns <= 100_000
+    assert 0 <= late_ns <= (20_000_000 if kind == "fork" else 300_000), "a few calls; of a fork, some hundred"
 
 
 def test_spinning_is_repeatable(spun: RunDir, spins: Path, tmp_path: Path) -> None:
@@ -109,8 +110,8 @@ def _failure(tmp_path: Path, client: list[str], limit: str, duration: str) -> st
 
 
 def test_a_program_that_computes_for_ever_is_named(tmp_path: Path) -> None:
-    reason = _failure(tmp_path, ["python3", "-c", "while True: pass"], limit="12s", duration="1s")
-    assert reason.startswith("a program computed for 6 s without a system call")
+    reason = _failure(tmp_path, ["python3", "-c", "while True: pass"], limit="50s", duration="1s")
+    assert reason.startswith("a program computed for 5 s without a system call")
     assert "python3 (pid " in reason
     assert "ran at 0x" in reason
     assert "at 0 s of the run's time" in reason
@@ -118,11 +119,11 @@ def test_a_program_that_computes_for_ever_is_named(tmp_path: Path) -> None:
 
 
 def test_the_time_limit_names_who_spins(tmp_path: Path) -> None:
-    """The program gets on, slowly: a thousand seconds of it take longer than the limit."""
-    program = ["python3", "-c", "import os\nwhile True: os.getpid()"]
+    """It gets on, slowly: a thousand seconds of it take longer than the limit."""
+    program = ["python3", "-c", "import os; all(os.getpid() for _ in iter(int, 1))"]
     reason = _failure(tmp_path, program, limit="5s", duration="1000s")
     assert reason.startswith("it did not end within 5 s of real time ([run] time_limit): python3 (pid ")
-    assert "its command: `python3 -c import os while True: os.getpid()`" in reason
+    assert "its command: `python3 -c import os; all(os.getpid() for _ in iter(int, 1))`" in reason
 
 
 def test_the_machine_does_not_know_the_host(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ const CONSOLE_LIMIT: u64 = 16 << 20;
 /// Of which the last is kept to find an answer in.
 const RECENT_BYTES: usize = 8 << 10;
 /// A program may compute for this part of the time limit without a system call.
-const COMPUTING_PART: f64 = 0.5;
+const COMPUTING_PART: f64 = 0.1;
 /// How long the machine may take to answer who runs.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 /// How often the guard looks at the time while nothing happens, in milliseconds.

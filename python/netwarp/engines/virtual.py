@@ -25,7 +25,7 @@ CONSOLE = "console.log"
 _GRACE_S = 10.0
 _TICK_S = 0.05
 _TAIL_LINES = 12
-_COMPUTING_PART = 0.5  # COMPUTING_PART of the agent's guard/mod.rs
+_COMPUTING_PART = 0.1  # COMPUTING_PART of the agent's guard/mod.rs
 _ENOMEM = "UML ran out of memory on the host side"
 _ROOM_BYTES = 64 << 20
 
@@ -184,7 +184,8 @@ def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: 
     facts = {key: report[key] for key in ("real_s", "cpu_s", "events")}
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
-    reason = _killed(job, directory, report) or _told(directory, report)
+    reasons = (_killed(job, directory, report) or _told(directory, report), _out_of_mappings(directory))
+    reason = "; ".join(reason for reason in reasons if reason) or None
     return Outcome("failed" if reason else "ok", reason, facts)
 
 
@@ -232,14 +233,19 @@ def _read_outcome(directory: Path) -> dict[str, Any] | None:
     return outcome if isinstance(outcome, dict) and "status" in outcome else None
 
 
+def _out_of_mappings(directory: Path) -> str | None:
+    """Whether the host refused a program of the lab memory, of which the program dies."""
+    if not any(_ENOMEM in line for line in _console(directory)):
+        return None
+    return (
+        "a program of the lab has touched more pages of memory than this host grants a process mappings, "
+        f"{max_mappings()} (vm.max_map_count): let it use less, or raise that: "
+        f"`sysctl vm.max_map_count={4 * max_mappings()}`"
+    )
+
+
 def _last_words(directory: Path) -> str:
     """Why the machine's kernel panicked, if it did; else the end of its console."""
-    if any(_ENOMEM in line for line in _console(directory)):
-        return (
-            f": a program of the lab has touched more pages of memory than this host grants a process mappings, "
-            f"{max_mappings()} (vm.max_map_count). Let it use less, or raise that: "
-            f"`sysctl vm.max_map_count={4 * max_mappings()}`"
-        )
     panic = next((line for line in _console(directory) if "Kernel panic" in line), None)
     if panic is None:
         return _console_tail(directory)

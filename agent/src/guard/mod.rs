@@ -30,8 +30,9 @@ use watchdog::Watchdog;
 const CONSOLE_LIMIT: u64 = 16 << 20;
 /// Of which the last is kept to find an answer in.
 const RECENT_BYTES: usize = 8 << 10;
-/// A program may compute for this part of the time limit without a system call.
+/// A program may compute for this part of the time limit without a system call, and for this long in any case.
 const COMPUTING_PART: f64 = 0.1;
+const COMPUTING_TIME: Duration = Duration::from_secs(5);
 /// How long the machine may take to answer who runs.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 /// How often the guard looks at the time while nothing happens, in milliseconds.
@@ -87,6 +88,8 @@ struct Report {
     end: &'static str,
     /// Of a machine that took too long: which program ran, as its kernel says
     running: Option<Running>,
+    /// For how long a program may compute without a system call, in seconds of CPU time
+    computing_s: f64,
     exit_status: Option<i32>,
     error: Option<String>,
     real_s: f64,
@@ -149,7 +152,8 @@ fn guard(options: &Options) -> Result<Report> {
         .then(|| Recorder::create(&options.dir, &options.captures, options.t0))
         .transpose()?;
     let limit = Duration::from_secs_f64(options.time_limit.clamp(0.0, 1e9));
-    let mut watchdog = Watchdog::new(machine.pid(), limit.mul_f64(COMPUTING_PART));
+    let computing = limit.mul_f64(COMPUTING_PART).max(COMPUTING_TIME);
+    let mut watchdog = Watchdog::new(machine.pid(), computing);
     let mut error = None;
     let mut running = None;
     let end = loop {
@@ -182,6 +186,7 @@ fn guard(options: &Options) -> Result<Report> {
     Ok(Report {
         end,
         running,
+        computing_s: computing.as_secs_f64(),
         exit_status: usage.exit_status,
         error,
         real_s: begin.elapsed().as_secs_f64(),

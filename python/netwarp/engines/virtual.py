@@ -25,7 +25,6 @@ CONSOLE = "console.log"
 _GRACE_S = 10.0
 _TICK_S = 0.05
 _TAIL_LINES = 12
-_COMPUTING_PART = 0.1  # COMPUTING_PART of the agent's guard/mod.rs
 _ENOMEM = "UML ran out of memory on the host side"
 _ROOM_BYTES = 64 << 20
 
@@ -197,9 +196,9 @@ def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
         return f"{limit}: {running}" if running else limit + _console_tail(directory)
     if report["end"] == "computing":
         return (
-            f"a program computed for {job.time_limit_s * _COMPUTING_PART:g} s without a system call, and virtual time "
-            f"stands still meanwhile: {running or 'the machine did not say which'}. If it would ever end, raise "
-            f"[run] time_limit, of which a program may compute for {_COMPUTING_PART:.0%}"
+            f"a program computed for {report['computing_s']:g} s without a system call, and virtual time stands still "
+            f"meanwhile: {running or 'the machine did not say which'}. If it would ever end, raise [run] time_limit, "
+            "of which a program may compute for a tenth"
         )
     return f"its records could not be written: {report['error']}" if report["error"] else None
 

@@ -30,11 +30,12 @@
 #include <netwarp_os.h>
 
 /*
- * A program that works may read the clock now and then: an import of numpy 2,300
- * times among 10,000 calls. So two other calls make up for a fruitless one.
+ * A program that works may read the clock, too: an import of numpy 2,300 times. So
+ * four other calls make up for three fruitless ones. Who spins asks more often.
  */
 #define FREE_FRUITLESS	1000
-#define OTHERS		2
+#define FRUITLESS	4U
+#define OTHER		3U
 #define FREE_CALLS	100000
 #define LEAST_NS	1000
 #define MOST_NS		100000
@@ -108,10 +109,10 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 	if (netwarp_now() - begin >= SLEEP_NS && nr != __NR_wait4 && nr != __NR_waitid)
 		netwarp_progress();
 	if (!is_fruitless(nr, result)) {
-		fruitless -= fruitless > 0;
+		fruitless -= min(fruitless, OTHER);
 	} else if (netwarp_now() - begin < SLEEP_NS) {
-		fruitless += OTHERS;
-		if (fruitless > FREE_FRUITLESS * OTHERS) {
+		fruitless += FRUITLESS;
+		if (fruitless > FREE_FRUITLESS * FRUITLESS) {
 			pay();
 			/* Whoever could make it fruitful goes first. */
 			yield();

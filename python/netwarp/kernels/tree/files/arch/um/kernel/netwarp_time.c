@@ -37,6 +37,7 @@
 #define FRUITLESS	4U
 #define OTHER		3U
 #define FREE_CALLS	100000
+#define YIELD_CALLS	1000
 #define LEAST_NS	1000
 #define MOST_NS		100000
 /* A shorter sleep is none: a loop of sleeps of a nanosecond must get on, too. */
@@ -101,6 +102,9 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 	slept_ns = 0;
 	if (++calls > FREE_CALLS)
 		pay();
+	/* Others need not wait until time passes and the scheduler turns to them. */
+	if (calls % YIELD_CALLS == 0)
+		yield();
 
 	begin = netwarp_now();
 	result = EXECUTE_SYSCALL(nr, regs);
@@ -112,11 +116,10 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 		fruitless -= min(fruitless, OTHER);
 	} else if (netwarp_now() - begin < SLEEP_NS) {
 		fruitless += FRUITLESS;
-		if (fruitless > FREE_FRUITLESS * FRUITLESS) {
+		if (fruitless > FREE_FRUITLESS * FRUITLESS)
 			pay();
-			/* Whoever could make it fruitful goes first. */
-			yield();
-		}
+		/* Whoever could make it fruitful goes first. */
+		yield();
 	}
 	return result;
 }

@@ -38,8 +38,8 @@
 #define OTHER		3U
 #define FREE_CALLS	100000
 #define YIELD_CALLS	1000
-#define LEAST_NS	1000
-#define MOST_NS		100000
+#define MIN_NS	1000
+#define MAX_NS		100000
 /* A shorter sleep is none: a loop of sleeps of a nanosecond must get on, too. */
 #define SLEEP_NS	100
 
@@ -60,7 +60,7 @@ static void pay(void)
 	if (!task->busy_since)
 		task->busy_since = now;
 	time_travel_ndelay(clamp_t(unsigned long long, div_u64(now - task->busy_since, 1000),
-				   LEAST_NS, MOST_NS));
+				   MIN_NS, MAX_NS));
 }
 
 static bool is_fruitless(unsigned long nr, long result)

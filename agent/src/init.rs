@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::path::Path;
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
@@ -17,8 +18,16 @@ pub const RUN_DIR: &str = "/run/netwarp";
 const OPEN_FILES: u64 = 65_536;
 const THREADS: u32 = 65_536;
 
-/// Never returns: the end of pid 1 is the end of the machine.
-pub fn main() -> ! {
+/// What the kernel's release ends with (the LOCALVERSION in kernels/build.py).
+const KERNEL: &str = "-netwarp";
+
+/// Never returns where it belongs: the end of pid 1 is the end of the machine. Anywhere else it refuses, since it
+/// mounts file systems and powers off.
+pub fn main() -> ExitCode {
+    if let Err(e) = ensure_guest() {
+        eprintln!("{e:#}");
+        return ExitCode::from(2);
+    }
     let outcome = mounts().and_then(|()| lab());
     let text = match &outcome {
         Ok(()) => serde_json::json!({"status": "ok"}),
@@ -31,6 +40,21 @@ pub fn main() -> ! {
         eprintln!("netwarp: {e:#}");
     }
     power_off();
+}
+
+/// Being asked for is not enough: in a container any program is pid 1.
+fn ensure_guest() -> Result<()> {
+    let release = nix::sys::utsname::uname()?
+        .release()
+        .to_string_lossy()
+        .into_owned();
+    anyhow::ensure!(
+        std::process::id() == 1 && release.ends_with(KERNEL),
+        "`init` is for the first program of netwarp's own kernel (this is process {} of Linux {release}); `netwarp run` \
+         starts it there",
+        std::process::id()
+    );
+    Ok(())
 }
 
 fn lab() -> Result<()> {

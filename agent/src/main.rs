@@ -1,6 +1,7 @@
 //! What runs inside a netwarp lab: pid 1 of the guest (`init`), and on the host the guard that starts the guest,
 //! limits it, ends it, and turns its stream of records into Arrow tables (`guard`).
 
+mod chance;
 mod guard;
 mod init;
 mod lab;
@@ -31,6 +32,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run a lab, as the first program of netwarp's own kernel; the guard starts it
+    #[command(hide = true)]
+    Init,
     /// Run one virtual machine to its end, on the host
     Guard(guard::Options),
     /// Metrics of flows from captures (pcap, pcapng): RTT, bytes in flight, retransmissions
@@ -46,10 +50,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    if std::process::id() == 1 {
-        init::main();
-    }
     match Cli::parse().command {
+        Command::Init => init::main(),
         Command::Guard(options) => guard::main(&options),
         Command::Pcap(options) => pcap::main(&options),
         Command::Watch(options) => watch::main(&options),

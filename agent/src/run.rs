@@ -24,9 +24,10 @@ pub fn run(lab: &Lab, dir: &Path) -> Result<()> {
         lab.t0_ns
     );
 
+    // What the kernel itself has to say about fresh interfaces (MLD reports) is over by then. With or without records:
+    // a wake-up more can move a timer by a nanosecond.
+    sleep_until(lab.t0_ns - 1_000_000);
     if exact::is_wanted(lab) {
-        // What the kernel itself has to say about fresh interfaces (MLD reports) is over by then.
-        sleep_until(lab.t0_ns - 1_000_000);
         exact::start(lab)?;
     }
     for event in schedule(lab) {

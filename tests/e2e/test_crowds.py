@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from e2e_runs import Runs
+from e2e_command import netwarp
+from e2e_runs import Runs, only_run
 from e2e_traffic import flow, pair, unaccounted, values
+from netwarp.engines.mappings import max_mappings, needed_mappings, too_many_mappings
 
 
 @pytest.mark.parametrize("count", [100, 1000])
@@ -24,3 +28,55 @@ def test_ten_sources_of_datagrams_are_accounted_for(runs: Runs) -> None:
     run = runs(text)
     assert unaccounted(run, [11]) == 0
     assert values(run, "cbr")["goodput_mbps"] == pytest.approx(190 * 1472 / 1514, rel=0.02)
+
+
+def test_a_thousand_flows_at_a_gigabit(runs: Runs) -> None:
+    """On a host with the usual limit of mappings (vm.max_map_count, 65,530).
+
+    (250 flows with a megabyte each to send ended in "Kernel panic: Attempted to kill init".)
+    """
+    text = pair(
+        flow("bulk", "bulk", "count = 1000"),
+        rate="1gbit",
+        delay="10ms",
+        queue="pfifo limit 1652",
+        duration="1s",
+        router=True,
+    )
+    run = runs(text.replace('start_jitter = "0s"', 'start_jitter = "20ms"'), "--set", "record.exact=false")
+    accounts = run.scan("flows").collect()
+    assert accounts.height == 1000
+    assert accounts["error"].null_count() == 1000
+    assert values(run, "wire:r1", "link")["utilisation"] > 0.9
+
+
+def test_more_flows_than_the_host_can_hold_are_refused() -> None:
+    """Before the start, with the limit's name, its value, and what would be enough."""
+    lab = {"flows": [{}] * max_mappings()}
+    reason = too_many_mappings(lab)
+    assert reason is not None
+    assert f"this host grants {max_mappings()} (vm.max_map_count)" in reason
+    assert f"sysctl vm.max_map_count={needed_mappings(max_mappings())}" in reason
+    assert too_many_mappings({"flows": [{}] * 1000}) is None
+
+
+SCATTERED = """
+import mmap
+pages = 80_000
+memory = mmap.mmap(-1, 2 * pages * mmap.PAGESIZE)
+for page in range(pages):
+    memory[2 * page * mmap.PAGESIZE] = 1
+"""
+
+
+def test_a_program_that_takes_all_mappings_is_told_apart(tmp_path: Path) -> None:
+    """The run fails, and says which limit of the host that was."""
+    (tmp_path / "scattered.py").write_text(SCATTERED)
+    client = f'client = ["python3", "{tmp_path}/scattered.py"]'
+    (tmp_path / "scenario.toml").write_text(pair(flow("scattered", "command", client), duration="1s"))
+    answer = netwarp(
+        "run", tmp_path / "scenario.toml", "--no-plots", "-o", tmp_path / "result", "--set", 'run.memory="768M"'
+    )
+    assert answer.code == 3
+    reason = str(only_run(tmp_path / "result").status()["reason"])
+    assert f"than this host grants a process mappings, {max_mappings()} (vm.max_map_count)" in reason

@@ -76,6 +76,11 @@ impl Machine {
                     sched_setaffinity(Pid::from_raw(0), cpus)?;
                 }
                 libc::setpgid(0, 0);
+                // Where the host would put the kernel's heap at random, the gap would be added to the machine's memory
+                // (linux_main() in arch/um/kernel/um_arch.c), on whose size that of its hash tables depends.
+                if libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) < 0 {
+                    return Err(std::io::Error::last_os_error());
+                }
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 if libc::getppid() != parent as i32 {
                     return Err(std::io::Error::other("the guard is gone"));
@@ -95,6 +100,17 @@ impl Machine {
             records,
             uml_dir,
         })
+    }
+
+    /// The kernel's process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Has the kernel print which program runs (on_question() in arch/um/os-Linux/netwarp.c).
+    pub fn ask(&self) {
+        let kernel = Pid::from_raw(self.child.id() as i32);
+        let _ = nix::sys::signal::kill(kernel, nix::sys::signal::Signal::SIGUSR2);
     }
 
     /// Waits for the machine, or kills it with everything that it started.
@@ -157,5 +173,9 @@ fn arguments(options: &Options, init: &Path) -> Vec<String> {
         "panic=-1".into(),
         // What the kernel does not know becomes the environment of init, and so of every program in the lab.
         format!("PATH={PATH}"),
+        // Its own default, given here, since linux_main() would put it behind the arguments of init, which follow.
+        "console=tty0".into(),
+        "--".into(),
+        "init".into(),
     ]
 }

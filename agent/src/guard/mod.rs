@@ -11,6 +11,7 @@ mod events;
 mod machine;
 mod packets;
 mod tuples;
+mod watchdog;
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -20,14 +21,26 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, poll};
 use serde::Serialize;
 
 use events::Recorder;
 use machine::Machine;
+use watchdog::Watchdog;
 
 /// More console than this is cut: a program that floods it must not fill the disk.
 const CONSOLE_LIMIT: u64 = 16 << 20;
+/// Of which the last is kept to find an answer in.
+const RECENT_BYTES: usize = 8 << 10;
+/// A program may compute for this part of the time limit without a system call, and for this long in any case.
+const COMPUTING_PART: f64 = 0.1;
+const COMPUTING_TIME: Duration = Duration::from_secs(5);
+/// How long the machine may take to answer who runs.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
+/// How often the guard looks at the time while nothing happens, in milliseconds.
+const MOMENT: u16 = 200;
+/// How its kernel begins the answer.
+const ANSWER: &str = "netwarp: running: ";
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -73,13 +86,44 @@ impl Options {
 /// How the machine ended, as JSON on standard output.
 #[derive(Serialize)]
 struct Report {
-    /// `ended`, or why it was killed: `time_limit`, `cancelled`, `record_error`
+    /// `ended`, or why it was killed: `time_limit`, `computing`, `cancelled`, `record_error`
     end: &'static str,
+    /// Of a machine that took too long: which program ran, as its kernel says
+    running: Option<Running>,
+    /// For how long a program may compute without a system call, in seconds of CPU time
+    computing_s: f64,
     exit_status: Option<i32>,
     error: Option<String>,
     real_s: f64,
     cpu_s: f64,
     events: u64,
+}
+
+/// What the machine's kernel answers when it is asked: netwarp_answer() in arch/um/kernel/netwarp_time.c.
+#[derive(Serialize)]
+struct Running {
+    /// CLOCK_MONOTONIC of the guest
+    time_ns: i64,
+    pid: u32,
+    address: String,
+    name: String,
+    command: String,
+}
+
+impl Running {
+    /// From `TIME PID ADDRESS NAME: COMMAND LINE`; a name may have blanks in it.
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.trim().splitn(4, ' ');
+        let (time, pid, address) = (words.next()?, words.next()?, words.next()?);
+        let (name, command) = words.next()?.split_once(": ")?;
+        Some(Self {
+            time_ns: time.parse().ok()?,
+            pid: pid.parse().ok()?,
+            address: address.to_string(),
+            name: name.to_string(),
+            command: command.trim().to_string(),
+        })
+    }
 }
 
 /// Runs the machine; exit code 0 means that the report on standard output tells how it went.
@@ -109,10 +153,13 @@ fn guard(options: &Options) -> Result<Report> {
         .records()
         .then(|| Recorder::create(&options.dir, &options.captures, options.t0))
         .transpose()?;
-    let deadline = begin + Duration::from_secs_f64(options.time_limit.clamp(0.0, 1e9));
+    let limit = Duration::from_secs_f64(options.time_limit.clamp(0.0, 1e9));
+    let computing = limit.mul_f64(COMPUTING_PART).max(COMPUTING_TIME);
+    let mut watchdog = Watchdog::new(machine.pid(), computing);
     let mut error = None;
+    let mut running = None;
     let end = loop {
-        match watch(&mut machine, &mut console, recorder.as_mut(), deadline) {
+        match watch(&mut machine, &mut console, recorder.as_mut()) {
             Ok(Some(end)) => break end,
             Ok(None) => {}
             Err(e) => {
@@ -120,7 +167,16 @@ fn guard(options: &Options) -> Result<Report> {
                 break "record_error";
             }
         }
+        if begin.elapsed() >= limit {
+            break "time_limit";
+        }
+        if watchdog.sees_endless() {
+            break "computing";
+        }
     };
+    if matches!(end, "time_limit" | "computing") {
+        running = ask(&mut machine, &mut console, recorder.as_mut());
+    }
     let events = recorder.as_ref().map_or(0, Recorder::events);
     let usage = machine.end(end != "ended")?;
     if let Some(recorder) = recorder
@@ -131,6 +187,8 @@ fn guard(options: &Options) -> Result<Report> {
     }
     Ok(Report {
         end,
+        running,
+        computing_s: computing.as_secs_f64(),
         exit_status: usage.exit_status,
         error,
         real_s: begin.elapsed().as_secs_f64(),
@@ -139,19 +197,31 @@ fn guard(options: &Options) -> Result<Report> {
     })
 }
 
-/// Waits for something to happen and deals with it; `Some` when the machine's life is over.
+/// Asks the machine, which is about to be ended, which program runs.
+fn ask(
+    machine: &mut Machine,
+    console: &mut Console,
+    mut recorder: Option<&mut Recorder>,
+) -> Option<Running> {
+    machine.ask();
+    let begin = Instant::now();
+    while begin.elapsed() < ANSWER_TIME {
+        // Records are read on, since the kernel may be waiting for room to write them.
+        let ended = watch(machine, console, recorder.as_deref_mut());
+        let answer = console.answer();
+        if answer.is_some() || !matches!(ended, Ok(None)) {
+            return answer;
+        }
+    }
+    None
+}
+
+/// Waits a moment for something to happen and deals with it; `Some` when the machine's life is over.
 fn watch(
     machine: &mut Machine,
     console: &mut Console,
     recorder: Option<&mut Recorder>,
-    deadline: Instant,
 ) -> Result<Option<&'static str>> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() {
-        return Ok(Some("time_limit"));
-    }
-    let timeout =
-        PollTimeout::try_from(left.min(Duration::from_secs(3600))).unwrap_or(PollTimeout::MAX);
     let stdin = std::io::stdin();
     // A stream that has ended is left out, or poll would return for it for ever.
     let watched: Vec<(Source, BorrowedFd)> = [
@@ -172,7 +242,7 @@ fn watch(
         .iter()
         .map(|(_, fd)| PollFd::new(*fd, PollFlags::POLLIN))
         .collect();
-    poll(&mut fds, timeout).or_else(|e| {
+    poll(&mut fds, MOMENT).or_else(|e| {
         if e == nix::errno::Errno::EINTR {
             Ok(0)
         } else {
@@ -234,6 +304,8 @@ struct Console {
     file: File,
     written: u64,
     buffer: Vec<u8>,
+    /// The last of what was printed
+    recent: Vec<u8>,
 }
 
 impl Console {
@@ -244,6 +316,7 @@ impl Console {
             file,
             written: 0,
             buffer: vec![0; 1 << 16],
+            recent: Vec::new(),
         })
     }
 
@@ -262,6 +335,32 @@ impl Console {
             .write_all(&self.buffer[..room])
             .context("cannot write console.log")?;
         self.written += room as u64;
+        self.recent.extend_from_slice(&self.buffer[..got]);
+        let old = self.recent.len().saturating_sub(RECENT_BYTES);
+        self.recent.drain(..old);
         Ok(())
+    }
+
+    /// The kernel's answer to `Machine::ask`, once it is whole.
+    fn answer(&self) -> Option<Running> {
+        let text = String::from_utf8_lossy(&self.recent);
+        let (_, answer) = text.rsplit_once(ANSWER)?;
+        let (line, _) = answer.split_once('\n')?;
+        Running::parse(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_taken_apart() {
+        let line = "10000000000 57 0x7f0000001234 my prog: sh -c while :; do :; done ";
+        let answer = Running::parse(line).map(|r| (r.time_ns, r.pid, r.address, r.name, r.command));
+        let [address, name, command] =
+            ["0x7f0000001234", "my prog", "sh -c while :; do :; done"].map(String::from);
+        assert_eq!(answer, Some((10_000_000_000, 57, address, name, command)));
+        assert!(Running::parse("nothing of the kind").is_none());
     }
 }

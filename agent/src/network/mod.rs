@@ -78,7 +78,7 @@ impl Network {
         if !change.tc.is_empty() {
             let lines: Vec<&str> = change.tc.iter().map(String::as_str).collect();
             self.node(&change.node)?
-                .run(|| tc::batch(&lines))?
+                .run(|| tc::batch(&change.node, &lines))?
                 .with_context(place)?;
         }
         if let Some(wire) = &change.wire {

@@ -17,11 +17,18 @@ pub fn apply(network: &Network, lab: &Lab, node: &Node) -> Result<()> {
     if lines.is_empty() {
         return Ok(());
     }
-    network.node(&node.name)?.run(|| batch(&lines))?
+    network
+        .node(&node.name)?
+        .run(|| batch(&node.name, &lines))?
 }
 
-/// Runs tc lines in the namespace of this thread.
-pub fn batch(lines: &[&str]) -> Result<()> {
+/// Runs tc lines in the namespace of this thread, which is that of `node`. What a discipline draws when it is made
+/// depends on the node and the lines alone.
+pub fn batch(node: &str, lines: &[&str]) -> Result<()> {
+    crate::chance::name(&format!(
+        "tc {node} {}",
+        lines.first().copied().unwrap_or_default()
+    ))?;
     let mut child = Command::new("tc")
         .args(["-batch", "-"])
         .stdin(Stdio::piped())

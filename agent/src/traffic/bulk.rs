@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use nix::sys::socket::{Shutdown, accept, shutdown};
 
 use super::socket::tcp_info;
-use super::tcp::{self, Ends, Zeros};
+use super::tcp::{self, Ends};
 use super::transfers::{Transfer, Transfers};
 use super::{Account, Generator, lock, spawn};
 use crate::lab::{Flow, Tool};
@@ -127,7 +127,7 @@ fn send(
     tcp::connect(socket, to)?;
     lock(progress).connect_ns = Some(monotonic_ns() - t0_ns);
     sleep_until(t0_ns + start_ns);
-    match Zeros::new().send_all(socket.as_raw_fd(), bytes.unwrap_or(u64::MAX)) {
+    match tcp::send_zeros(socket.as_raw_fd(), bytes.unwrap_or(u64::MAX)) {
         // Our own stop(); or the run is over.
         Err(e) if e.raw_os_error() == Some(libc::EPIPE) => return Ok(()),
         other => other.context("send")?,

@@ -62,7 +62,7 @@ impl Programs {
             Some(words) => Some(
                 network
                     .node(&flow.to)?
-                    .run(|| start(words, &plan.server_out))??,
+                    .run(|| start(&format!("{} server", flow.name), words, &plan.server_out))??,
             ),
             None => None,
         };
@@ -79,8 +79,9 @@ impl Programs {
                 .run(|| programs.wait_ready(port, deadline))??;
         }
         let namespace = network.node(&flow.from)?.file().try_clone()?;
-        let (client, words, out) = (
+        let (client, name, words, out) = (
             Arc::clone(&programs.client),
+            format!("{} client", flow.name),
             programs.plan.client.clone(),
             programs.plan.client_out.clone(),
         );
@@ -89,7 +90,7 @@ impl Programs {
             sleep_until(at);
             let child = nix::sched::setns(&namespace, nix::sched::CloneFlags::CLONE_NEWNET)
                 .map_err(anyhow::Error::from)
-                .and_then(|()| start(&words, &out));
+                .and_then(|()| start(&name, &words, &out));
             let mut client = lock(&client);
             client.started_ns = Some(monotonic_ns() - t0_ns);
             match child {
@@ -339,8 +340,9 @@ fn fill(words: &[String], flow: &Flow) -> Vec<String> {
         .collect()
 }
 
-/// Starts a program in the namespace of this thread, in a process group of its own.
-fn start(words: &[String], out: &Path) -> Result<Child> {
+/// Starts a program in the namespace of this thread, in a process group of its own, with chance of its own: `name`.
+fn start(name: &str, words: &[String], out: &Path) -> Result<Child> {
+    crate::chance::name(name)?;
     let (program, args) = words.split_first().context("an empty command")?;
     let mut command = Command::new(program);
     command

@@ -10,7 +10,7 @@ use nix::sys::socket::{MsgFlags, Shutdown, accept, recv, send, setsockopt, shutd
 
 use super::draws::Draws;
 use super::socket::tcp_info;
-use super::tcp::{self, Ends, Zeros};
+use super::tcp::{self, Ends};
 use super::transfers::{Transfer, Transfers};
 use super::{Account, Generator, lock, spawn};
 use crate::lab::{Flow, Request, Tool};
@@ -124,7 +124,6 @@ impl Client {
     fn run(mut self) -> Result<()> {
         tcp::connect(&self.socket, self.to)?;
         lock(&self.progress).connect_ns = Some(monotonic_ns() - self.t0_ns);
-        let zeros = Zeros::new();
         let socket = self.socket.as_raw_fd();
         let r = self.request.clone();
         for sequence in 0.. {
@@ -135,7 +134,7 @@ impl Client {
             let start = monotonic_ns();
             let head = [request.to_ne_bytes(), response.to_ne_bytes()].concat();
             send_whole(socket, &head, request > HEAD).context("request")?;
-            zeros.send_all(socket, request - HEAD).context("request")?;
+            tcp::send_zeros(socket, request - HEAD).context("request")?;
             if tcp::discard(socket, response) < response {
                 bail!("the server ended the connection");
             }
@@ -186,7 +185,6 @@ fn serve(listener: &OwnedFd, progress: &Mutex<Progress>) -> Result<()> {
     let socket = std::mem::ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(fd) });
     setsockopt(&*socket, sockopt::TcpNoDelay, &true)?;
     lock(progress).server = Some(fd);
-    let zeros = Zeros::new();
     loop {
         let mut head = [0_u8; HEAD as usize];
         let got = recv(fd, &mut head, MsgFlags::MSG_WAITALL).unwrap_or(0);
@@ -195,7 +193,7 @@ fn serve(listener: &OwnedFd, progress: &Mutex<Progress>) -> Result<()> {
         }
         let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| head[at + i]));
         tcp::discard(fd, word(0) - HEAD);
-        if zeros.send_all(fd, word(8)).is_err() {
+        if tcp::send_zeros(fd, word(8)).is_err() {
             return Ok(());
         }
     }

@@ -1,9 +1,12 @@
-//! TCP as the generators use it: a pair of sockets, and transfers of whole gigabytes with one system call each.
+//! TCP as the generators use it: a pair of sockets, and transfers of many megabytes with one system call each.
 //!
-//! A system call costs more than a packet does. One `sendmsg` hands the kernel a gigabyte (one small buffer many times
-//! over); one `recv` with MSG_WAITALL and MSG_TRUNC takes a gigabyte and throws it away. Both sleep inside the kernel,
-//! where the receiver still reads every segment as it comes: nothing is held back, and the receive window grows as it
-//! would for any eager reader.
+//! A system call costs more than a packet does. One `sendmsg` hands the kernel four megabytes (one small buffer many
+//! times over); one `recv` with MSG_WAITALL and MSG_TRUNC takes a gigabyte and throws it away. Both sleep inside the
+//! kernel, where the receiver still reads every segment as it comes: nothing is held back, and the receive window grows
+//! as it would for any eager reader.
+//!
+//! All flows share one buffer. Each page of memory that a program has touched is one mapping of the host's process in
+//! which it runs, and the host grants a process few of those (vm.max_map_count, 65,530).
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -15,10 +18,14 @@ use super::socket::{bound, set_congestion_control};
 use crate::lab::Flow;
 use crate::network::Network;
 
-const CHUNK: usize = 1 << 20;
-const CHUNKS: usize = 1024;
-/// As much as one system call moves.
-pub const MOST: u64 = (CHUNK * CHUNKS) as u64;
+const CHUNK: usize = 1 << 16;
+const CHUNKS: usize = 64;
+/// As much as one `sendmsg` moves.
+const MAX_SENT: u64 = (CHUNK * CHUNKS) as u64;
+/// As much as one `recv` takes.
+const MAX_TAKEN: u64 = 1 << 30;
+/// What is sent: its content is of no interest.
+static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
 /// Sockets at the two ends of a flow: a listener at its destination, one not yet connected at its source.
 pub struct Ends {
@@ -57,54 +64,40 @@ pub fn connect(socket: &OwnedFd, to: SocketAddr) -> Result<()> {
         .with_context(|| format!("cannot connect to {to}"))
 }
 
-/// Something to send: its content is of no interest.
-pub struct Zeros {
-    chunk: Vec<u8>,
+/// Sends `bytes` zeros.
+pub fn send_zeros(socket: RawFd, mut bytes: u64) -> std::io::Result<()> {
+    while bytes > 0 {
+        bytes -= send_some(socket, bytes.min(MAX_SENT))?;
+    }
+    Ok(())
 }
 
-impl Zeros {
-    pub fn new() -> Self {
-        Self {
-            chunk: vec![0; CHUNK],
+/// Sends at most `room` zeros with one system call; returns how many it took.
+fn send_some(socket: RawFd, room: u64) -> std::io::Result<u64> {
+    let mut left = room as usize;
+    let parts: [libc::iovec; CHUNKS] = std::array::from_fn(|_| {
+        let len = left.min(CHUNK);
+        left -= len;
+        libc::iovec {
+            iov_base: ZEROS.as_ptr().cast_mut().cast(),
+            iov_len: len,
         }
-    }
-
-    /// Sends at most `left` and at most MOST bytes with one system call; returns how many it took.
-    pub fn send(&self, socket: RawFd, left: u64) -> std::io::Result<u64> {
-        let mut room = left.min(MOST) as usize;
-        let mut parts = Vec::with_capacity(room.div_ceil(CHUNK));
-        while room > 0 {
-            let len = room.min(CHUNK);
-            parts.push(libc::iovec {
-                iov_base: self.chunk.as_ptr().cast_mut().cast(),
-                iov_len: len,
-            });
-            room -= len;
-        }
-        // SAFETY: an all-zero msghdr is valid; the kernel only reads the parts, all of which lie within the chunk.
-        let sent = unsafe {
-            let mut message: libc::msghdr = std::mem::zeroed();
-            message.msg_iov = parts.as_mut_ptr();
-            message.msg_iovlen = parts.len();
-            libc::sendmsg(socket, &message, libc::MSG_NOSIGNAL)
-        };
-        u64::try_from(sent).map_err(|_| std::io::Error::last_os_error())
-    }
-
-    /// Sends all of `bytes`.
-    pub fn send_all(&self, socket: RawFd, mut bytes: u64) -> std::io::Result<()> {
-        while bytes > 0 {
-            bytes -= self.send(socket, bytes)?;
-        }
-        Ok(())
-    }
+    });
+    // SAFETY: an all-zero msghdr is valid; the kernel only reads the parts, all of which lie within ZEROS.
+    let sent = unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = parts.as_ptr().cast_mut();
+        message.msg_iovlen = (room as usize).div_ceil(CHUNK);
+        libc::sendmsg(socket, &message, libc::MSG_NOSIGNAL)
+    };
+    u64::try_from(sent).map_err(|_| std::io::Error::last_os_error())
 }
 
 /// Takes exactly `bytes`, or fewer when the stream ends; returns how many.
 pub fn discard(socket: RawFd, bytes: u64) -> u64 {
     let mut taken = 0;
     while taken < bytes {
-        let most = (bytes - taken).min(MOST) as usize;
+        let most = (bytes - taken).min(MAX_TAKEN) as usize;
         // SAFETY: with MSG_TRUNC TCP discards instead of copying (tcp(7)); no memory is written.
         let got = unsafe {
             libc::recv(

@@ -17,6 +17,7 @@ from typing import Any
 from netwarp.agent import AgentMissingError, find_agent
 from netwarp.doctor import memory_place
 from netwarp.engines.job import EngineError, Job, Outcome
+from netwarp.engines.mappings import max_mappings, too_many_mappings
 from netwarp.kernels import Kernel, KernelError, find_kernel
 
 OUTCOME = "outcome.json"
@@ -24,6 +25,7 @@ CONSOLE = "console.log"
 _GRACE_S = 10.0
 _TICK_S = 0.05
 _TAIL_LINES = 12
+_ENOMEM = "UML ran out of memory on the host side"
 _ROOM_BYTES = 64 << 20
 
 
@@ -68,7 +70,7 @@ class VirtualEngine:
 
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         """Run the machine to its end; see `Engine.run`."""
-        if reason := self._no_room(job):
+        if reason := self._no_room(job) or too_many_mappings(job.lab):
             return Outcome("failed", reason)
         guard = subprocess.Popen(
             self._command(job, directory, cpu),
@@ -181,16 +183,35 @@ def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: 
     facts = {key: report[key] for key in ("real_s", "cpu_s", "events")}
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
-    reason = _killed(job, directory, report) or _told(directory, report)
+    reasons = (_killed(job, directory, report) or _told(directory, report), _out_of_mappings(directory))
+    reason = "; ".join(reason for reason in reasons if reason) or None
     return Outcome("failed" if reason else "ok", reason, facts)
 
 
 def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
     """Why the guard ended the machine, if it did."""
+    running = _running(job, report["running"])
     if report["end"] == "time_limit":
         limit = f"it did not end within {job.time_limit_s:g} s of real time ([run] time_limit)"
-        return limit + _console_tail(directory)
+        return f"{limit}: {running}" if running else limit + _console_tail(directory)
+    if report["end"] == "computing":
+        return (
+            f"a program computed for {report['computing_s']:g} s without a system call, and virtual time stands still "
+            f"meanwhile: {running or 'the machine did not say which'}. If it would ever end, raise [run] time_limit, "
+            "of which a program may compute for a tenth"
+        )
     return f"its records could not be written: {report['error']}" if report["error"] else None
+
+
+def _running(job: Job, answer: Mapping[str, Any] | None) -> str | None:
+    """Which program a machine ran when it was ended."""
+    if answer is None:
+        return None
+    at_s = (answer["time_ns"] - job.lab["t0_ns"]) / 1e9
+    return (
+        f"{answer['name']} (pid {answer['pid']}) ran at {answer['address']}, at {at_s:.6g} s of the run's time; "
+        f"its command: `{answer['command']}`"
+    )
 
 
 def _told(directory: Path, report: dict[str, Any]) -> str | None:
@@ -209,6 +230,17 @@ def _read_outcome(directory: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return outcome if isinstance(outcome, dict) and "status" in outcome else None
+
+
+def _out_of_mappings(directory: Path) -> str | None:
+    """Whether the host refused a program of the lab memory, of which the program dies."""
+    if not any(_ENOMEM in line for line in _console(directory)):
+        return None
+    return (
+        "a program of the lab has touched more pages of memory than this host grants a process mappings, "
+        f"{max_mappings()} (vm.max_map_count): let it use less, or raise that: "
+        f"`sysctl vm.max_map_count={4 * max_mappings()}`"
+    )
 
 
 def _last_words(directory: Path) -> str:

@@ -1,45 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
-/* netwarp: what the recorder and the random numbers need of the host. */
+/* netwarp: what the kernel needs of the host. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <unistd.h>
 #include <netwarp_os.h>
 
-/*
- * The machine's only source of chance. With NETWARP_SEED in the environment it
- * is the stream of SplitMix64 (Steele, Lea, Flood 2014) from that seed, so that
- * the seed decides every random number of the guest; without it, the host's.
- */
-long netwarp_getrandom(void *buf, unsigned long len, unsigned int flags)
+/* The seed of all chance in the machine, from NETWARP_SEED; 0 without one. */
+int netwarp_seed(unsigned long long *seed)
 {
-	static unsigned long long state;
+	static unsigned long long value;
 	static int seeded = -1;
-	unsigned char *out = buf;
-	size_t i;
 
 	if (seeded < 0) {
-		const char *seed = getenv("NETWARP_SEED");
+		const char *text = getenv("NETWARP_SEED");
 
-		seeded = seed != NULL;
+		seeded = text != NULL;
 		if (seeded)
-			state = strtoull(seed, NULL, 0);
+			value = strtoull(text, NULL, 0);
 	}
-	if (!seeded)
-		return getrandom(buf, len, flags);
-
-	for (i = 0; i < len; i++) {
-		static unsigned long long z;
-
-		if (i % 8 == 0) {
-			z = (state += 0x9e3779b97f4a7c15ULL);
-			z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-			z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-			z ^= z >> 31;
-		}
-		out[i] = z >> (8 * (i % 8));
-	}
-	return len;
+	*seed = value;
+	return seeded;
 }
 
 /* The host's file descriptor for records, or -1. */
@@ -66,4 +47,42 @@ int netwarp_write_all(int fd, const void *buf, unsigned long len)
 		len -= n;
 	}
 	return 0;
+}
+
+/*
+ * The guard asks with SIGUSR2 what the machine is doing, before it ends it: it
+ * has waited long enough in real time. `running` is the host's process in which
+ * a program runs right now; the signal stops it there.
+ */
+static volatile sig_atomic_t asked, running;
+
+static void on_question(int sig)
+{
+	asked = 1;
+	if (running)
+		kill(running, SIGUSR2);
+}
+
+void netwarp_listen(void)
+{
+	/* On the kernel's own signal stack: the stacks of its threads are small. */
+	struct sigaction action = { .sa_handler = on_question, .sa_flags = SA_ONSTACK | SA_RESTART };
+
+	sigfillset(&action.sa_mask);
+	sigaction(SIGUSR2, &action, NULL);
+}
+
+/* Whether to say who runs before it is `pid`'s turn: once. Who asks from here on stops it. */
+int netwarp_enter(int pid)
+{
+	running = pid;
+	if (!asked)
+		return 0;
+	asked = 0;
+	return 1;
+}
+
+void netwarp_leave(void)
+{
+	running = 0;
 }

@@ -3,9 +3,13 @@
 #ifndef __NETWARP_OS_H
 #define __NETWARP_OS_H
 
-long netwarp_getrandom(void *buf, unsigned long len, unsigned int flags);
+int netwarp_seed(unsigned long long *seed);
 int netwarp_record_fd(void);
 int netwarp_write_all(int fd, const void *buf, unsigned long len);
 unsigned long long netwarp_now(void);
+void netwarp_listen(void);
+int netwarp_enter(int pid);
+void netwarp_leave(void);
+void netwarp_answer(unsigned long ip);
 
 #endif

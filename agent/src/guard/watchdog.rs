@@ -1,0 +1,121 @@
+//! Whether a program of the guest computes without end. Nothing that it measures reaches the machine: a run that goes
+//! on is the same with and without it.
+
+use std::time::{Duration, Instant};
+
+/// How often it looks.
+const STEP: Duration = Duration::from_secs(1);
+
+/// Looks at the kernel's process from outside. A program that makes no system call never wakes the kernel, which waits
+/// for it: its count of voluntary context switches stands still, while the host's process of the program takes time.
+pub struct Watchdog {
+    pid: u32,
+    /// CPU time of a program without a system call that is too long
+    limit: Duration,
+    looked: Instant,
+    switches: Option<u64>,
+    /// What the guest's programs had taken when the kernel last was awake
+    since: Duration,
+}
+
+impl Watchdog {
+    pub fn new(pid: u32, limit: Duration) -> Self {
+        Self {
+            pid,
+            limit,
+            looked: Instant::now(),
+            switches: None,
+            since: Duration::ZERO,
+        }
+    }
+
+    /// Whether a program has computed for too long.
+    pub fn sees_endless(&mut self) -> bool {
+        if self.looked.elapsed() < STEP {
+            return false;
+        }
+        self.looked = Instant::now();
+        let Some((switches, taken)) = voluntary_switches(self.pid).zip(taken_by_children(self.pid))
+        else {
+            return false;
+        };
+        if self.switches != Some(switches) {
+            self.switches = Some(switches);
+            self.since = taken;
+        }
+        taken.saturating_sub(self.since) >= self.limit
+    }
+}
+
+fn voluntary_switches(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|l| l.strip_prefix("voluntary_ctxt_switches:"))?;
+    line.trim().parse().ok()
+}
+
+/// CPU time of all processes whose parent this is; which belong to programs of the guest.
+fn taken_by_children(pid: u32) -> Option<Duration> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    Some(children.split_whitespace().filter_map(taken_by).sum())
+}
+
+/// CPU time of a process: utime and stime of proc(5), in ticks.
+fn taken_by(pid: &str) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may contain anything.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(11);
+    let ticks = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
+    Some(Duration::from_secs_f64(ticks as f64 / ticks_per_second()))
+}
+
+fn ticks_per_second() -> f64 {
+    // SAFETY: sysconf takes a number and touches no memory.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    if ticks > 0 { ticks as f64 } else { 100.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    /// A process waits for a child that computes (sh for its last command), and one for a child that sleeps.
+    fn endless(script: &str) -> bool {
+        let parent = Command::new("sh")
+            .args(["-c", script])
+            .stdout(Stdio::null())
+            .spawn();
+        let Ok(mut parent) = parent else {
+            return false;
+        };
+        let mut watchdog = Watchdog::new(parent.id(), Duration::from_millis(500));
+        let begin = Instant::now();
+        let mut seen = false;
+        while !seen && begin.elapsed() < Duration::from_secs(4) {
+            std::thread::sleep(Duration::from_millis(100));
+            seen = watchdog.sees_endless();
+        }
+        for child in std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", parent.id()))
+            .unwrap_or_default()
+            .split_whitespace()
+        {
+            let _ = Command::new("kill").arg(child).status();
+        }
+        let _ = parent.kill();
+        let _ = parent.wait();
+        seen
+    }
+
+    #[test]
+    fn a_child_that_computes_is_seen() {
+        assert!(endless("sh -c 'while :; do :; done'; :"));
+    }
+
+    #[test]
+    fn a_child_that_sleeps_is_not() {
+        assert!(!endless("sleep 10; :"));
+    }
+}

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::lab::{Change, Lab};
 pub use namespace::Namespace;
+pub use tc::DIRECTORY as TC_DIRECTORY;
 
 /// The hidden namespace in which every link's wire lies.
 const WIRE: &str = "wire";

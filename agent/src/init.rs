@@ -14,10 +14,6 @@ use crate::lab::{FORMAT, RunFile};
 /// Where the guest sees its run directory, writable; the rest of the host is read-only.
 pub const RUN_DIR: &str = "/run/netwarp";
 
-/// Enough for twenty thousand flows.
-const OPEN_FILES: u64 = 65_536;
-const THREADS: u32 = 65_536;
-
 /// What the kernel's release ends with (the LOCALVERSION in kernels/build.py).
 const KERNEL: &str = "-netwarp";
 
@@ -58,10 +54,6 @@ fn ensure_guest() -> Result<()> {
 }
 
 fn lab() -> Result<()> {
-    // A connection takes three descriptors.
-    setrlimit(Resource::RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES).context("RLIMIT_NOFILE")?;
-    // And two threads: the kernel's own limit is an eighth of its memory's worth of them.
-    std::fs::write("/proc/sys/kernel/threads-max", THREADS.to_string()).context("threads-max")?;
     let text = std::fs::read_to_string(Path::new(RUN_DIR).join("run.json")).context("run.json")?;
     let RunFile { lab } = serde_json::from_str(&text).context("run.json")?;
     anyhow::ensure!(
@@ -69,6 +61,8 @@ fn lab() -> Result<()> {
         "the lab has format {}, this agent executes {FORMAT}",
         lab.format
     );
+    let files = lab.machine.open_files;
+    setrlimit(Resource::RLIMIT_NOFILE, files, files).context("RLIMIT_NOFILE")?;
     crate::run::run(&lab, Path::new(RUN_DIR))
 }
 

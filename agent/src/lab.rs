@@ -1,15 +1,16 @@
 //! The resolved lab that netwarp hands over in `run.json`. Nothing is decided here: every address, index, port, tc
 //! line and start time stands in it. Unknown fields are errors, so that an old agent never runs half of a new lab.
 
-use std::collections::BTreeMap;
+use std::fmt::Formatter;
 use std::net::IpAddr;
 
-use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::traffic::Distribution;
 
 /// The version of labs that this agent executes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// `run.json`: of what describes a run, the agent needs its lab.
 #[derive(Debug, Deserialize)]
@@ -25,6 +26,8 @@ pub struct Lab {
     pub _seed: u64,
     pub t0_ns: i64,
     pub duration_ns: i64,
+    pub machine: MachineSettings,
+    pub wire: Wires,
     pub nodes: Vec<Node>,
     pub links: Vec<Link>,
     pub routes: Vec<Route>,
@@ -33,12 +36,56 @@ pub struct Lab {
     pub record: Record,
 }
 
+/// Of the whole machine, all namespaces together.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MachineSettings {
+    pub sysctl: Sysctls,
+    /// How many each process may have.
+    pub open_files: u64,
+}
+
+/// The namespace that holds the wires.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wires {
+    pub sysctl: Sysctls,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
     pub name: String,
-    pub forward: bool,
-    pub sysctl: BTreeMap<String, String>,
+    /// What its sysctls say already.
+    #[serde(rename = "forward")]
+    pub _forward: bool,
+    pub sysctl: Sysctls,
+}
+
+/// Names and values in the order in which they are written: some settings write others.
+#[derive(Debug, Default)]
+pub struct Sysctls(pub Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Sysctls {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Sysctls;
+
+            fn expecting(&self, f: &mut Formatter) -> std::fmt::Result {
+                f.write_str("sysctls by name")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Sysctls, M::Error> {
+                let mut settings = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    settings.push(entry);
+                }
+                Ok(Sysctls(settings))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
 }
 
 #[derive(Debug, Deserialize)]

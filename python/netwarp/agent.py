@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 AGENT = "netwarp-agent"
+SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The PATH of every program in a lab, whatever the PATH of who runs netwarp: the same everywhere."""
 
 
 class AgentMissingError(Exception):

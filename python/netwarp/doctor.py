@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from netwarp.agent import AGENT
+from netwarp.agent import AGENT, SEARCH_PATH
 from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
 from netwarp.kernels.build import WORK
 from netwarp.kernels.cache import TEMPORARY, clean_stale, digest_of
@@ -132,8 +132,8 @@ def memory_place(environ: Mapping[str, str] | None = None) -> tuple[Path | None,
 
 
 def _program(name: str, package: str, purpose: str) -> Finding:
-    # tc, ethtool and insmod live where the PATH of a usual user does not lead.
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    # A lab's programs are looked for where the lab will, which is not where the PATH of a usual user leads.
+    found = shutil.which(name, path=SEARCH_PATH if name in _LAB_PROGRAMS else None)
     if found:
         return Finding(name, True, found)
     return Finding(name, False, f"The program `{name}` is not installed ({purpose}).", _install(package))

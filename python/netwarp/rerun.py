@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from netwarp.engines import Engine, Outcome, program_digests
+from netwarp.engines import Engine, Outcome, identity_of
 from netwarp.execute import execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
@@ -110,7 +110,7 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
     if asked is None:
         raise StoreError(f"{old.path} does not say what it was asked for (plan.json); an older netwarp made it")
     scenario = scenario_of(old)
-    plan = make_plan(scenario, asked["seeds"], asked["cases"], {**engine.identity, **program_digests(scenario)})
+    plan = make_plan(scenario, asked["seeds"], asked["cases"], identity_of(engine, scenario))
     runs = tuple(run for run in plan if _place(run) in made)
     if not runs:
         raise StoreError(f"{old.path} has no finished run that could be repeated")

@@ -14,7 +14,7 @@ from netwarp.analysis.ensemble import statistics_frame
 from netwarp.analysis.expectations import Checked, check_expectations
 from netwarp.analysis.harm import with_harm
 from netwarp.analysis.reckoning import is_current, reckon
-from netwarp.engines import VirtualEngine, program_digests
+from netwarp.engines import VirtualEngine, identity_of
 from netwarp.execute import Execution, execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
@@ -101,7 +101,7 @@ def make_study(
     With `page` write `report.html`. Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     console = console or Console(stderr=True)
-    plan = make_plan(scenario, seeds, cases, {**engine.identity, **program_digests(scenario)})
+    plan = make_plan(scenario, seeds, cases, identity_of(engine, scenario))
     with create_result(
         directory,
         scenario_toml=scenario.source.text,

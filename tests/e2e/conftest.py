@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,10 @@ def write_scenario(
     return path
 
 
-def netwarp(*arguments: str | Path, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    """Run the command to its end."""
+def netwarp(
+    *arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Run the command to its end, with `env` added to the environment."""
     return subprocess.run(
         [*COMMAND, *map(str, arguments)],
         cwd=cwd,
@@ -40,13 +42,15 @@ def netwarp(*arguments: str | Path, cwd: Path | None = None) -> "subprocess.Comp
         text=True,
         timeout=LIMIT_S,
         check=False,
-        env=os.environ | {"COLUMNS": "200"},
+        env=os.environ | {"COLUMNS": "200"} | dict(env or {}),
     )
 
 
-def succeed(*arguments: str | Path, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
+def succeed(
+    *arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
     """Run the command and demand that all is well."""
-    done = netwarp(*arguments, cwd=cwd)
+    done = netwarp(*arguments, cwd=cwd, env=env)
     assert done.returncode == 0, done.stderr + done.stdout
     return done
 

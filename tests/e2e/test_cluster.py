@@ -144,7 +144,7 @@ def test_a_worker_with_another_iperf3_is_named_and_not_used(own: Cluster, tmp_pa
     other.parent.mkdir()
     other.write_bytes(Path("/usr/bin/iperf3").read_bytes() + b"\n")
     other.chmod(0o755)
-    code = f"from netwarp.engines import programs; programs.SEARCH_PATH = {str(other.parent)!r}"
+    code = f"from netwarp.engines import programs as p; p.SEARCH_PATH = {str(other.parent)!r} + ':' + p.SEARCH_PATH"
     (tmp_path / "preload.py").write_text(code + "\n")
     own.worker("odd", "--preload", str(tmp_path / "preload.py"))
     scenario = write_scenario(tmp_path / "s.toml")
@@ -157,6 +157,19 @@ def test_a_worker_with_another_iperf3_is_named_and_not_used(own: Cluster, tmp_pa
     own.worker("fit")
     succeed("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address, *real)
     assert len(finished(tmp_path / "r")) == 2
+
+
+def test_a_worker_with_other_tables_of_tc_is_named_and_not_used(own: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "tc").mkdir()
+    (tmp_path / "tc" / "normal.dist").write_text("1 2 3\n")
+    place = f"__import__('pathlib').Path({str(tmp_path / 'tc')!r})"
+    code = f"from netwarp.engines import programs as p; p.tc_directory = lambda: {place}"
+    (tmp_path / "preload.py").write_text(code + "\n")
+    own.worker("odd", "--preload", str(tmp_path / "preload.py"))
+    scenario = write_scenario(tmp_path / "s.toml")
+    done = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address)
+    assert done.returncode == 4
+    assert "its tc is not the one here; install the same version there" in done.stderr
 
 
 def test_a_worker_killed_in_a_run_costs_only_a_retry(own: Cluster, tmp_path: Path) -> None:

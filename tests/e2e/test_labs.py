@@ -11,6 +11,7 @@ from netwarp.analysis.monitor import METRICS
 from netwarp.scenario import shipped_scenarios
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir
+from netwarp.store.socket_columns import SOCKET_COLUMNS
 from netwarp.store.summary import PlannedRun
 
 RECOVERY = 3
@@ -190,14 +191,17 @@ def test_the_monitor_against_the_baseline(differential: ResultDir) -> None:
     rtt = {row["case"]: row for row in table.filter(metric="rtt_us").iter_rows(named=True)}
     exact = differential.summary().filter(scope="flow", name="tcp", metric="srtt_ms_mean")
     for case, value in exact.select("case", "value").iter_rows():
-        assert rtt[case]["value"] == pytest.approx(value, rel=0.02), "samples every 200 ms beside every ACK"
+        assert rtt[case]["value"] == pytest.approx(1000 * value, rel=0.02), "samples every 200 ms beside every ACK"
     assert rtt["baseline"]["difference_pct"] == 0
     usual = rtt["baseline"]["value"]
     assert rtt["delay-h1 200"]["baseline"] == usual
     assert rtt["delay-h1 200"]["difference_pct"] == pytest.approx(100 * (rtt["delay-h1 200"]["value"] / usual - 1))
+    assert dict(table.select("metric", "unit").unique().iter_rows()) == {
+        column.name: column.unit for column in SOCKET_COLUMNS if column.name in {m.column for m in METRICS}
+    }
     sent = dict(table.filter(metric="bytes_sent").select("case", "value").iter_rows())
     accounts = named(differential, "bw-h1 5").scan("flows").filter(name="tcp").collect()
-    assert sent["bw-h1 5"] * 1e6 == pytest.approx(accounts["sent_bytes"][0], rel=0.02)
+    assert sent["bw-h1 5"] == pytest.approx(accounts["sent_bytes"][0], rel=0.02)
 
 
 def test_a_run_that_moved_no_data_is_left_out_with_the_reason(tmp_path: Path) -> None:

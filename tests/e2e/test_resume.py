@@ -36,6 +36,24 @@ def test_a_lost_run_is_made_again_to_the_byte(tmp_path: Path) -> None:
     assert {name for name in kept if now[name] != kept[name]} == {name for name in kept if f"/{lost}/" in name}
 
 
+def test_the_path_of_the_caller_decides_nothing(tmp_path: Path) -> None:
+    """A lab has its own PATH, so a `tc` of the caller's is not the one that counts, nor is one needed to resume."""
+    (tmp_path / "bin").mkdir()
+    for name in ("tc", "iperf3", "ldd", "tcpdump"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    scenario, result = write_scenario(tmp_path / "s.toml"), tmp_path / "r"
+    more = ("--set", "flows.bulk.tool=iperf3", "--set", 'record.captures=[{ at = "access:h1", filter = "icmp" }]')
+    succeed("run", scenario, "-o", result, "--no-plots", *more)
+    for path in ("/nonexistent", f"{tmp_path / 'bin'}:{os.environ['PATH']}"):
+        again = succeed("run", scenario, "-o", result, "--no-plots", *more, env={"PATH": path})
+        assert "2 runs were there already" in again.stderr
+    shutil.rmtree(result)
+    succeed("run", scenario, "-o", result, "--no-plots", *more, env={"PATH": path})
+    status = [json.loads(file.read_text())["status"] for file in result.glob("runs/*/status.json")]
+    assert status == ["ok"] * 2
+
+
 def test_another_plan_is_refused(tmp_path: Path) -> None:
     scenario, result = write_scenario(tmp_path / "s.toml"), tmp_path / "r"
     succeed("run", scenario, "-o", result, "--no-plots")

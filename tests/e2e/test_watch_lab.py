@@ -38,3 +38,15 @@ def test_a_busy_connection_is_what_ss_says(cc: str, runs: Runs) -> None:
     assert recorded["cookie"] == row["cookie"]
     assert recorded["congestion_control"] == cc
     assert len(same) > 80
+
+
+def test_there_is_no_rtt_before_the_first_sample(runs: Runs) -> None:
+    """In SYN-SENT the kernel has an RTT of 0, a variation of 250 ms a minimum of all ones: none was measured."""
+    run = runs(pair(flow("far", "bulk"), delay="400ms", duration="3s", tail="[record]\nsample = '100ms'\n"))
+    samples = run.scan("sockets").filter(node="h1").collect().sort("time_ns")
+    waiting, connected = samples.filter(state=2), samples.filter(state=1)
+    assert waiting.height >= 7 and connected.height >= 20
+    for column in ("rtt_us", "rttvar_us", "min_rtt_us", "delivery_rate_bps"):
+        assert waiting[column].null_count() == waiting.height
+    assert connected["rtt_us"].min() >= 800_000  # type: ignore[operator]
+    assert connected["min_rtt_us"].null_count() == 0

@@ -305,11 +305,41 @@ def test_commands_say_what_the_lab_holds() -> None:
     assert "ip netns add wire" in lines
     assert "ip -n r1 addr add 192.168.214.103/24 dev enp0s8" in lines
     assert (
-        "tc -n wire qdisc add dev w14 root netem limit 1351 delay 10ms 2ms distribution normal "
+        "tc -n wire qdisc add dev w14 root handle 1: netem limit 1351 delay 10ms 2ms distribution normal "
         "loss gemodel 1% 10% 100% 0% duplicate 0.1% corrupt 0.1% reorder 1% rate 10000008bit"
     ) in lines
     assert any(line.startswith("# at 10s: tc -n r1 class change dev enp0s8") for line in lines)
     assert any(line.startswith("# at 12s: tc -n wire qdisc change dev w14 root netem") for line in lines)
+
+
+def test_what_commands_have_no_words_for_is_said() -> None:
+    lab = lab_of(EVERYTHING)
+    lines = commands(lab)
+    seeds = {
+        f"# the random numbers of w{peer['index']}: seed {end['wire']['seed']}"
+        for link in lab["links"]
+        for end, peer in (link["ends"], link["ends"][::-1])
+    }
+    assert len(seeds) == 4 and seeds <= set(lines)
+    assert "# time 0 is 10s after the machine's start" in lines
+    told = [line for line in lines if " from " in line]
+    assert len(told) == len(lab["flows"])
+    assert any("bulk.0 (bulk, cubic) from " in line and ":20000 to " in line for line in told)
+    crowd = commands(lab_of(DUMBBELL, "flows.bulk.count=100"))
+    assert "# … and 60 more flows" in crowd
+
+
+def test_sysctls_stand_in_the_order_in_which_they_are_set() -> None:
+    """ip_forward resets others (inet_forward_change()), so what is given stands after it, in an order of its own."""
+    given = 'r1 = { forward = true, sysctl = { "net.ipv4.tcp_ecn" = 1, "net.ipv4.conf.all.accept_redirects" = 1 } }'
+    node = lab_of(replaced(("r1 = { forward = true }", given)))["nodes"][1]
+    names = list(node["sysctl"])
+    assert names.index("net.ipv4.ip_forward") < names.index("net.ipv4.conf.all.accept_redirects")
+    assert names[-2:] == ["net.ipv4.conf.all.accept_redirects", "net.ipv4.tcp_ecn"]
+    assert set(lab_of(DUMBBELL)["nodes"][0]["sysctl"]) == set(names[:-2]) - {
+        "net.ipv4.ip_forward",
+        "net.ipv6.conf.all.forwarding",
+    }
 
 
 def test_drawing() -> None:

@@ -7,9 +7,14 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
+from netwarp.analysis.monitor import METRICS as MONITORED
+from netwarp.analysis.monitor import monitored
 from netwarp.plots.monitor import METRICS, draw_monitor
 from netwarp.store.errors import SelectionError, StoreError
-from netwarp.store.monitor import read_monitor
+from netwarp.store.monitor import read_monitor, without_control
+from netwarp.store.rundir import open_run
+from netwarp.store.socket_columns import SOCKET_COLUMNS
+from synthetic import lab, write_description, write_table
 
 
 def watched(connections: int = 2, samples: int = 50) -> pl.DataFrame:
@@ -90,3 +95,73 @@ def test_metrics_by_name(tmp_path: Path) -> None:
     assert figure == tmp_path / "elsewhere" / "watch.png"
     with pytest.raises(SelectionError, match="did you mean"):
         draw_monitor(path, ["rtt"], ["png"])
+
+
+def iperf3(client: int = 40_000, server: int = 5201, samples: int = 20) -> pl.DataFrame:
+    """A test of iperf3 on one host as it is watched: both ends of the control connection (cookies 1 and 2) and of the
+    connection with the data (3 and 4), which in each sample comes first."""
+    ends = {3: (client + 1, server), 4: (server, client + 1), 1: (client, server), 2: (server, client)}
+    return pl.DataFrame(
+        {
+            "time_ns": sample * 10**8,
+            "cookie": cookie,
+            "source": "127.0.0.1",
+            "source_port": own,
+            "destination": "127.0.0.1",
+            "destination_port": peer,
+            "bytes_sent": {1: 300, 2: 4, 3: 10**6 * sample, 4: 0}[cookie],
+            "bytes_received": {1: 4, 2: 300, 3: 0, 4: 10**6 * sample}[cookie],
+            "delivery_rate_bps": {1: 891_000_000, 2: 891_000_000, 3: 10_000_000, 4: None}[cookie],
+        }
+        for sample in range(samples)
+        for cookie, (own, peer) in ends.items()
+    )
+
+
+def test_the_control_connection_of_iperf3_is_not_drawn_and_that_is_said(tmp_path: Path) -> None:
+    shown, count = without_control(iperf3())
+    assert (sorted(shown["cookie"].unique()), count) == ([3, 4], 2)
+    (figure,) = draw_monitor(stream(iperf3(), tmp_path / "w.arrow"), [], ["svg"])
+    text = figure.read_text()
+    assert "2 control connections left out" in text
+    assert "127.0.0.1:40001" in text and "127.0.0.1:40000" not in text
+    assert ">800<" not in text, "the axis of the delivery rate ends above 10 Mbit/s"
+
+
+def test_a_small_connection_to_elsewhere_is_drawn() -> None:
+    alone = iperf3().filter(pl.col("cookie").is_in([1, 2]))
+    frame = pl.concat([alone, iperf3(50_000, 443).with_columns(cookie=pl.col("cookie") + 10)])
+    shown, count = without_control(frame)
+    assert (sorted(shown["cookie"].unique()), count) == ([1, 2, 13, 14], 2)
+    unknown = iperf3().drop("bytes_sent")
+    assert without_control(unknown)[0].equals(unknown)
+
+
+def test_the_monitor_tells_data_from_control_by_what_was_sent(tmp_path: Path) -> None:
+    """In one sample the kernel lists sockets in any order."""
+    described = lab(2, 1)
+    described["flows"][0] |= {"tool": "iperf3", "name": "real", "group": "real"}
+    write_description(tmp_path, described)
+    flow = described["flows"][0]
+    key = {name: flow[name] for name in ("source", "destination", "destination_port")}
+    rows = [
+        {"time_ns": sample * 10**8, "node": "h1", "source_port": port, "state": 1, "rtt_us": rtt, **key}
+        | {"bytes_sent": sent * sample, "delivery_rate_bps": rate}
+        for sample in range(1, 20)
+        for port, sent, rate, rtt in (
+            (40_001, 10**6, 10_000_000, None if sample < 3 else 20_000),
+            (40_000, 1, 891_000_000, 50),
+        )
+    ]
+    write_table(tmp_path, "sockets", rows)
+    samples = monitored(open_run(tmp_path))["real"]
+    assert samples["delivery_rate_bps"].unique().to_list() == [10_000_000], "bit/s, as the column says"
+    assert samples["rtt_us"].mean() == 20_000, "an RTT that is not known yet is not part of a mean"
+
+
+def test_metrics_have_the_unit_that_their_name_says() -> None:
+    units = {"us": "µs", "bps": "bit/s", "pkts": "packets", "bytes": "bytes"}
+    columns = {column.name: column.unit for column in SOCKET_COLUMNS}
+    for metric in MONITORED:
+        said = [units[word] for word in metric.column.split("_") if word in units]
+        assert said == [metric.unit] == [columns[metric.column]], metric

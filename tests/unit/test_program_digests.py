@@ -1,22 +1,36 @@
-"""The programs that flows start are part of what decides a result."""
+"""The host's programs that run in a lab are part of what decides a result."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
-from netwarp.engines import changed_programs, program_digests
+from netwarp.agent import SEARCH_PATH
+from netwarp.engines import EngineError, differing, identity_of
+from netwarp.engines.programs import find_program, libraries_digest, program_digests, tc_digest, tc_directory
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.model import Scenario
 from scenario_texts import replaced
 
 
+@dataclass(frozen=True)
+class Engine:
+    """An engine, as far as identities go."""
+
+    name: str = "e"
+    identity: dict[str, str] = field(default_factory=lambda: {"kernel": "k"})
+    run: Any = None
+
+
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory that is all the search path there is."""
     monkeypatch.setattr("netwarp.engines.programs.SEARCH_PATH", str(tmp_path))
-    for name in ("iperf3", "curl", "httpd", "other"):
+    (tmp_path / "ldd").symlink_to("/usr/bin/ldd")
+    for name in ("iperf3", "curl", "httpd", "other", "tcpdump"):
         write(tmp_path / name, "1")
     return tmp_path
 
@@ -43,32 +57,99 @@ def test_programs_of_all_points_are_found(programs: Path) -> None:
     script.write_text("print()")
     tool = f'tool = "command"\nclient = ["curl", "-o", "{script}", "/no/such/file"]\nserver = ["httpd"]\n'
     swept = '[sweep]\n"flows.bulk.client" = [["curl"], ["other", "curl"], ["missing"]]\n'
-    assert names(scenario(tool)) == {"curl", "httpd", str(script)}
-    assert names(scenario(tool, swept)) == {"curl", "httpd", "other", str(script)}
+    assert names(scenario(tool)) == {"curl", "httpd", str(script), "/bin/sh"}
+    assert names(scenario(tool, swept)) == {"curl", "httpd", "other", str(script), "/bin/sh"}
     case = '[[cases]]\nname = "real"\nset = { "flows.bulk.client" = ["other"] }\n'
-    assert names(scenario(tool, case)) == {"curl", "httpd", "other", str(script)}
+    assert names(scenario(tool, case)) == {"curl", "httpd", "other", str(script), "/bin/sh"}
+
+
+def test_what_interprets_a_script_counts(programs: Path) -> None:
+    script = programs / "gen"
+    script.write_text("#!/usr/bin/env -S other -x\n")
+    script.chmod(0o755)
+    tool = 'tool = "command"\nclient = ["gen"]\n'
+    assert names(scenario(tool)) == {"gen", "/usr/bin/env", "other"}
+    before = program_digests(scenario(tool))
+    write(programs / "other", "22")
+    assert program_digests(scenario(tool))["program other"] != before["program other"]
+
+
+def test_files_that_iperf3_is_given_count(programs: Path) -> None:
+    payload = programs / "payload"
+    payload.write_text("x")
+    assert names(scenario(f'tool = "iperf3"\nargs = ["-F", "{payload}"]')) == {"iperf3", str(payload)}
+
+
+def test_the_compiler_of_a_filter_counts_where_there_is_one(programs: Path) -> None:
+    capture = '[record]\ncaptures = [{{ at = "access:h1"{} }}]\n'
+    assert names(scenario('tool = "bulk"', capture.format(""))) == set()
+    assert names(scenario('tool = "bulk"', capture.format(', filter = "icmp"'))) == {"tcpdump"}
+    swept = '[sweep]\n"record.captures" = [[], [{ at = "access:h1", filter = "icmp" }]]\n'
+    assert names(scenario('tool = "bulk"', swept)) == {"tcpdump"}
 
 
 def test_another_program_is_another_run(programs: Path) -> None:
-    real = scenario('tool = "iperf3"')
-    before = program_digests(real)
-    assert set(before) == {"program iperf3"}
-    assert changed_programs({"kernel": "k", **before}) == []
+    real, engine = scenario('tool = "iperf3"'), Engine()
+    before = identity_of(engine, real)
+    assert set(before) == {"kernel", "netwarp", "program iperf3"}
+    assert differing(engine, before) == []
     first = make_plan(real, identity=before)
     (programs / "iperf3").unlink()
-    write(programs / "iperf3", "2")
-    assert changed_programs({"kernel": "k", **before}) == ["iperf3"]
-    second = make_plan(real, identity=program_digests(real))
+    write(programs / "iperf3", "22")
+    assert differing(engine, before) == ["iperf3"]
+    second = make_plan(real, identity=identity_of(engine, real))
     assert first.id != second.id
     assert first.runs[0].id != second.runs[0].id
     (programs / "iperf3").unlink()
-    assert changed_programs(before) == ["iperf3"]
+    assert differing(engine, before) == ["iperf3"]
     assert program_digests(real) == {}
+    assert differing(Engine(identity={"kernel": "l"}), before) == ["iperf3", "kernel"]
+
+
+def test_the_environment_of_the_caller_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a lab there are no LD_PRELOAD, no LD_LIBRARY_PATH and no PATH but its own."""
+    real = scenario('tool = "iperf3"', '[record]\ncaptures = [{ at = "access:h1", filter = "icmp" }]\n')
+    before = (program_digests(real), tc_digest(), libraries_digest(Path("/bin/sh")))
+    assert set(before[0]) == {"program iperf3", "program tcpdump"}
+    for name in ("tc", "iperf3", "tcpdump", "ldd"):
+        write(tmp_path / name, "other")
+    (library,) = Path("/usr/lib/x86_64-linux-gnu").glob("libiperf.so.0")
+    (tmp_path / library.name).write_bytes(library.read_bytes() + b"\n")
+    for path in ("/nonexistent", str(tmp_path)):
+        monkeypatch.setenv("PATH", path)
+        monkeypatch.setenv("LD_PRELOAD", str(tmp_path / library.name))
+        monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+        monkeypatch.setenv("TC_LIB_DIR", str(tmp_path))
+        _forget()
+        assert (program_digests(real), tc_digest(), libraries_digest(Path("/bin/sh"))) == before
+
+
+def test_tc_is_its_libraries_and_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (tc_directory() or Path()).joinpath("normal.dist").is_file()
+    found = {tc_digest()}
+    monkeypatch.setattr("netwarp.engines.programs.tc_directory", lambda: tmp_path)
+    for text in ("1 2 3", "1 2 3 4"):
+        (tmp_path / "normal.dist").write_text(text)
+        found.add(tc_digest())
+    assert len(found) == 3
+    monkeypatch.setattr("netwarp.engines.programs.SEARCH_PATH", str(tmp_path))
+    with pytest.raises(EngineError, match=f"The program tc is missing.*{tmp_path}"):
+        tc_digest()
 
 
 def test_the_libraries_of_a_program_count() -> None:
     """iperf3's own file hardly changes from version to version: most of it is in libiperf."""
     from netwarp.engines.programs import _libraries
 
-    (path,) = (place for place in (Path("/usr/bin/iperf3"),) if place.is_file())
-    assert any("libiperf" in library for library in _libraries(str(path)))
+    iperf3 = find_program("iperf3")
+    assert iperf3 is not None and str(iperf3.parent) in SEARCH_PATH.split(":")
+    found = {library.name for library in _libraries(iperf3)}
+    assert {"libiperf.so.0", "libc.so.6", "ld-linux-x86-64.so.2"} <= found
+
+
+def _forget() -> None:
+    """What was found before must not stand in for what is found now."""
+    from netwarp.engines import programs
+
+    programs._loaded.cache_clear()
+    programs._content.cache_clear()

@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
+from netwarp.analysis.catalogue import CATALOGUE
+from netwarp.plots.labels import metric_label
 from netwarp.store.schemas import TABLES, markdown
 
 ROOT = Path(__file__).parents[2]
@@ -28,10 +30,37 @@ def test_tables_have_the_columns_of_the_contract(name: str) -> None:
             assert columns[entry[0]].rstrip("?") == entry[1].rstrip("?"), entry
 
 
+UNITS = {
+    "ns": "ns",
+    "us": "µs",
+    "ms": "ms",
+    "s": "s",
+    "bps": "bit/s",
+    "mbps": "Mbit/s",
+    "bytes": "bytes",
+    "pkts": "packets",
+    "pct": "%",
+}
+"""What a word in the name of a column or metric says of its unit."""
+
+
+def unit_of(name: str) -> str | None:
+    """The unit that a name tells; None if it tells none."""
+    return next((UNITS[word] for word in name.split("_") if word in UNITS), None)
+
+
 def test_every_column_has_a_meaning_and_a_unit_in_its_name() -> None:
-    units = {"ns": "_ns", "µs": "_us", "ms": "_ms", "bit/s": "_bps"}
     for table in TABLES.values():
         assert len({c.name for c in table.columns}) == len(table.columns)
         for column in table.columns:
             assert column.meaning
-            assert column.name.endswith(units.get(column.unit, ""))
+            if column.unit in ("ns", "µs", "ms", "bit/s") or unit_of(column.name):
+                assert unit_of(column.name) == column.unit, (table.name, column.name)
+
+
+@pytest.mark.parametrize("metric", sorted({n for entries in CATALOGUE.values() for e in entries for n in e.names}))
+def test_figures_name_the_unit_that_a_metric_has(metric: str) -> None:
+    """Figures write a metric's values as they are in the summary."""
+    told = re.search(r"\(([^()]*)\)$", metric_label("flow", metric))
+    if told and unit_of(metric):
+        assert told[1] == unit_of(metric)

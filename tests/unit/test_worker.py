@@ -40,6 +40,7 @@ def test_nothing_is_written_elsewhere(tmp_path: Path, name: str) -> None:
             {"program iperf3": "x", "tc": "x"},
             "its iperf3 and its tc are not those here; install the same version there",
         ),
+        ({"program /usr/bin/env": "x"}, "its /usr/bin/env is not the one here; install the same version there"),
         (
             {"program /home/u/gen.py": "x"},
             "its /home/u/gen.py is not the one here; copy it there: "

@@ -14,8 +14,8 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::unistd::{Pid, pipe2};
 
 use super::Options;
+use crate::network::TC_DIRECTORY;
 
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const UML_DIR: &str = ".uml";
 const PIPE_BYTES: i32 = 1 << 20;
 /// Any fixed moment: the guest's wall clock at boot. 2026-01-01T00:00:00Z, in seconds.
@@ -57,7 +57,7 @@ impl Machine {
             .args(arguments(options, &init))
             .current_dir(&dir)
             .env_clear()
-            .env("PATH", PATH)
+            .env("PATH", &options.search_path)
             .env("HOME", &uml_dir)
             .env("TMPDIR", &options.memory_dir)
             .env("NETWARP_SEED", options.seed.to_string())
@@ -156,7 +156,7 @@ fn only(cpu: usize) -> Result<CpuSet> {
 }
 
 fn arguments(options: &Options, init: &Path) -> Vec<String> {
-    vec![
+    let mut arguments = vec![
         format!("mem={}M", options.memory.div_ceil(1 << 20)),
         "rootfstype=hostfs".into(),
         "root=/dev/root".into(),
@@ -172,10 +172,17 @@ fn arguments(options: &Options, init: &Path) -> Vec<String> {
         format!("uml_dir={UML_DIR}/"),
         "panic=-1".into(),
         // What the kernel does not know becomes the environment of init, and so of every program in the lab.
-        format!("PATH={PATH}"),
+        format!("PATH={}", options.search_path),
+    ];
+    // tc's own variable (iproute2, tc/tc_util.c), which the wires' jitter goes by as well.
+    if let Some(place) = &options.tc_directory {
+        arguments.push(format!("{TC_DIRECTORY}={}", place.display()));
+    }
+    arguments.extend([
         // Its own default, given here, since linux_main() would put it behind the arguments of init, which follow.
         "console=tty0".into(),
         "--".into(),
         "init".into(),
-    ]
+    ]);
+    arguments
 }

@@ -68,6 +68,12 @@ pub struct Options {
     /// Start of the run's clock, in nanoseconds since the machine's boot
     #[arg(long)]
     pub t0: i64,
+    /// PATH of every program in the lab
+    #[arg(long)]
+    pub search_path: String,
+    /// Where tc's tables of distributions and its plug-ins lie
+    #[arg(long)]
+    pub tc_directory: Option<PathBuf>,
     /// Write exact records
     #[arg(long)]
     pub exact: bool,

@@ -14,6 +14,7 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::lab::{Change, Lab};
 pub use namespace::Namespace;
+pub use tc::DIRECTORY as TC_DIRECTORY;
 
 /// The hidden namespace in which every link's wire lies.
 const WIRE: &str = "wire";
@@ -30,12 +31,9 @@ pub struct Network {
 impl Network {
     /// Builds everything that `lab` names, or fails with what the kernel or tc said.
     pub fn build(lab: &Lab) -> Result<Self> {
-        for (name, value) in namespace::MACHINE {
-            namespace::write_sysctl(name, value)?;
-        }
+        namespace::write_sysctls(&lab.machine.sysctl)?;
         let wire = Namespace::create(WIRE)?;
-        wire.run(|| namespace::write_sysctl("net.ipv6.conf.all.disable_ipv6", "1"))??;
-        wire.run(|| namespace::write_sysctl("net.ipv6.conf.default.disable_ipv6", "1"))??;
+        wire.run(|| namespace::write_sysctls(&lab.wire.sysctl))??;
         let mut nodes = BTreeMap::new();
         for node in &lab.nodes {
             nodes.insert(node.name.clone(), Namespace::for_node(node)?);

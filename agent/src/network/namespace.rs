@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 
-use crate::lab::Node;
+use crate::lab::{Node, Sysctls};
 
 const NETNS_DIR: &str = "/run/netns";
 
@@ -51,23 +51,12 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// A node's namespace with forwarding and sysctls set: first those that keep the kernel's own packets off the
-    /// links and one flow from teaching the next, then the lab's.
+    /// A node's namespace with its sysctls set.
     pub fn for_node(node: &Node) -> Result<Self> {
         let namespace = Self::create(&node.name)?;
-        namespace.run(|| -> Result<()> {
-            for (name, value) in QUIET {
-                write_sysctl(name, value)?;
-            }
-            if node.forward {
-                write_sysctl("net.ipv4.ip_forward", "1")?;
-                write_sysctl("net.ipv6.conf.all.forwarding", "1")?;
-            }
-            for (name, value) in &node.sysctl {
-                write_sysctl(name, value).with_context(|| format!("node {}", node.name))?;
-            }
-            Ok(())
-        })??;
+        namespace
+            .run(|| write_sysctls(&node.sysctl))?
+            .with_context(|| format!("node {}", node.name))?;
         Ok(namespace)
     }
 
@@ -85,32 +74,16 @@ impl Namespace {
     }
 }
 
-/// No duplicate address detection, router solicitations, advertisements or link-local groups: nothing but the lab's
-/// traffic crosses the links. No metrics kept from one connection to the next. No limit on echo replies.
-const QUIET: &[(&str, &str)] = &[
-    ("net.ipv6.conf.default.accept_dad", "0"),
-    ("net.ipv6.conf.default.dad_transmits", "0"),
-    ("net.ipv6.conf.default.router_solicitations", "0"),
-    ("net.ipv6.conf.default.accept_ra", "0"),
-    ("net.ipv6.conf.default.autoconf", "0"),
-    ("net.ipv6.conf.default.addr_gen_mode", "1"),
-    ("net.ipv4.conf.all.rp_filter", "0"),
-    ("net.ipv4.conf.default.rp_filter", "0"),
-    ("net.ipv4.tcp_no_metrics_save", "1"),
-    ("net.ipv4.icmp_ratelimit", "0"),
-    ("net.ipv4.ping_group_range", "0 2147483647"),
-];
-
-/// Of the whole machine. The kernel's limits on the memory of all sockets together follow the size of the machine,
-/// which here is small and shared by all nodes of the lab: under their pressure (tcp_under_memory_pressure()) receivers
-/// would close their windows and drop what is in order, and the machine's memory would decide the result. A machine that is too small fails instead, and says so.
-pub const MACHINE: &[(&str, &str)] = &[
-    ("net.ipv4.tcp_mem", "16777216 16777216 16777216"),
-    ("net.ipv4.udp_mem", "16777216 16777216 16777216"),
-];
+/// Sets sysctls in the namespace of this thread, in their order.
+pub fn write_sysctls(settings: &Sysctls) -> Result<()> {
+    settings
+        .0
+        .iter()
+        .try_for_each(|(name, value)| write_sysctl(name, value))
+}
 
 /// Sets a sysctl (`net.ipv4.ip_forward`) in the namespace of this thread.
-pub fn write_sysctl(name: &str, value: &str) -> Result<()> {
+fn write_sysctl(name: &str, value: &str) -> Result<()> {
     let path = Path::new("/proc/sys").join(name.replace('.', "/"));
     std::fs::write(&path, value).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {

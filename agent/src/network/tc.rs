@@ -8,6 +8,9 @@ use anyhow::{Context, Result, bail};
 use super::{Network, address};
 use crate::lab::{Lab, Node};
 
+/// The variable that names the directory of tc's tables and plug-ins, in the environment of everything in a lab.
+pub const DIRECTORY: &str = "TC_LIB_DIR";
+
 /// Runs all of a node's tc lines in one `tc -batch`. A line that tc refuses fails the run: what would be left behind
 /// is a queue that nobody asked for.
 pub fn apply(network: &Network, lab: &Lab, node: &Node) -> Result<()> {

@@ -1,7 +1,7 @@
 //! The wire between two interfaces: what comes in at one side is redirected to the other side's netem, which gives it
 //! serialisation, delay and the rest. The nodes' own interfaces carry nothing but their queues.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::Namespace;
@@ -262,26 +262,22 @@ fn uniform_table() -> Vec<u8> {
 
 /// iproute2's table of a named distribution: numbers that are 8192 times the deviation in units of jitter.
 fn distribution_table(name: &str) -> Result<Vec<u8>> {
-    // Debian keeps them with the libraries of the machine's architecture.
-    let debian = format!("/usr/lib/{}-linux-gnu/tc", std::env::consts::ARCH);
-    for place in [debian.as_str(), "/usr/lib/tc", "/usr/lib64/tc", "/lib/tc"] {
-        let Ok(text) = std::fs::read_to_string(format!("{place}/{name}.dist")) else {
-            continue;
-        };
-        let mut table = Vec::new();
-        for word in text
-            .lines()
-            .filter(|l| !l.starts_with('#'))
-            .flat_map(str::split_whitespace)
-        {
-            let value: i16 = word
-                .parse()
-                .with_context(|| format!("{place}/{name}.dist: {word:?}"))?;
-            table.extend_from_slice(&value.to_ne_bytes());
-        }
-        return Ok(table);
+    let place = std::env::var(super::TC_DIRECTORY).context(
+        "this machine has no directory of iproute2's distributions, such as /usr/lib/tc",
+    )?;
+    let path = format!("{place}/{name}.dist");
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("iproute2's distribution {name:?}: {path}"))?;
+    let mut table = Vec::new();
+    for word in text
+        .lines()
+        .filter(|l| !l.starts_with('#'))
+        .flat_map(str::split_whitespace)
+    {
+        let value: i16 = word.parse().with_context(|| format!("{path}: {word:?}"))?;
+        table.extend_from_slice(&value.to_ne_bytes());
     }
-    bail!("iproute2 has no distribution {name:?} (looked for {debian}/{name}.dist)")
+    Ok(table)
 }
 
 #[cfg(test)]

@@ -22,8 +22,13 @@ pub enum Width {
     Bits(u8, u8),
     /// The lowest bit of a byte.
     Flag,
-    /// Bytes per second in 64 bits, all ones for none; told in bits per second.
+    /// Bytes per second in 64 bits, 0 or all ones for none; told in bits per second.
     Rate,
+    /// A time in 32 bits that 0 or all ones stand for before the first sample: an estimate of the RTT.
+    Estimate,
+    /// A time in 32 bits that means something only if the estimate before it does: until there is a sample of the RTT,
+    /// its variation is what the first timeout is made of (TCP_TIMEOUT_INIT, tcp_init_sock()).
+    Variation,
 }
 
 impl Width {
@@ -38,8 +43,15 @@ impl Width {
             Self::U64 => word::<8>(bytes, at).map(u64::from_ne_bytes),
             Self::Rate => word::<8>(bytes, at)
                 .map(u64::from_ne_bytes)
-                .filter(|&rate| rate != u64::MAX)
+                .filter(|&rate| rate != 0 && rate != u64::MAX)
                 .map(|rate| rate.saturating_mul(8)),
+            Self::Estimate => Self::U32
+                .read(bytes, at)
+                .filter(|&time| time != 0 && time != u64::from(u32::MAX)),
+            Self::Variation => {
+                Self::Estimate.read(bytes, at.checked_sub(4)?)?;
+                Self::U32.read(bytes, at)
+            }
         }
     }
 }
@@ -82,7 +94,7 @@ pub const MESSAGE: &[Field] = &[
 /// The blocks of single congestion controls: tcp_bbr_info, tcpvegas_info, tcp_dctcp_info.
 pub const CONTROLS: &[Field] = &[
     Field::new(INET_DIAG_BBRINFO, "bbr_bw_bps", 0, Width::Rate),
-    Field::new(INET_DIAG_BBRINFO, "bbr_min_rtt_us", 8, Width::U32),
+    Field::new(INET_DIAG_BBRINFO, "bbr_min_rtt_us", 8, Width::Estimate),
     Field::new(INET_DIAG_BBRINFO, "bbr_pacing_gain", 12, Width::U32),
     Field::new(INET_DIAG_BBRINFO, "bbr_cwnd_gain", 16, Width::U32),
     Field::new(INET_DIAG_VEGASINFO, "vegas_enabled", 0, Width::Flag),

@@ -33,13 +33,13 @@ pub const FIELDS: &[Field] = &[
     field("last_ack_recv_ms", 56, Width::U32),
     field("pmtu_bytes", 60, Width::U32),
     field("rcv_ssthresh_bytes", 64, Width::U32),
-    field("rtt_us", 68, Width::U32),
-    field("rttvar_us", 72, Width::U32),
+    field("rtt_us", 68, Width::Estimate),
+    field("rttvar_us", 72, Width::Variation),
     field("snd_ssthresh_pkts", 76, Width::U32),
     field("snd_cwnd_pkts", 80, Width::U32),
     field("advmss_bytes", 84, Width::U32),
     field("reordering", 88, Width::U32),
-    field("rcv_rtt_us", 92, Width::U32),
+    field("rcv_rtt_us", 92, Width::Estimate),
     field("rcv_space_bytes", 96, Width::U32),
     field("total_retrans", 100, Width::U32),
     field("pacing_rate_bps", 104, Width::Rate),
@@ -49,7 +49,7 @@ pub const FIELDS: &[Field] = &[
     field("segs_out", 136, Width::U32),
     field("segs_in", 140, Width::U32),
     field("notsent_bytes", 144, Width::U32),
-    field("min_rtt_us", 148, Width::U32),
+    field("min_rtt_us", 148, Width::Estimate),
     field("data_segs_in", 152, Width::U32),
     field("data_segs_out", 156, Width::U32),
     field("delivery_rate_bps", 160, Width::Rate),
@@ -117,6 +117,26 @@ mod tests {
         assert_eq!(info.get("rtt_us"), Some(20_000));
         assert_eq!(info.get("total_retrans"), Some(0));
         assert_eq!(info.get("pacing_rate_bps"), None);
+    }
+
+    /// What the kernel has in a socket that has sent its SYN and heard nothing (tcp_init_sock(), tcp_get_info()).
+    #[test]
+    fn before_the_first_sample_there_is_no_rtt() {
+        let mut bytes = vec![0_u8; 248];
+        bytes[72..76].copy_from_slice(&250_000_u32.to_ne_bytes());
+        bytes[148..152].copy_from_slice(&u32::MAX.to_ne_bytes());
+        let names = [
+            "rtt_us",
+            "rttvar_us",
+            "min_rtt_us",
+            "rcv_rtt_us",
+            "delivery_rate_bps",
+        ];
+        for name in names {
+            assert_eq!(TcpInfo::new(&bytes).get(name), None, "{name}");
+        }
+        bytes[68..72].copy_from_slice(&20_000_u32.to_ne_bytes());
+        assert_eq!(TcpInfo::new(&bytes).get("rttvar_us"), Some(250_000));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-"""What the connection monitor saw: the sender's tcp_info over time, sampled, in units for people."""
+"""What the connection monitor saw: the sender's tcp_info over time, sampled."""
 
 from dataclasses import dataclass
 
@@ -6,23 +6,32 @@ import polars as pl
 
 from netwarp.analysis.tuples import TCP, flow_of_tuples
 from netwarp.store.rundir import RunDir
+from netwarp.store.socket_columns import SOCKET_COLUMNS
 
 INFINITE_SSTHRESH_PKTS = 0x7FFFFFFF
 """TCP_INFINITE_SSTHRESH: before the first loss there is no slow-start threshold."""
 
 
+_UNITS = {column.name: column.unit for column in SOCKET_COLUMNS}
+
+
 @dataclass(frozen=True)
 class Monitored:
-    """A metric of the monitor: its column in sockets.arrows, a title, and its unit, `factor` of the column's each.
+    """A metric of the monitor: its column in sockets.arrows, a title, and the unit of figures: `factor` × the column.
 
     `counter`: it only grows, so that its last value says what its mean does not.
     """
 
     column: str
     title: str
-    unit: str
+    shown: str
     factor: float = 1.0
     counter: bool = False
+
+    @property
+    def unit(self) -> str:
+        """The unit of its column."""
+        return _UNITS[self.column]
 
 
 METRICS = (
@@ -40,18 +49,20 @@ METRICS = (
 
 
 def monitored(run: RunDir) -> dict[str, pl.DataFrame]:
-    """Samples of each flow's sending sockets by the flow's name: time_s and the METRICS by column, in their units.
+    """Samples of each flow's sending sockets by the flow's name: time_s and the columns of METRICS, in their units.
 
     Only sockets that have sent data, in order of time; a flow of several connections has the samples of all of them.
     Without records a flow is absent.
     """
     key = ["source", "source_port", "destination", "destination_port"]
     frame = run.scan("sockets").select("time_ns", *key, *(m.column for m in METRICS)).collect()
-    sockets = frame.filter(pl.col("bytes_sent") > 0).select(key).unique(maintain_order=True).with_row_index("tuple_id")
+    # Samples do not tell which of iperf3's connections came first, but the one that carries no data sends least.
+    sent = frame.group_by(key).agg(pl.col("bytes_sent").max()).filter(pl.col("bytes_sent") > 0)
+    sockets = sent.sort("bytes_sent", *key).select(key).with_row_index("tuple_id")
     flow_of = flow_of_tuples(sockets.with_columns(protocol=pl.lit(TCP)), run.description.flows)
     names = {flow.id: flow.name for flow in run.description.flows}
     values = [
-        (pl.col(m.column) * m.factor).alias(m.column)
+        pl.col(m.column).cast(pl.Float64)
         for m in METRICS
         if m.column != "snd_ssthresh_pkts"  # absent as long as there is none
     ]

@@ -1,7 +1,7 @@
 """Engines: a run → the records of a run directory. An engine only writes."""
 
+from netwarp.engines.identity import differing, identity_here, identity_of, name_of, sources_digest
 from netwarp.engines.job import Engine, EngineError, Job, Outcome
-from netwarp.engines.programs import changed_programs, program_digests, programs_here
 from netwarp.engines.virtual import VirtualEngine
 
 __all__ = [
@@ -10,7 +10,9 @@ __all__ = [
     "Job",
     "Outcome",
     "VirtualEngine",
-    "changed_programs",
-    "program_digests",
-    "programs_here",
+    "differing",
+    "identity_here",
+    "identity_of",
+    "name_of",
+    "sources_digest",
 ]

@@ -1,6 +1,10 @@
-"""The host's programs that flows start: their content decides a result, so it goes into every run's id."""
+"""The host's programs that run in a lab, found and loaded as the lab does: what decides a result is in every run's id.
+
+Nothing here depends on the environment of who runs netwarp: neither on PATH nor on LD_PRELOAD or LD_LIBRARY_PATH.
+"""
 
 import hashlib
+import platform
 import re
 import shutil
 import subprocess
@@ -9,20 +13,57 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from netwarp.agent import SEARCH_PATH
+from netwarp.engines.job import EngineError
 from netwarp.scenario.model import Scenario
 
-SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where programs are looked for in a lab (the agent's guard/machine.rs)."""
+FILTER_COMPILER = "tcpdump"
+"""What makes a capture's filter into instructions for the kernel (the agent's record/captures.rs)."""
 
 _PREFIX = "program "
-_LDD_S = 10.0
+_LDD_S = 60.0
+
+
+def find_program(name: str) -> Path | None:
+    """The file that a lab starts under this name; None if there is none."""
+    found = shutil.which(name, path=SEARCH_PATH)
+    return Path(found) if found else None
+
+
+def tc_directory() -> Path | None:
+    """Where tc has its tables of distributions (`normal.dist`) and its plug-ins; None if it has none."""
+    # Debian keeps them with the libraries of the machine's architecture.
+    places = (f"/usr/lib/{platform.machine()}-linux-gnu/tc", "/usr/lib/tc", "/usr/lib64/tc", "/lib/tc")
+    return next((path for path in map(Path, places) if path.is_dir()), None)
+
+
+def tc_digest() -> str:
+    """SHA-256 of tc: its file, the libraries that it loads, its tables and its plug-ins. Raises EngineError."""
+    tc, directory = find_program("tc"), tc_directory()
+    if tc is None:
+        raise EngineError(
+            f"The program tc is missing, which sets up the queues (looked for in {SEARCH_PATH}): install iproute2 "
+            "(`netwarp doctor`)."
+        )
+    return _total([tc, *_libraries(tc), *(sorted(directory.iterdir()) if directory else ())])
+
+
+def digest_of(file: Path) -> str:
+    """SHA-256 of one file. Raises OSError."""
+    return _content(file, *_state(file)).hex()
+
+
+def libraries_digest(*programs: Path) -> str:
+    """SHA-256 of all libraries that these programs load. Raises EngineError."""
+    return _total(dict.fromkeys(library for program in programs for library in _libraries(program)))
 
 
 def program_digests(scenario: Scenario) -> dict[str, str]:
-    """`program NAME` → SHA-256 of its file and libraries, for what flows start at any point of a scenario.
+    """`program NAME` → SHA-256 of its file and libraries, for what runs in a lab at any point of a scenario.
 
-    A program is iperf3, the first word of a command, and every word that is the absolute path of a file (a script).
-    What such a program reads or starts itself is not known. One that is not there is left out: its run will say so.
+    A program is iperf3, the first word of a command, what interprets it if it is a script, and every word that is the
+    absolute path of a file (a script); where a capture has a filter also tcpdump. What such a program reads or starts
+    itself is not known. One that is not there is left out: its run will say so. Raises EngineError.
     """
     return _digests(sorted(set(_names(scenario.source.data))))
 
@@ -32,24 +73,28 @@ def programs_here(identity: Mapping[str, str]) -> dict[str, str]:
     return _digests([key.removeprefix(_PREFIX) for key in identity if key.startswith(_PREFIX)])
 
 
-def changed_programs(identity: Mapping[str, str]) -> list[str]:
-    """The programs of an identity that are others, or missing, on this machine now."""
-    here = programs_here(identity)
-    return [key.removeprefix(_PREFIX) for key in identity if key.startswith(_PREFIX) and here.get(key) != identity[key]]
-
-
 def _digests(names: Iterable[str]) -> dict[str, str]:
     return {_PREFIX + name: digest for name in names if (digest := _digest(name)) is not None}
 
 
 def _names(data: Mapping[str, Any]) -> Iterator[str]:
-    for flow in data.get("flows", {}).values():
-        yield from _started(flow.get("tool"))
-        yield from _words(flow.get("client"))
-        yield from _words(flow.get("server"))
-    for path, value in _varied(data):
-        last = path.rpartition(".")[2]
-        yield from _started(value) if last == "tool" else _words(value) if last in ("client", "server") else ()
+    for path, value in (*_given(data), *_varied(data)):
+        match path.split("."):
+            case ["flows", _, "tool"] if value == "iperf3":
+                yield "iperf3"
+            case ["flows", _, "args"]:
+                yield from _files(value)
+            case ["flows", _, "client" | "server"]:
+                yield from _command(value)
+            case ["record", "captures"] if any(isinstance(c, Mapping) and c.get("filter") for c in _list(value)):
+                yield FILTER_COMPILER
+
+
+def _given(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Paths of what programs follow from in a scenario's own sections, and their values."""
+    for name, flow in data.get("flows", {}).items():
+        yield from ((f"flows.{name}.{field}", value) for field, value in flow.items())
+    yield "record.captures", data.get("record", {}).get("captures", ())
 
 
 def _varied(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -58,39 +103,91 @@ def _varied(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield from (item for case in data.get("cases", ()) for item in case.get("set", {}).items())
 
 
-def _started(tool: object) -> Iterator[str]:
-    if tool == "iperf3":
-        yield "iperf3"
+def _command(value: object) -> Iterator[str]:
+    words = [word for word in _list(value) if isinstance(word, str)]
+    for word in words[:1]:
+        yield word
+        if found := _find(word):
+            yield from _interpreters(found)
+    yield from _files(words[1:])
 
 
-def _words(command: object) -> Iterator[str]:
-    words = [word for word in command if isinstance(word, str)] if isinstance(command, list | tuple) else []
-    yield from words[:1]
-    yield from (word for word in words[1:] if word.startswith("/") and Path(word).is_file())
+def _files(words: object) -> Iterator[str]:
+    yield from (w for w in _list(words) if isinstance(w, str) and w.startswith("/") and Path(w).is_file())
+
+
+def _list(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _find(name: str) -> Path | None:
+    return find_program(name) or (Path(name) if name.startswith("/") else None)
+
+
+def _interpreters(script: Path) -> list[str]:
+    """What a script's first line starts (execve(2)), and what env(1) starts if it is that; none of another program."""
+    try:
+        with script.open("rb") as file:
+            head = file.read(256)
+    except OSError:
+        return []
+    words = head.splitlines()[0][2:].decode(errors="replace").split() if head.startswith(b"#!") else []
+    if words and Path(words[0]).name == "env":
+        return words[:1] + [word for word in words[1:] if not word.startswith("-") and "=" not in word][:1]
+    return words[:1]
 
 
 def _digest(name: str) -> str | None:
-    found = shutil.which(name, path=SEARCH_PATH) or (name if name.startswith("/") else None)
+    found = _find(name)
     try:
-        return _content(found, Path(found).stat().st_mtime_ns) if found else None
+        return _total([found, *_libraries(found)]) if found else None
     except OSError:
         return None
 
 
-@lru_cache(maxsize=256)
-def _content(path: str, _changed_ns: int) -> str:
-    """SHA-256 of a file and of the libraries that it is linked with: most of iperf3 is in one. Raises OSError."""
-    total = hashlib.sha256()
-    for part in (path, *_libraries(path)):
-        with Path(part).open("rb") as file:
-            total.update(hashlib.file_digest(file, "sha256").digest())
-    return total.hexdigest()
+def _total(files: Iterable[Path]) -> str:
+    """SHA-256 over the digests of files. Raises OSError."""
+    return hashlib.sha256(b"".join(_content(path, *_state(path)) for path in files)).hexdigest()
 
 
-def _libraries(path: str) -> list[str]:
-    """What the loader would load with a program, in its order; none of a script, or where there is no ldd."""
+def _state(path: Path) -> tuple[int, int]:
+    """What changes with a file's content."""
+    stat = path.stat()
+    return stat.st_mtime_ns, stat.st_size
+
+
+@lru_cache(maxsize=1024)
+def _content(path: Path, _changed_ns: int, _size: int) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+def _libraries(path: Path) -> tuple[Path, ...]:
+    """What the loader would load with a program in a lab, the loader itself included, in its order; none of a script.
+
+    Most of iperf3 is in one of them. Raises EngineError, OSError.
+    """
+    return _loaded(path, *_state(path))
+
+
+@lru_cache(maxsize=1024)
+def _loaded(path: Path, _changed_ns: int, _size: int) -> tuple[Path, ...]:
+    ldd = find_program("ldd")
+    if ldd is None:
+        raise EngineError(
+            f"The program ldd is missing (looked for in {SEARCH_PATH}), which names a program's libraries."
+        )
     try:
-        told = subprocess.run(["ldd", path], capture_output=True, text=True, check=False, timeout=_LDD_S)
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    return re.findall(r"=> (/\S+)", told.stdout) if told.returncode == 0 else []
+        # The environment of a lab: the caller's could name other libraries (LD_PRELOAD, LD_LIBRARY_PATH).
+        told = subprocess.run(
+            [ldd, path],
+            env={"PATH": SEARCH_PATH, "LC_ALL": "C"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_LDD_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise EngineError(f"`ldd {path}` did not say within {_LDD_S:g} s which libraries it loads.") from None
+    found = re.findall(r"(/\S+) \(0x", told.stdout) if told.returncode == 0 else []
+    return tuple(map(Path, found))

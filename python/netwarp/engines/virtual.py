@@ -1,8 +1,6 @@
 """The virtual engine: one User Mode Linux in virtual time for each run, under the agent's guard."""
 
-import hashlib
 import json
-import os
 import re
 import shutil
 import signal
@@ -10,14 +8,14 @@ import subprocess
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from netwarp.agent import AgentMissingError, find_agent
+from netwarp.agent import SEARCH_PATH, AgentMissingError, find_agent
 from netwarp.doctor import memory_place
 from netwarp.engines.job import EngineError, Job, Outcome
 from netwarp.engines.mappings import max_mappings, too_many_mappings
+from netwarp.engines.programs import digest_of, libraries_digest, tc_digest, tc_directory
 from netwarp.kernels import Kernel, KernelError, find_kernel
 
 OUTCOME = "outcome.json"
@@ -52,20 +50,17 @@ class VirtualEngine:
                 + " ".join(wrongs)
                 + " See `netwarp doctor`."
             )
-        if shutil.which("tc", path=_search_path()) is None:
-            raise EngineError(
-                "The program tc is missing, which sets up the queues: install iproute2 (`netwarp doctor`)."
-            )
+        tc_digest()
         return cls(found, agent, place)
 
-    @cached_property
+    @property
     def identity(self) -> Mapping[str, str]:
-        """Digests of the kernel, the agent and tc."""
-        tc = shutil.which("tc", path=_search_path())
+        """Digests of the kernel, the agent, the libraries of both, and tc. Raises EngineError."""
         return {
             "kernel": self.kernel.digest,
-            "agent": _digest(self.agent),
-            "tc": _digest(Path(tc)) if tc else "",
+            "agent": digest_of(self.agent),
+            "C library": libraries_digest(self.kernel.path, self.agent),
+            "tc": tc_digest(),
         }
 
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
@@ -95,7 +90,10 @@ class VirtualEngine:
             "seed": job.seed,
             "time-limit": job.time_limit_s,
             "t0": job.lab["t0_ns"],
+            "search-path": SEARCH_PATH,
         }
+        if directory_of_tc := tc_directory():
+            options["tc-directory"] = directory_of_tc
         command = [str(self.agent), "guard"]
         command += [part for name, value in options.items() for part in (f"--{name}", str(value))]
         if cpu is not None:
@@ -114,15 +112,6 @@ class VirtualEngine:
             f"{self.memory_dir} has {free >> 20} MB left, the virtual machine's memory takes "
             f"{job.memory_bytes >> 20} MB: free some, choose a larger place with TMPDIR, or set [run] memory"
         )
-
-
-def _search_path() -> str:
-    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _wait(guard: "subprocess.Popen[bytes]", job: Job, cancelled: threading.Event) -> tuple[dict[str, Any] | None, str]:

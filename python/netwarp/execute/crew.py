@@ -8,7 +8,8 @@ from typing import Any
 
 from distributed import Client
 
-from netwarp.engines import VirtualEngine
+from netwarp.agent import SEARCH_PATH
+from netwarp.engines import VirtualEngine, name_of
 from netwarp.execute.worker import Means, cancel, means, means_of
 
 
@@ -19,7 +20,7 @@ class Crew:
     client: Client
     engine: VirtualEngine
     identity: Mapping[str, str]
-    """What decides the bytes of the study's runs: digests of kernel, agent, tools, programs that flows start."""
+    """What decides the bytes of the study's runs (`identity_of`)."""
     tell: Callable[[str], None]
     fit: dict[str, int] = field(default_factory=dict)
     """Address → how many runs it makes at once."""
@@ -75,8 +76,9 @@ def _difference(answer: Means, here: Means, host: str) -> str | None:
     other = [key for key in keys if here.identity.get(key) != answer.identity.get(key)]
     if "agent" in other:
         return f"its agent is another; copy this one there: {_copy(here.agent, host, answer.agent)}"
-    names = [key.removeprefix("program ") for key in other]
-    if scripts := [name for name in names if name.startswith("/")]:
+    names = [name_of(key) for key in other]
+    installed = SEARCH_PATH.split(":")
+    if scripts := [name for name in names if name.startswith("/") and name.rpartition("/")[0] not in installed]:
         return f"its {scripts[0]} is not the one here; copy it there: {_copy(scripts[0], host, scripts[0])}"
     if names:
         are = "is not the one" if len(names) == 1 else "are not those"

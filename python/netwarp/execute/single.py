@@ -8,7 +8,7 @@ from typing import Any
 
 from netwarp.analysis.reckoning import reckon
 from netwarp.analysis.validity import check_run
-from netwarp.engines import Engine, Job, Outcome, program_digests
+from netwarp.engines import Engine, Job, Outcome, identity_of
 from netwarp.lab import build_lab, given_sysctl, memory_bytes
 from netwarp.plan import Run
 from netwarp.store.digests import write_digests
@@ -86,7 +86,7 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
         "warmup_ns": run.scenario.warmup,
         "memory_bytes": job.memory_bytes,
         "engine": engine.name,
-        "identity": {**engine.identity, **program_digests(run.scenario)},
+        "identity": identity_of(engine, run.scenario),
         "given_sysctl": {
             node: sorted(given) for node in run.scenario.nodes if (given := given_sysctl(run.scenario, node))
         },

@@ -1,6 +1,5 @@
 """What a Dask worker does for a study: says what it would make runs with, and makes them in a directory of its own."""
 
-import hashlib
 import tempfile
 import threading
 from collections import defaultdict
@@ -11,8 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from pickle import PickleBuffer
 
-import netwarp
-from netwarp.engines import EngineError, Outcome, VirtualEngine, changed_programs, programs_here
+from netwarp.engines import EngineError, Outcome, VirtualEngine, differing, identity_here, sources_digest
 from netwarp.execute.processors import claimed_processor
 from netwarp.execute.single import Cancelled, Order, fulfil
 from netwarp.kernels import Kernel, cache_directory, list_kernels
@@ -52,7 +50,7 @@ class Made:
 
 def means_of(engine: VirtualEngine, asked: Mapping[str, str]) -> Means:
     """What this process makes runs with, if it makes them with `engine`, of the programs that `asked` names."""
-    identity = {**engine.identity, **programs_here(asked), "netwarp": sources_digest()}
+    identity = {**identity_here(engine, asked), "netwarp": sources_digest()}
     return Means(identity, version("netwarp"), str(engine.agent), str(cache_directory()))
 
 
@@ -72,8 +70,8 @@ def make_run(order: Order, kernel_digest: str, study: str) -> Made:
     Raises EngineError, StoreError.
     """
     engine = _engine(kernel_digest)
-    if others := changed_programs(order.description["identity"]):
-        raise EngineError(f"{', '.join(others)} is another program here than where the study was begun")
+    if others := differing(engine, order.description["identity"]):
+        raise EngineError(f"{' and '.join(others)} is not the same here as where the study was begun")
     with (
         tempfile.TemporaryDirectory(prefix="netwarp-", ignore_cleanup_errors=True) as place,
         claimed_processor() as cpu,
@@ -105,16 +103,6 @@ def unpack(files: Mapping[str, PickleBuffer | bytes], directory: Path) -> None:
         with speaking(path, "write"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-
-
-@cache
-def sources_digest() -> str:
-    """SHA-256 (hex) over netwarp's own Python sources: they decide the lab and the metrics."""
-    root = Path(netwarp.__file__).parent
-    total = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        total.update(f"{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes() + b"\0")
-    return total.hexdigest()
 
 
 @cache

@@ -6,6 +6,7 @@ from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
 from netwarp.lab.model import FORMAT, T0_NS, Lab, LabCapture, LabLink, LabNode, LabRoute
 from netwarp.lab.network import Network
+from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE, node_sysctl
 from netwarp.lab.sizes import Sizes
 from netwarp.plan import Run
 from netwarp.scenario.model import Scenario
@@ -22,6 +23,8 @@ def build_lab(run: Run) -> Lab:
         "seed": run.seed,
         "t0_ns": T0_NS,
         "duration_ns": scenario.duration,
+        "machine": {"sysctl": dict(MACHINE), "open_files": OPEN_FILES},
+        "wire": {"sysctl": dict(WIRE)},
         "nodes": _nodes(scenario, sizes),
         "links": links,
         "routes": build_routes(network),
@@ -47,12 +50,10 @@ def given_sysctl(scenario: Scenario, node: str) -> dict[str, str]:
 
 
 def _nodes(scenario: Scenario, sizes: Sizes) -> list[LabNode]:
-    """Nodes with their sysctls: computed defaults, over them what the scenario gives."""
+    """Nodes with all their sysctls."""
     nodes: list[LabNode] = []
     for name, node in scenario.nodes.items():
-        most = sizes.socket_bytes(name)
-        sysctl = {"net.ipv4.tcp_rmem": f"4096 131072 {most}", "net.ipv4.tcp_wmem": f"4096 16384 {most}"}
-        sysctl |= given_sysctl(scenario, name)
+        sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), given_sysctl(scenario, name))
         nodes.append({"name": name, "forward": node.forward, "sysctl": sysctl})
     return nodes
 

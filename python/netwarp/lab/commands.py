@@ -3,38 +3,72 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from netwarp.lab.links import htb_class
 from netwarp.lab.model import Lab, LabEnd, LabLink, LabOpportunities, LabWire
+from netwarp.scenario.fields import NODE_WIRE
 from netwarp.scenario.units import format_duration, format_percent
 
 WITHOUT_SERIALISATION = 10**15
 """Bytes per second at which netem takes no time for a packet (packet_time_ns())."""
+_PORTS = {"ping": (False, False), "command": (False, False), "iperf3": (False, True)}
+"""Whether the lab decides a flow's own port and its peer's; otherwise it has none, or its program chooses."""
+MAX_FLOWS = 40
+"""How many flows are printed."""
 MAX_CHANGES = 40
 """How many changes are printed."""
 
 
 def commands(lab: Lab) -> list[str]:
-    """The effective ip, tc and sysctl commands, in the order in which they would be run.
-
-    Not in them, because the commands have no words for it: the seeds of the wires.
+    """The effective ip, tc, ethtool and sysctl commands, in the order in which they would be run: they build the same
+    network. What they have no words for, the seeds of the wires, stands in comments; so do flows.
     """
-    lines = [f"ip netns add {name}" for name in ("wire", *(node["name"] for node in lab["nodes"]))]
+    lines = [
+        "# the whole machine, which in a run is the guest",
+        *_sysctls(lab["machine"]["sysctl"]),
+        f"ulimit -n {lab['machine']['open_files']}",
+    ]
+    lines += ["# nodes, and the namespace of the wires"]
+    lines += [f"ip netns add {name}" for name in (NODE_WIRE, *(node["name"] for node in lab["nodes"]))]
+    lines += [_in(NODE_WIRE, line) for line in _sysctls(lab["wire"]["sysctl"])]
     for node in lab["nodes"]:
+        lines += [_in(node["name"], line) for line in _sysctls(node["sysctl"])]
         lines.append(f"ip -n {node['name']} link set lo up")
-        if node["forward"]:
-            node_sysctl = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1", **node["sysctl"]}
-        else:
-            node_sysctl = node["sysctl"]
-        lines += [_in(node["name"], f"sysctl -w {shlex.quote(f'{k}={v}')}") for k, v in node_sysctl.items()]
     for link in lab["links"]:
         lines += _link_lines(link)
+    lines += ["# routes"] if lab["routes"] else []
     for route in lab["routes"]:
         version = "-6 " if ":" in route["prefix"] else ""
         where = f"via {route['via']} dev {route['interface']}"
-        lines.append(f"ip {version}-n {route['node']} route add {route['prefix']} {where}")
-    return lines + _change_lines(lab)
+        lines.append(f"ip {version}-n {route['node']} route add {route['prefix']} {where} proto static")
+    return lines + _flow_lines(lab) + _change_lines(lab)
+
+
+def _sysctls(settings: Mapping[str, str]) -> list[str]:
+    return [f"sysctl -w {shlex.quote(f'{name}={value}')}" for name, value in settings.items()]
+
+
+def _flow_lines(lab: Lab) -> list[str]:
+    """When what is sent from where to where, the first of it; a study of crowds has thousands."""
+    lines = [f"# time 0 is {format_duration(lab['t0_ns'])} after the machine's start"]
+    for flow in lab["flows"][:MAX_FLOWS]:
+        begin, end = flow["start_ns"], flow["start_ns"] + flow["duration_ns"]
+        own, peer = _PORTS.get(flow["tool"], (True, True))
+        source = _socket(flow["source"], flow["source_port"] if own else None)
+        destination = _socket(flow["destination"], flow["destination_port"] if peer else None)
+        cc = f", {flow['cc']}" if flow.get("cc") else ""
+        when = f"{format_duration(begin)} to {format_duration(end)}"
+        lines.append(f"# {when}: {flow['name']} ({flow['tool']}{cc}) from {source} to {destination}")
+    more = len(lab["flows"]) - MAX_FLOWS
+    return lines + ([f"# … and {more} more flows"] if more > 0 else [])
+
+
+def _socket(address: str, port: int | None) -> str:
+    if port is None:
+        return address
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def _change_lines(lab: Lab) -> list[str]:
@@ -81,8 +115,9 @@ def _link_lines(link: LabLink) -> list[str]:
         wire, other = _wire_name(end), _wire_name(peer)
         lines += [
             f"tc -n wire qdisc add dev {wire} clsact",
-            f"tc -n wire filter add dev {wire} ingress matchall action mirred egress redirect dev {other}",
-            f"tc -n wire qdisc add dev {other} root {netem_words(end['wire'])}",
+            f"tc -n wire filter add dev {wire} ingress pref 1 matchall action mirred egress redirect dev {other}",
+            f"tc -n wire qdisc add dev {other} root handle 1: {netem_words(end['wire'])}",
+            f"# the random numbers of {other}: seed {end['wire']['seed']}",
         ]
     return lines
 
@@ -93,10 +128,10 @@ def _end_lines(end: LabEnd, peer: LabEnd, link: LabLink) -> list[str]:
         f"ip link add {device} netns {node} index {end['index']} address {end['mac']} mtu {link['mtu']} type veth "
         f"peer name {_wire_name(end)} netns wire index {end['wire_index']} mtu {link['mtu']}"
     ]
-    if not link["offload"]:
-        lines.append(f"ip -n {node} link set {device} gso_max_segs 1")
-        lines.append(_in(node, f"ethtool -K {device} tso off gso off gro off"))
-    lines.append(_in("wire", f"ethtool -K {_wire_name(end)} tso off gso off gro off"))
+    switch, segments = ("on", 65535) if link["offload"] else ("off", 1)
+    lines.append(f"ip -n {node} link set {device} gso_max_segs {segments}")
+    lines.append(_in(node, f"ethtool -K {device} tso {switch} gso {switch} gro {switch}"))
+    lines.append(_in(NODE_WIRE, f"ethtool -K {_wire_name(end)} tso off gso off gro off"))
     for address in end["addresses"]:
         nodad = " nodad" if ":" in address else ""
         lines.append(f"ip -n {node} addr add {address} dev {device}{nodad}")

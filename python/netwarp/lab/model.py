@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-FORMAT = 1
+FORMAT = 2
 T0_NS = 10 * 10**9
 FIRST_INDEX = 11
 WIRE_OFFSET = 100_000
@@ -12,8 +12,21 @@ FRAME_HEADER_BYTES = 14
 """The Ethernet header, which queues and wires count with every packet."""
 
 
+class LabMachine(TypedDict):
+    """The whole machine: sysctls in the order in which they are set, and how many files a process may have open."""
+
+    sysctl: dict[str, str]
+    open_files: int
+
+
+class LabWires(TypedDict):
+    """The hidden network namespace that holds the wires."""
+
+    sysctl: dict[str, str]
+
+
 class LabNode(TypedDict):
-    """A network namespace."""
+    """A network namespace, with its sysctls in the order in which they are set."""
 
     name: str
     forward: bool
@@ -131,6 +144,8 @@ class Lab(TypedDict):
     seed: int
     t0_ns: int
     duration_ns: int
+    machine: LabMachine
+    wire: LabWires
     nodes: list[LabNode]
     links: list[LabLink]
     routes: list[LabRoute]

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from netwarp.plots import style
 from netwarp.plots.series import reduce_series
 from netwarp.store.errors import SelectionError, speaking
-from netwarp.store.monitor import IDENTITY, read_monitor
+from netwarp.store.monitor import IDENTITY, read_monitor, without_control
 from netwarp.store.socket_columns import SOCKET_COLUMNS
 from netwarp.words import did_you_mean
 
@@ -49,12 +49,13 @@ def draw_monitor(file: Path, metrics: Sequence[str], formats: Sequence[str], out
     """
     frame = read_monitor(file)
     shown = _choose(frame, metrics, file)
+    frame, left_out = without_control(frame)
     lines = _lines(frame)
     place = out or file.parent
     with speaking(place, "make"):
         place.mkdir(parents=True, exist_ok=True)
     with style.drawing():
-        figure = _figure(frame, shown, lines, file.name)
+        figure = _figure(frame, shown, lines, file.name, _spoken(left_out))
         return style.save(figure, place / file.stem, formats)
 
 
@@ -68,6 +69,13 @@ def _choose(frame: pl.DataFrame, metrics: Sequence[str], file: Path) -> list[str
     if not chosen:
         raise SelectionError(f"{file} has nothing to draw over time")
     return chosen
+
+
+def _spoken(left_out: int) -> str:
+    """The words of the caption for control connections that are not drawn."""
+    if not left_out:
+        return ""
+    return f" · {left_out} control connection{'s' * (left_out != 1)} left out"
 
 
 def _lines(frame: pl.DataFrame) -> list[_Line]:
@@ -99,7 +107,7 @@ def _place(address: str | None, port: int | None) -> str:
     return f"{host}:{port}" if port is not None else host
 
 
-def _figure(frame: pl.DataFrame, metrics: Sequence[str], lines: Sequence[_Line], name: str) -> Figure:
+def _figure(frame: pl.DataFrame, metrics: Sequence[str], lines: Sequence[_Line], name: str, more: str) -> Figure:
     named = min(len(lines), NAMED)
     wide = 1 if len(metrics) == 1 else 2
     high = -(-len(metrics) // wide)
@@ -118,7 +126,7 @@ def _figure(frame: pl.DataFrame, metrics: Sequence[str], lines: Sequence[_Line],
         axes.tick_params(labelbottom=True)
     grid.flat[0].set_xlim(0, max(float(frame["time_s"].max() or 0), 1e-3))  # type: ignore[arg-type]
     count = frame["time_s"].n_unique()
-    subtitle = f"{len(lines)} connection{'s' * (len(lines) != 1)}, {count:,} samples · {name}"
+    subtitle = f"{len(lines)} connection{'s' * (len(lines) != 1)}, {count:,} samples{more} · {name}"
     style.head(figure, "Connections over time" if len(metrics) > 1 else _title(metrics[0]), subtitle, 0.085)
     _legend(figure, grid.flat[0], lines, legend_in / height)
     return figure

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import cache
+from typing import Any, cast, get_args, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -17,10 +18,9 @@ from netwarp.scenario.check import check_scenario
 from netwarp.scenario.check_links import check_link
 from netwarp.scenario.errors import Problem
 from netwarp.scenario.explain import explain
-from netwarp.scenario.fields import Duration, PositiveDuration
-from netwarp.scenario.flows import Flow
+from netwarp.scenario.identity import UNCOUNTED, uncounted_in
 from netwarp.scenario.load import problems_at
-from netwarp.scenario.model import SECTIONS, Case, Change, Link, Node, Record, RunOptions, Scenario, Tuner
+from netwarp.scenario.model import SECTIONS, Case, RunOptions, Scenario
 from netwarp.scenario.paths import DIRECTED, section_of, with_value
 from netwarp.scenario.source import Keys
 from netwarp.scenario.sweep import Axis, Point, case_settings
@@ -28,17 +28,6 @@ from netwarp.scenario.sweep import Axis, Point, case_settings
 SectionKey = tuple[str, ...]
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-_ADAPTERS: dict[str, TypeAdapter[Any]] = {
-    "nodes": TypeAdapter(Node),
-    "links": TypeAdapter(Link),
-    "flows": TypeAdapter(Flow),
-    "tuners": TypeAdapter(Tuner),
-    "duration": TypeAdapter(PositiveDuration),
-    "warmup": TypeAdapter(Duration),
-    "run": TypeAdapter(RunOptions),
-    "record": TypeAdapter(Record),
-    "changes": TypeAdapter(tuple[Change, ...]),
-}
 # Fields that no check holds against another part of the scenario: points that differ only here are checked once.
 _INDEPENDENT = frozenset(
     {*DIRECTED, "mtu", "offload", "cc", "sysctl", "packet_size", "interval", "size", "args", "memory", "sample"}
@@ -58,14 +47,19 @@ def canonical_json(value: object) -> str:
     return _CANONICAL.encode(value)
 
 
-def _plain(value: object) -> object:
-    """A section as plain data; what only concerns real time (`time_limit`) is left out, and tuners stand apart."""
-    if isinstance(value, RunOptions):
-        return value.model_dump(mode="json", exclude={"time_limit", "tuner"})
+@cache
+def _adapter(model: type[Scenario], field: str) -> TypeAdapter[Any]:
+    """What validates a section of a scenario; of a table one of its entries."""
+    kind = get_type_hints(model, include_extras=True)[field]
+    return TypeAdapter(get_args(kind)[1] if field in SECTIONS else kind)
+
+
+def _plain(value: object, uncounted: set[str]) -> object:
+    """A section as plain data, without the fields of it that decide nothing."""
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json", by_alias=True)
+        return value.model_dump(mode="json", by_alias=True, exclude=uncounted)
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return [_plain(item, set()) for item in value]
     return value
 
 
@@ -79,8 +73,10 @@ class Resolver:
         self.problems: dict[Problem, None] = {}
         self._sections: dict[tuple[Any, ...], Section | None] = {}
         self._checked: set[tuple[Any, ...]] = set()
-        self._base_sections = {key: _section(value) for key, value in _sections_of(base)}
-        self._order = {table: tuple((table, name) for name in getattr(base, table)) for table in SECTIONS}
+        self._base_sections = {key: _section(key[0], value) for key, value in _sections_of(base)}
+        self._order: dict[str, tuple[SectionKey, ...]] = {
+            table: tuple((table, name) for name in getattr(base, table)) for table in SECTIONS
+        }
         self._axis_sections = [section_of(axis.keys) for axis in axes]
         # What changes over time is held against what a link is like at the start.
         paths = [axis.path for axis in axes] + [path for case in base.cases for path in case.set]
@@ -126,20 +122,19 @@ class Resolver:
         """Canonical JSON of what decides a run's result.
 
         Quantities are integers, defaults are filled in. Nodes, links and flows are lists, since their order decides
-        addresses, indices and ports; the order of keys within them decides nothing. The name, the summary,
-        expectations, views and the real-time limit are left out, and so are tuners that are not in use.
+        addresses, indices and ports; the order of keys within them decides nothing. What `UNCOUNTED` names is left out.
         """
         sections = {**self._base_sections, **replaced}
-        parts = {
-            table: "[" + ",".join(f'{{"{key[1]}":{sections[key].canonical}}}' for key in self._order[table]) + "]"
-            for table in ("nodes", "links", "flows")
-        }
-        for key in ("changes", "duration", "record", "run", "warmup"):
-            parts[key] = sections[(key,)].canonical
+        parts = {name: self._canonical_field(name, sections) for name in _counted(type(self.base))}
         tuner = cast(RunOptions, sections[("run",)].value).tuner
         chosen = sections.get(("tuners", tuner))  # an unknown one is among the problems
         parts["tuner"] = chosen.canonical if chosen else "null"
         return "{" + ",".join(f'"{name}":{parts[name]}' for name in sorted(parts)) + "}"
+
+    def _canonical_field(self, name: str, sections: Mapping[SectionKey, Section]) -> str:
+        if name not in SECTIONS:
+            return sections[(name,)].canonical
+        return "[" + ",".join(f'{{"{key[1]}":{sections[key].canonical}}}' for key in self._order[name]) + "]"
 
     def _section_at(self, key: SectionKey, positions: Sequence[int], point: Point) -> Section | None:
         values = tuple(point.indices[position] for position in positions)
@@ -165,7 +160,7 @@ class Resolver:
         for part in key:
             raw = raw[part]
         try:
-            value = _ADAPTERS[key[0]].validate_python(raw, context={"folder": self.base.source.folder})
+            value = _adapter(type(self.base), key[0]).validate_python(raw, context={"folder": self.base.source.folder})
         except ValidationError as error:
             nested = isinstance(raw, Mapping)
             found = explain(error, raw, key) if nested else [(key, why) for _, why in explain(error, {}, key)]
@@ -174,7 +169,7 @@ class Resolver:
         if found:
             self._report(found, origins)
             return None
-        return _section(value)
+        return _section(key[0], value)
 
     def _check(self, point: Point, replaced: Mapping[SectionKey, Section]) -> None:
         """Hold the parts of the point against each other, once for all points that cannot differ in the outcome."""
@@ -212,8 +207,13 @@ class Resolver:
         self.problems.update(dict.fromkeys(problems_at(said, self.base.source)))
 
 
+def _counted(model: type[Scenario]) -> list[str]:
+    """The fields of a scenario that count."""
+    return [name for name in model.model_fields if name not in UNCOUNTED]
+
+
 def _sections_of(scenario: Scenario) -> Iterator[tuple[SectionKey, Any]]:
-    for name in _ADAPTERS:
+    for name in dict.fromkeys((*_counted(type(scenario)), *SECTIONS)):
         value = getattr(scenario, name)
         if name in SECTIONS:
             yield from (((name, key), item) for key, item in value.items())
@@ -221,5 +221,5 @@ def _sections_of(scenario: Scenario) -> Iterator[tuple[SectionKey, Any]]:
             yield (name,), value
 
 
-def _section(value: Any) -> Section:
-    return Section(value, canonical_json(_plain(value)))
+def _section(field: str, value: Any) -> Section:
+    return Section(value, canonical_json(_plain(value, uncounted_in(field))))

@@ -27,6 +27,36 @@ def read_monitor(path: Path) -> pl.DataFrame:
     return frame.sort("time_s", maintain_order=True)
 
 
+CONTROL_BYTES = 64_000
+CONTROL_SHARE = 0.01
+"""A connection beside another between the same addresses and with the same server port that moved no more than this,
+and no more than this share of what the other moved, is its control connection: iperf3 speaks of a test over one. What
+the kernel says of its few packets' delivery rate (a burst over a queue that is empty: hundreds of Mbit/s) is not what
+anybody watches a test for."""
+
+
+def without_control(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """The rows without those of control connections, and how many connections these were.
+
+    Where the file does not say what moved and between whom, none can be told.
+    """
+    key = [name for name in ("node", *IDENTITY) if name in frame.columns]
+    if not {*IDENTITY, "bytes_sent"} <= set(frame.columns):
+        return frame, 0
+    counters = [name for name in ("bytes_sent", "bytes_received") if name in frame.columns]
+    moved = frame.group_by(key, maintain_order=True).agg(
+        moved=pl.sum_horizontal(pl.col(name).cast(pl.Float64).max() for name in counters)
+    )
+    # Seen from the client connections share the peer's port, seen from the server their own.
+    beside = [
+        pl.col("moved").max().over([name for name in key if name not in ("cookie", other)])
+        for other in ("source_port", "destination_port")
+    ]
+    small = (pl.col("moved") > 0) & (pl.col("moved") <= CONTROL_BYTES)
+    control = moved.filter(small & (pl.col("moved") <= CONTROL_SHARE * pl.max_horizontal(beside)))
+    return frame.join(control, on=key, how="anti", maintain_order="left"), control.height
+
+
 def _csv(path: Path) -> pl.DataFrame:
     try:
         return pl.read_csv(path, infer_schema_length=None)

@@ -1,8 +1,8 @@
 """Every metric of the connection monitor over time, compared as the figures are, and a table of the differences.
 
 `connection-monitor/differences.csv` has for each run, flow and metric the value (the mean over its samples, of counters
-the last) beside that of the baseline, if the scenario names one. A run that failed, as one in which a flow moved no
-data, has one row with the reason and no values, and no curve.
+the last), in the unit of its column, beside that of the baseline, if the scenario names one. A run that failed, as one
+in which a flow moved no data, has one row with the reason and no values, and no curve.
 """
 
 from collections.abc import Iterator
@@ -84,7 +84,7 @@ def _curves(run: RunDir) -> RunCurves:
         for metric in METRICS:
             known = samples.select("time_s", metric.column).drop_nulls()
             if known.height > 1:
-                curve = Curve(known["time_s"].to_numpy(), known[metric.column].to_numpy())
+                curve = Curve(known["time_s"].to_numpy(), known[metric.column].to_numpy() * metric.factor)
                 curves.setdefault(_quantity(metric, groups[flow], run.description.sample_ns), []).append(curve)
     return RunCurves(curves, {})
 
@@ -93,7 +93,7 @@ def _quantity(metric: Monitored, group: str, sample_ns: int) -> Quantity:
     every = f"{sample_ns / 1e9:g} s" if sample_ns >= 10**9 else f"{sample_ns / 1e6:g} ms"
     stem = f"monitor-{metric.column.removesuffix('_us').removesuffix('_pkts').removesuffix('_bytes')}-{group}"
     label = (
-        f"{metric.title[0].lower() if not metric.title.startswith('RTT') else 'R'}{metric.title[1:]} ({metric.unit})"
+        f"{metric.title[0].lower() if not metric.title.startswith('RTT') else 'R'}{metric.title[1:]} ({metric.shown})"
     )
     how = f"tcp_info's {metric.column.removesuffix('_pkts')}, sampled each {every}"
     return Quantity(stem, f"{metric.title} of {group}", how, label, False, group)

@@ -1,0 +1,29 @@
+"""What of a scenario decides the bytes of a run: all of it, except what is named here with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+UNCOUNTED: Mapping[str, str] = {
+    "name": "says what the result is called",
+    "summary": "is for people",
+    "seeds": "a run has one of them, which is hashed beside its scenario",
+    "sweep": "its values stand in the sections of each point",
+    "presets": "their values stand in the sections of each point whose case uses them",
+    "cases": "their values stand in the sections of each point",
+    "baseline": "says what figures compare the others with",
+    "expect": "is held against the records afterwards",
+    "views": "are made of the records afterwards",
+    "tuners": "the one in use is hashed by its content, under the key `tuner`; the others do nothing",
+    "run.tuner": "is the name of the tuner in use, whose content is hashed",
+    "run.time_limit": "bounds real time: a run that reaches it fails, and no other is touched by it",
+}
+"""Field of the model, dotted → why it does not count. A field that is not named here counts, however new it is.
+
+A trace counts by what it says, not by what its file is called: see `Trace`.
+"""
+
+
+def uncounted_in(section: str) -> set[str]:
+    """The fields of a section (`run`) that do not count."""
+    return {path.removeprefix(f"{section}.") for path in UNCOUNTED if path.startswith(f"{section}.")}

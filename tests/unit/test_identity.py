@@ -1,0 +1,318 @@
+"""Every field of the scenario model changes a run's id, or is named among those that do not count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from netwarp.plan import make_plan
+from netwarp.scenario import parse_scenario
+from netwarp.scenario.fields import Directed, Spread
+from netwarp.scenario.flows import FLOW_MODELS
+from netwarp.scenario.identity import UNCOUNTED
+from netwarp.scenario.model import Scenario
+from netwarp.scenario.netem import FourState, GilbertElliott, Jitter, RandomLoss
+from netwarp.scenario.resolve import Resolver
+from netwarp.scenario.trace import Row, Trace
+from pydantic import BaseModel
+
+FLOWS = {
+    "bulk": "",
+    "cbr": 'rate = "1mbit"\n',
+    "poisson": 'rate = "1mbit"\n',
+    "on_off": 'rate = "1mbit"\non = "1s"\noff = "1s"\n',
+    "request": "response_size = 1000\n",
+    "iperf3": "",
+    "ping": "",
+    "command": 'client = ["true"]\n',
+}
+BASE = """\
+name = "t"
+duration = "10s"
+[run]
+tuner = "used"
+[nodes]
+h1 = {}
+h2 = {}
+h3 = {}
+h4 = { forward = true }
+[links.l]
+ends = ["h1", "h2"]
+rate = "1gbit"
+delay = "1s"
+[links.m]
+ends = ["h3", "h2"]
+rate = "1gbit"
+[links.n]
+ends = ["h1", "h3"]
+rate = "1gbit"
+[[changes]]
+at = "1s"
+link = "n"
+rate = "2mbit"
+[tuners.used]
+nodes = ["h1"]
+queue = "pfifo limit 100"
+[[cases]]
+name = "a"
+[[record.captures]]
+at = "n:h1"
+""" + "".join(f'[flows.{tool}]\nfrom = "h1"\nto = "h2"\ntool = "{tool}"\n{more}' for tool, more in FLOWS.items())
+
+TOML = tuple[str, str]
+"""Two values of a field, as `--set` takes them; an empty one leaves the base as it is."""
+
+VALUES: dict[str, TOML] = {
+    "Scenario.name": ("", "other"),
+    "Scenario.summary": ("", "other"),
+    "Scenario.duration": ("", "9s"),
+    "Scenario.warmup": ("", "1s"),
+    "Scenario.seeds": ("", "[1, 2]"),
+    "Scenario.baseline": ("", "a"),
+    "Scenario.views": ("", '["tuners"]'),
+    "RunOptions.start_jitter": ("", "1ms"),
+    "RunOptions.memory": ("", "512M"),
+    "RunOptions.time_limit": ("", "5s"),
+    "Record.exact": ("", "false"),
+    "Record.sample": ("", "3ms"),
+    "Capture.at": ("", '[{ at = "n:h3" }]'),
+    "Capture.snap": ("", '[{ at = "n:h1", snap = 96 }]'),
+    "Capture.filter": ("", '[{ at = "n:h1", filter = "icmp" }]'),
+    "Node.forward": ("false", "true"),
+    "Node.sysctl": ("", '{"net.ipv4.tcp_ecn" = 1}'),
+    "Link.ends": ("", '["h2", "h1"]'),
+    "Link.interfaces": ("", '["a", "b"]'),
+    "Link.addresses": ("", '["10.9.0.1/24", "10.9.0.2/24"]'),
+    "Link.rate": ("1gbit", "2gbit"),
+    "Link.delay": ("1s", "2s"),
+    "Link.duplicate": ("0%", "1%"),
+    "Link.corrupt": ("0%", "1%"),
+    "Link.reorder": ("0%", "1%"),
+    "Link.queue": ("pfifo limit 5", "pfifo limit 6"),
+    "Link.mtu": ("", "1400"),
+    "Link.offload": ("", "true"),
+    "Link.raw": ("", '{h2 = ["qdisc add dev {dev} root pfifo"]}'),
+    "Change.at": ("", "2s"),
+    "Change.link": ("", "m"),
+    "Change.over": ("", "2s"),
+    "Change.step": ("", "50ms"),
+    "Change.repeat": ("", "2s"),
+    "Change.times": ("", "2"),
+    "Change.outage": ("1ms", "2ms"),
+    "Change.rate": ("3mbit", "4mbit"),
+    "Change.delay": ("1ms", "2ms"),
+    "Change.queue": ("pfifo limit 5", "pfifo limit 6"),
+    "Jitter.ns": ("1ms", "2ms"),
+    "Jitter.correlation": ("1ms 25%", "1ms 26%"),
+    "Jitter.distribution": ("1ms distribution normal", "1ms distribution pareto"),
+    "RandomLoss.model": ("1%", "gemodel 1%"),
+    "RandomLoss.p": ("1%", "2%"),
+    "RandomLoss.correlation": ("1% 25%", "1% 26%"),
+    "GilbertElliott.model": ("gemodel 1% 2% 3% 4%", "state 1% 2% 3% 4% 5%"),
+    "GilbertElliott.p": ("gemodel 1% 2% 3% 4%", "gemodel 9% 2% 3% 4%"),
+    "GilbertElliott.r": ("gemodel 1% 2% 3% 4%", "gemodel 1% 9% 3% 4%"),
+    "GilbertElliott.one_minus_h": ("gemodel 1% 2% 3% 4%", "gemodel 1% 2% 9% 4%"),
+    "GilbertElliott.one_minus_k": ("gemodel 1% 2% 3% 4%", "gemodel 1% 2% 3% 9%"),
+    "FourState.model": ("state 1% 2% 3% 4% 5%", "1%"),
+    "FourState.p13": ("state 1% 2% 3% 4% 5%", "state 9% 2% 3% 4% 5%"),
+    "FourState.p31": ("state 1% 2% 3% 4% 5%", "state 1% 9% 3% 4% 5%"),
+    "FourState.p32": ("state 1% 2% 3% 4% 5%", "state 1% 2% 9% 4% 5%"),
+    "FourState.p23": ("state 1% 2% 3% 4% 5%", "state 1% 2% 3% 9% 5%"),
+    "FourState.p14": ("state 1% 2% 3% 4% 5%", "state 1% 2% 3% 4% 9%"),
+    "Row.at_ns": ("one.csv", "at.csv"),
+    "Row.rate_bps": ("one.csv", "rate.csv"),
+    "Row.delay_ns": ("one.csv", "delay.csv"),
+    "Row.loss": ("one.csv", "loss.csv"),
+    "Trace.period_ns": ("one.csv", "period.csv"),
+    "Tuner.nodes": ("", '["h2"]'),
+    "Tuner.sysctl": ("", '{"net.ipv4.tcp_ecn" = 1}'),
+    "Tuner.queue": ("", "pfifo limit 101"),
+    "FlowBase.from_": ("", "h3"),
+    "FlowBase.to": ("", "h3"),
+    "FlowBase.count": ("", "2"),
+    "FlowBase.start": ("", "1s"),
+    "FlowBase.duration": ("", "1s"),
+    "FlowBase.family": ("", "ipv6"),
+    "BulkFlow.cc": ("", "bbr"),
+    "BulkFlow.bytes": ("", "1MB"),
+    "_UdpFlow.rate": ("", "2mbit"),
+    "RequestFlow.cc": ("", "bbr"),
+    "Iperf3Flow.protocol": ("", "udp"),
+    "Iperf3Flow.cc": ("", "bbr"),
+    "Iperf3Flow.rate": ("", "1mbit"),
+    "Iperf3Flow.bytes": ("", "1MB"),
+    "Iperf3Flow.args": ("", '["-N"]'),
+    "PingFlow.interval": ("", "1s"),
+    "PingFlow.size": ("", "57"),
+    "CommandFlow.client": ("", '["false"]'),
+    "CommandFlow.server": ("", '["true"]'),
+    "CommandFlow.ready": ("", "port 1"),
+    "packet_size/Spread.mean": ("100", "101"),
+    "packet_size/Spread.distribution": ("100", "100 exponential"),
+    **{f"{name}/Spread.mean": ("100ms", "101ms") for name in ("on", "off", "think")},
+    **{f"{name}/Spread.distribution": ("100ms", "100ms pareto") for name in ("on", "off", "think")},
+    **{f"{name}/Spread.mean": ("100", "101") for name in ("request_size", "response_size")},
+    **{f"{name}/Spread.distribution": ("100", "100 pareto") for name in ("request_size", "response_size")},
+}
+WITH = {
+    "Link.reorder": ("links.m.delay=1s",),
+    "Change.step": ("changes.0.over=2s",),
+    "Change.repeat": ("changes.0.outage=10ms",),
+    "Change.times": ("changes.0.outage=10ms", "changes.0.repeat=2s"),
+    "CommandFlow.ready": ('flows.command.server=["true"]',),
+}
+"""What some fields cannot do without, set before and after."""
+WHOLE = {f"Capture.{name}": "record.captures" for name in ("at", "snap", "filter")}
+"""Fields that cannot be set alone: their values are those of the whole section."""
+FILE_ONLY = {
+    "Scenario.sweep": '[sweep]\n"links.n.mtu" = [1500, 1400]\n',
+    "Scenario.cases": '[[cases]]\nname = "b"\nset = { "links.n.mtu" = 1400 }\n',
+    "Scenario.presets": '[presets.p]\n"links.n.mtu" = 1400\n',
+    "Scenario.expect": '[[expect]]\nmetric = "flow.goodput_mbps"\nmin = 1\n',
+    "Scenario.tuners": '[tuners.idle]\nsysctl = { "net.ipv4.tcp_ecn" = 1 }\n',
+    "Scenario.nodes": "[nodes.more]\n",
+    "Scenario.links": '[links.more]\nends = ["h3", "h4"]\nrate = "1gbit"\n',
+    "Scenario.flows": '[flows.more]\nfrom = "h1"\nto = "h2"\ntool = "bulk"\n',
+    "Scenario.changes": '[[changes]]\nat = "2s"\nlink = "n"\nrate = "3mbit"\n',
+    "RunOptions.tuner": '[tuners.twin]\nnodes = ["h1"]\nqueue = "pfifo limit 100"\n',
+}
+"""What only a longer file has."""
+NO_VALUES = {
+    "Tuner.command": "takes none yet",
+    "Trace.name": "see test_a_trace_counts_by_its_content",
+    "Row.line": "see test_a_trace_counts_by_its_content",
+    **{f"{model.__name__}.tool": "see test_the_tool_counts" for model in FLOW_MODELS.values()},
+}
+TRACES = {
+    "one.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,1ms,1%\n",
+    "at.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n6,2mbit,1ms,1%\n",
+    "rate.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n5,3mbit,1ms,1%\n",
+    "delay.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,2ms,1%\n",
+    "loss.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,1ms,2%\n",
+    "period.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,1ms,1%\n8\n",
+    "same.csv": "# the same\ntime,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,1ms,1%\n",
+}
+
+
+TEXT_MODELS = (Spread, Jitter, RandomLoss, GilbertElliott, FourState, Trace)
+"""Models that a file writes as one value."""
+PLACES = {"nodes": "nodes.h3", "links": "links.m", "tuners": "tuners.used", "changes": "changes.0"}
+NOT_WALKED = ("cases", "expect")
+"""Sections that do not count as a whole."""
+
+
+def walk(model: type[BaseModel], path: str = "", owner: str = "") -> Iterator[tuple[str, str]]:
+    """Where `--set` finds each field of a model, and which one it is (`Class.field`); through unions and nested models,
+    and in both directions of a link."""
+    for name, field in model.model_fields.items():
+        defined = next(c.__name__ for c in reversed(model.__mro__) if name in getattr(c, "__annotations__", {}))
+        key = f"{owner}/{defined}.{name}" if model is Spread else f"{defined}.{name}"
+        at = path if model in TEXT_MODELS else f"{path}.{field.alias or name}".lstrip(".")
+        if model is Scenario and models_in(field.annotation) and not isinstance(field.annotation, type):
+            yield at, key
+        if at not in NOT_WALKED:
+            yield from _below(field.annotation, at, key)
+
+
+def _below(annotation: object, at: str, key: str) -> Iterator[tuple[str, str]]:
+    found = models_in(annotation)
+    if not found:
+        yield at, key
+    for model in found:
+        if model is Row:
+            yield from ((at, f"Row.{name}") for name in Row._fields)
+        elif issubclass(model, Directed):
+            for way in ("forward", "back"):
+                yield from _below(model.model_fields[way].annotation, f"{at}.{way}", key)
+        else:
+            tools = [tool for tool, flow in FLOW_MODELS.items() if flow is model]
+            place = f"flows.{tools[0]}" if tools else PLACES.get(at, at)
+            yield from walk(model, place, key.partition(".")[2])
+
+
+def models_in(annotation: object) -> list[type[Any]]:
+    """The models among the parts of an annotation."""
+    if isinstance(annotation, type) and (annotation is Row or issubclass(annotation, BaseModel)):
+        return [annotation]
+    return list(dict.fromkeys(model for part in get_args(annotation) for model in models_in(part)))
+
+
+FIELDS = list(walk(Scenario))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with traces."""
+    place = tmp_path_factory.mktemp("traces")
+    for name, text in TRACES.items():
+        (place / name).write_text(text)
+    return place
+
+
+def ids(folder: Path, text: str, *settings: str) -> set[str]:
+    """The ids of all runs of a scenario."""
+    return {run.id for run in make_plan(parse_scenario(text, settings=settings, folder=folder), seeds=[1])}
+
+
+def counts(path: str, key: str) -> bool:
+    """Whether a field is to change the id."""
+    return not {key.partition(".")[2] if key.startswith("Scenario.") else path, path} & UNCOUNTED.keys()
+
+
+def test_every_field_has_two_values() -> None:
+    keys = {key for _, key in FIELDS}
+    assert len(FIELDS) > 150
+    assert keys == set(VALUES) | set(FILE_ONLY) | set(NO_VALUES)
+
+
+@pytest.mark.parametrize(("path", "key"), [field for field in FIELDS if field[1] in VALUES])
+def test_another_value_is_another_run(folder: Path, path: str, key: str) -> None:
+    before, after = VALUES[key]
+    at, more = WHOLE.get(key, path), WITH.get(key, ())
+    base = ids(folder, BASE, *more, *([f"{at}={before}"] if before else []))
+    other = ids(folder, BASE, *more, f"{at}={after}")
+    assert (base != other) == counts(path, key)
+
+
+@pytest.mark.parametrize("key", FILE_ONLY)
+def test_a_longer_file_is_another_run(folder: Path, key: str) -> None:
+    before, after = ids(folder, BASE), ids(folder, BASE + FILE_ONLY[key], *TWIN.get(key, ()))
+    if key in ("Scenario.sweep", "Scenario.cases"):
+        assert before < after, "the points that were there are the runs they were"
+    else:
+        assert (before != after) == counts(*next(field for field in FIELDS if field[1] == key))
+
+
+TWIN = {"RunOptions.tuner": ("run.tuner=twin",)}
+
+
+def test_the_tool_counts(folder: Path) -> None:
+    assert ids(folder, BASE) != ids(folder, BASE, "flows.cbr.tool=poisson")
+
+
+def test_a_trace_counts_by_its_content(folder: Path) -> None:
+    one, same = (ids(folder, BASE, f"links.m.trace.forward={name}") for name in ("one.csv", "same.csv"))
+    assert one == same
+
+
+def test_a_field_that_is_new_counts() -> None:
+    """What nobody has thought of when it is added: no list names it."""
+
+    class Longer(Scenario):
+        new: int = 0
+
+    source = parse_scenario(BASE)
+    found = set()
+    for new in (0, 1):
+        longer = Longer.model_construct(**dict(source), new=new)
+        longer._source = source.source
+        found.add(Resolver(longer, ()).canonical({}))
+    assert len(found) == 2
+
+
+def test_what_does_not_count_is_there_and_has_a_reason() -> None:
+    known = {path for path, _ in FIELDS} | set(Scenario.model_fields)
+    assert known >= UNCOUNTED.keys()
+    assert all(len(reason.split()) > 2 for reason in UNCOUNTED.values())

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 from rich.table import Table
+from rich.text import Text
 
 from netwarp.analysis.statistics import CONFIDENCE, FEWEST
 from netwarp.store.summary import axis_text, axis_title
@@ -34,9 +35,9 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
     seeds = summary["seed"].n_unique() > 1
     shown = [m for m in MAIN_METRICS if summary.filter(scope=m[0], metric=m[1]).height]
     queue = busiest_queue(summary)
-    table = Table(title=title or None, title_justify="left", caption_justify="left")
+    table = Table(title=Text(title) if title else None, title_justify="left", caption_justify="left")
     for heading in (*map(axis_title, axes), *(["seed"] if seeds else []), *(["flow"] if len(flows) > 1 else [])):
-        table.add_column(heading)
+        table.add_column(Text(heading))
     for _, _, heading, _ in shown:
         table.add_column(heading, justify="right")
     ids = summary["run_id"].unique(maintain_order=True)
@@ -51,7 +52,7 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
             if head["status"] == "failed":
                 cells = ["failed", *[""] * (len(cells) - 1)] if cells else []
             style = {"failed": "red", "suspect": "yellow"}.get(head["status"])
-            table.add_row(*start, *([flow] if len(flows) > 1 else []), *cells, style=style)
+            table.add_row(*_plain(*start, *([flow] if len(flows) > 1 else []), *cells), style=style)
     return table
 
 
@@ -65,16 +66,21 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
     flows = _flow_names(medians)
     shown = [m for m in MAIN_METRICS if medians.filter(scope=m[0], metric=m[1]).height]
     queue = busiest_queue(medians)
-    table = Table(title=title or None, title_justify="left", caption=_caption(statistics), caption_justify="left")
+    table = Table(
+        title=Text(title) if title else None,
+        title_justify="left",
+        caption=Text(_caption(statistics)),
+        caption_justify="left",
+    )
     for heading in (*map(axis_title, axes), *(["flow"] if len(flows) > 1 else [])):
-        table.add_column(heading)
+        table.add_column(Text(heading))
     table.add_column("runs")
     for _, _, heading, _ in shown:
         table.add_column(heading, justify="right")
     points = medians.partition_by(*axes, maintain_order=True) if axes else [medians]
     if len(points) > MOST_RUNS:
-        table.caption = (
-            f"{table.caption or ''}\n… and {len(points) - MOST_RUNS} more points: see statistics.csv".strip()
+        table.caption = Text(
+            f"{_caption(statistics)}\n… and {len(points) - MOST_RUNS} more points: see statistics.csv".strip()
         )
     for point in points[:MOST_RUNS]:
         first = point.sort("left_out", maintain_order=True).row(0, named=True)
@@ -83,22 +89,21 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
         for flow in [name for name in flows if name in present] or [""]:
             cells = [_cell(point, metric, flow, queue) for metric in shown]
             style = "red" if first["n"] == 0 else None
-            table.add_row(
-                *(_text(first[axis]) for axis in axes), *([flow] if len(flows) > 1 else []), runs, *cells, style=style
-            )
+            names = [_text(first[axis]) for axis in axes] + ([flow] if len(flows) > 1 else [])
+            table.add_row(*_plain(*names, runs, *cells), style=style)
     return table
 
 
-def _caption(statistics: pl.DataFrame) -> str | None:
-    """What the brackets are; None without any."""
+def _caption(statistics: pl.DataFrame) -> str:
+    """What the brackets are; empty without any."""
     sure = statistics["confidence"].drop_nulls()
     if sure.is_empty():
-        return None
+        return ""
     least = float(sure.min())  # type: ignore[arg-type]
     if least >= CONFIDENCE:
-        return f"median over runs that differ by their seed, \\[its {CONFIDENCE:.0%} confidence interval]"
+        return f"median over runs that differ by their seed, [its {CONFIDENCE:.0%} confidence interval]"
     return (
-        f"median over runs that differ by their seed, \\[lowest, highest]: sure to {least:.0%} to hold the true "
+        f"median over runs that differ by their seed, [lowest, highest]: sure to {least:.0%} to hold the true "
         f"median; {CONFIDENCE:.0%} takes {FEWEST} runs (--seeds {FEWEST})"
     )
 
@@ -125,7 +130,7 @@ def _cell(run: pl.DataFrame, metric: tuple[str, str, str, int], flow: str, queue
     text = f"{found['value'][0]:.{digits}f}"
     if "low" not in found.columns or found["low"][0] is None:
         return text
-    return f"{text}\n\\[{found['low'][0]:.{digits}f}, {found['high'][0]:.{digits}f}]"
+    return f"{text}\n[{found['low'][0]:.{digits}f}, {found['high'][0]:.{digits}f}]"
 
 
 def busiest_queue(metrics: pl.DataFrame) -> str | None:
@@ -136,6 +141,11 @@ def busiest_queue(metrics: pl.DataFrame) -> str | None:
         .agg(pl.col("value").mean())
     )
     return str(lengths.sort("value", descending=True, maintain_order=True)["name"][0]) if lengths.height else None
+
+
+def _plain(*cells: str) -> list[Text]:
+    """Cells as they are: names may hold what elsewhere is markup."""
+    return [Text(cell) for cell in cells]
 
 
 def _text(value: object) -> str:

@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from netwarp import scenario as scenarios
 from netwarp.engines import EngineError, VirtualEngine
 from netwarp.scenario import Scenario, ScenarioError
 from netwarp.scenario.paths import setting_of
 from netwarp.store.errors import StoreError
 from netwarp.study import Study, default_directory, make_study, open_study
+from netwarp.terminal import Terminal
 
 __all__ = ["EngineError", "ScenarioError", "StoreError", "Study", "load_result", "load_scenario", "run"]
 
@@ -69,7 +68,7 @@ def run(
         jobs=jobs,
         dask=dask,
         plots=plots,
-        console=Console(stderr=True, quiet=quiet),
+        console=Terminal(stderr=True, quiet=quiet),
     )
 
 

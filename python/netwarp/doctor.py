@@ -20,6 +20,7 @@ from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory,
 from netwarp.kernels.build import WORK
 from netwarp.kernels.cache import TEMPORARY, clean_stale, digest_of
 from netwarp.kernels.source import SERIES, find_source
+from netwarp.terminal import Terminal
 
 MEMORY_BYTES = 256_000_000
 """Free bytes wanted where a virtual machine keeps its memory file."""
@@ -105,7 +106,7 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[Finding]:
 
 def clean(*, environ: Mapping[str, str] | None = None, console: Console | None = None) -> list[Path]:
     """Remove what killed builds have left in the cache and in TMPDIR; tell it on `console` (default: stderr)."""
-    console = console or Console(stderr=True)
+    console = console or Terminal(stderr=True)
     removed = clean_stale([(cache_directory(environ), TEMPORARY), (Path(tempfile.gettempdir()), WORK)])
     for path in removed:
         console.print(f"Removed {path}", soft_wrap=True, highlight=False)

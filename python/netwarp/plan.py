@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -14,6 +15,7 @@ from netwarp.scenario.resolve import Resolver, canonical_json
 from netwarp.scenario.sweep import axes_of, cases_of, points_of
 
 ID_DIGITS = 12
+MAX_RUNS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +83,9 @@ def make_plan(
     """
     axes = axes_of(scenario)
     chosen = cases_of(scenario, cases)
-    numbers = tuple(seeds) if seeds is not None else scenario.seeds
+    asked = seeds if seeds is not None else scenario.seeds
+    _refuse_too_many(len(chosen) * math.prod(len(axis.values) for axis in axes), len(asked), scenario)
+    numbers = tuple(asked)
     if not numbers or len(set(numbers)) != len(numbers):
         raise ScenarioError("a plan needs at least one seed, and each only once", scenario.source.label)
     resolver = Resolver(scenario, axes)
@@ -102,6 +106,16 @@ def make_plan(
         raise ScenarioError(resolver.problems, scenario.source.label)
     _refuse_same(runs, scenario)
     return Plan(scenario, tuple(axis.path for axis in axes), tuple(runs), dict(identity or {}))
+
+
+def _refuse_too_many(points: int, seeds: int, scenario: Scenario) -> None:
+    """Before anything is made of them: a plan is held in memory, and its runs have to end in somebody's lifetime."""
+    if points * seeds > MAX_RUNS:
+        raise ScenarioError(
+            f"these are {points * seeds:,} runs ({points:,} points with {seeds:,} seeds each); a plan has at most "
+            f"{MAX_RUNS:,}: take fewer values, fewer axes, fewer seeds, or several plans",
+            scenario.source.label,
+        )
 
 
 def _with_seed(hashed: Any, seed: int) -> str:

@@ -22,6 +22,7 @@ from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.planfile import IMPORTED, place_of
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.study import keep_traces, scenario_of, summarise
+from netwarp.terminal import Terminal
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def rerun(
     matched by their point and seed, so that a result of another kernel can be compared, too. Raises StoreError (also if
     there is nothing to repeat), ScenarioError.
     """
-    console = console or Console(stderr=True)
+    console = console or Terminal(stderr=True)
     old = open_result(directory)
     made = {place_of(entry): str(entry["id"]) for entry in old.plan["runs"] if old.is_complete(str(entry["id"]))}
     plan = _plan(old, engine, made)

@@ -22,10 +22,12 @@ from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, parse_scenario
 from netwarp.scenario.trace import KEPT, trace_files
 from netwarp.store.errors import speaking
+from netwarp.store.files import make_folder, write_bytes
 from netwarp.store.findings import NAME as FINDINGS
 from netwarp.store.findings import Finding, read_findings
 from netwarp.store.lock import locked
-from netwarp.store.result import ResultDir, create_result, open_result
+from netwarp.store.result import ResultDir, create_result, open_verified
+from netwarp.terminal import Terminal
 from netwarp.threads import on_each
 from netwarp.views import write_views
 
@@ -77,8 +79,7 @@ def keep_traces(scenario: Scenario, result: ResultDir) -> None:
     """Copy the traces that the scenario names into the result, so that it can be run again from there alone."""
     files = trace_files(scenario.source.data, scenario.source.folder)
     for name, content in files.items():
-        (result.path / KEPT).mkdir(exist_ok=True)
-        (result.path / KEPT / name).write_bytes(content)
+        write_bytes(make_folder(result.path / KEPT) / name, content)
 
 
 def make_study(
@@ -100,7 +101,7 @@ def make_study(
 
     With `page` write `report.html`. Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
-    console = console or Console(stderr=True)
+    console = console or Terminal(stderr=True)
     plan = make_plan(scenario, seeds, cases, identity_of(engine, scenario))
     with create_result(
         directory,
@@ -135,8 +136,9 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
 
     Raises StoreError, and ScenarioError if this netwarp no longer understands the result's scenario.
     """
-    console = console or Console(stderr=True)
-    result = open_result(directory)
+    console = console or Terminal(stderr=True)
+    with console.status("verifying the records"):
+        result = open_verified(directory)
     scenario = scenario_of(result)
     with locked(directory):
         with console.status("reckoning"):
@@ -150,7 +152,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
 
 def open_study(directory: Path) -> Study:
     """An old result as it stands: nothing is run, reckoned or drawn. Raises StoreError, ScenarioError."""
-    result = open_result(directory)
+    result = open_verified(directory)
     summary = result.summary()
     checked = tuple(check_expectations(summary, scenario_of(result).expect))
     figures = tuple(sorted(result.plots.glob("*.png")))

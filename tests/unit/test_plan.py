@@ -209,3 +209,17 @@ def test_ten_thousand_runs_are_planned_in_two_seconds() -> None:
     made = plan(f"{DUMBBELL}[sweep]\n{axes}")
     assert len(made) == 10_000
     assert time.process_time() - begin < 2
+
+
+def test_a_plan_has_a_bound_that_is_checked_before_any_work() -> None:
+    with pytest.raises(ScenarioError, match="1,000,000,000 runs"):
+        make_plan(parse_scenario(DUMBBELL), seeds=range(1, 10**9 + 1))
+    numbers = ", ".join(map(str, range(1, 401)))
+    sweep = "".join(f'"flows.bulk.{key}" = [{numbers}]\n' for key in ("count", "bytes", "start"))
+    with pytest.raises(ScenarioError, match="64,000,000 runs"):
+        plan(replaced(tail=f"[sweep]\n{sweep}"))
+
+
+def test_what_is_nested_too_deeply_is_no_scenario() -> None:
+    with pytest.raises(ScenarioError, match="nested more than"):
+        parse_scenario(f"{'.'.join(['a'] * 30_000)} = 1")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 from rich.table import Table
+from rich.text import Text
 
 from netwarp.analysis.statistics import CONFIDENCE, FEWEST
 from netwarp.store.summary import axis_text, axis_title
@@ -37,16 +38,16 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
     shown = [m for m in MAIN_METRICS if summary.filter(scope=m[0], metric=m[1]).height]
     queue = busiest_queue(summary)
     places = bool(_elsewhere(summary))
-    table = Table(title=title or None, title_justify="left", caption=_about(shown, queue), caption_justify="left")
+    table = _table(title, _about(shown, queue))
     for heading in (*map(axis_title, axes), *(["seed"] if seeds else []), *(["flow"] if len(flows) > 1 else [])):
-        table.add_column(heading)
+        table.add_column(Text(heading))
     for _, _, heading, _ in shown:
         table.add_column(heading, justify="right")
     if places:
         table.add_column(_ELSEWHERE)
     ids = summary["run_id"].unique(maintain_order=True)
     if len(ids) > MOST_RUNS:
-        table.caption = _lines(table.caption, f"… and {len(ids) - MOST_RUNS} more runs: see summary.csv")
+        _say(table, f"… and {len(ids) - MOST_RUNS} more runs: see summary.csv")
     first = summary.filter(pl.col("run_id").is_in(ids.head(MOST_RUNS).to_list()))
     for run in first.partition_by("run_id", maintain_order=True):
         head = run.row(0, named=True)
@@ -56,7 +57,7 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
             if head["status"] == "failed":
                 cells = ["failed", *[""] * (len(cells) - 1)] if cells else []
             style = {"failed": "red", "suspect": "yellow"}.get(head["status"])
-            table.add_row(*start, *([flow] if len(flows) > 1 else []), *cells, style=style)
+            table.add_row(*_plain(*start, *([flow] if len(flows) > 1 else []), *cells), style=style)
     return table
 
 
@@ -72,10 +73,9 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
     shown = [m for m in MAIN_METRICS if medians.filter(scope=m[0], metric=m[1]).height]
     queue = busiest_queue(medians)
     places = bool(_elsewhere(medians))
-    caption = _lines(_caption(statistics), _about(shown, queue))
-    table = Table(title=title or None, title_justify="left", caption=caption, caption_justify="left")
+    table = _table(title, _caption(statistics), _about(shown, queue))
     for heading in (*map(axis_title, axes), *(["flow"] if len(flows) > 1 else [])):
-        table.add_column(heading)
+        table.add_column(Text(heading))
     table.add_column("runs")
     for _, _, heading, _ in shown:
         table.add_column(heading, justify="right")
@@ -83,7 +83,7 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
         table.add_column(_ELSEWHERE)
     points = medians.partition_by(*axes, maintain_order=True) if axes else [medians]
     if len(points) > MOST_RUNS:
-        table.caption = _lines(table.caption, f"… and {len(points) - MOST_RUNS} more points: see statistics.csv")
+        _say(table, f"… and {len(points) - MOST_RUNS} more points: see statistics.csv")
     for point in points[:MOST_RUNS]:
         first = point.sort("left_out", maintain_order=True).row(0, named=True)
         runs = str(first["n"]) + (f"\n({first['why']})" if first["left_out"] else "")
@@ -91,22 +91,21 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
         for flow in [name for name in flows if name in present] or [""]:
             cells = [_cell(point, metric, flow, queue) for metric in shown] + ([_elsewhere(point)] if places else [])
             style = "red" if first["n"] == 0 else None
-            table.add_row(
-                *(_text(first[axis]) for axis in axes), *([flow] if len(flows) > 1 else []), runs, *cells, style=style
-            )
+            names = [_text(first[axis]) for axis in axes] + ([flow] if len(flows) > 1 else [])
+            table.add_row(*_plain(*names, runs, *cells), style=style)
     return table
 
 
-def _caption(statistics: pl.DataFrame) -> str | None:
-    """What the brackets are; None without any."""
+def _caption(statistics: pl.DataFrame) -> str:
+    """What the brackets are; empty without any."""
     sure = statistics["confidence"].drop_nulls()
     if sure.is_empty():
-        return None
+        return ""
     least = float(sure.min())  # type: ignore[arg-type]
     if least >= CONFIDENCE:
-        return f"median over runs that differ by their seed, \\[its {CONFIDENCE:.0%} confidence interval]"
+        return f"median over runs that differ by their seed, [its {CONFIDENCE:.0%} confidence interval]"
     return (
-        f"median over runs that differ by their seed, \\[lowest, highest]: sure to {least:.0%} to hold the true "
+        f"median over runs that differ by their seed, [lowest, highest]: sure to {least:.0%} to hold the true "
         f"median; {CONFIDENCE:.0%} takes {FEWEST} runs (--seeds {FEWEST})"
     )
 
@@ -117,8 +116,18 @@ def _about(shown: Sequence[tuple[str, str, str, int]], queue: str | None) -> str
     return f"{', '.join(headings)}: at {queue}" if headings and queue else None
 
 
-def _lines(*parts: object) -> str | None:
-    return "\n".join(str(part) for part in parts if part) or None
+def _table(title: str, *about: str | None) -> Table:
+    """An empty table with its title above and what is to be said about it beneath."""
+    table = Table(title=Text(title) if title else None, title_justify="left", caption_justify="left")
+    for line in about:
+        _say(table, line)
+    return table
+
+
+def _say(table: Table, line: str | None) -> None:
+    """Add a line to what stands beneath a table."""
+    if line:
+        table.caption = Text(f"{table.caption}\n{line}" if table.caption else line)
 
 
 def _elsewhere(rows: pl.DataFrame) -> str:
@@ -151,7 +160,7 @@ def _cell(run: pl.DataFrame, metric: tuple[str, str, str, int], flow: str, queue
     text = f"{found['value'][0]:.{digits}f}"
     if "low" not in found.columns or found["low"][0] is None:
         return text
-    return f"{text}\n\\[{found['low'][0]:.{digits}f}, {found['high'][0]:.{digits}f}]"
+    return f"{text}\n[{found['low'][0]:.{digits}f}, {found['high'][0]:.{digits}f}]"
 
 
 def busiest_queue(metrics: pl.DataFrame) -> str | None:
@@ -174,6 +183,11 @@ def busiest_queue(metrics: pl.DataFrame) -> str | None:
         .sort("signals", "length", descending=True, maintain_order=True)
     )
     return str(queues["name"][0]) if queues.height else None
+
+
+def _plain(*cells: str) -> list[Text]:
+    """Cells as they are: names may hold what elsewhere is markup."""
+    return [Text(cell) for cell in cells]
 
 
 def _text(value: object) -> str:

@@ -1,7 +1,7 @@
 """The command line. No logic: each command parses, calls, prints, and turns errors into sentences and exit codes.
 
 Exit codes: 0 fine; 1 an expectation failed or a regression was found; 2 usage or invalid scenario; 3 a run failed;
-4 this environment can't; 130 interrupted.
+4 this environment can't; 130 interrupted; 141 whoever read the output has gone (`netwarp … | head`): no verdict.
 """
 
 import os
@@ -15,7 +15,7 @@ from cyclopts.exceptions import CycloptsError
 
 from netwarp.cli import compare, imports, results
 from netwarp.cli.agent import pcap_app, watch_app
-from netwarp.cli.common import ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
+from netwarp.cli.common import CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
 from netwarp.cli.export import export
 from netwarp.cli.kernel import kernel_app
 
@@ -51,10 +51,22 @@ def main() -> NoReturn:
         say("interrupted")
         code = INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has gone (`netwarp … | head`): nothing is left to say, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = OK
-    sys.exit(code if isinstance(code, int) else OK)
+        code = CLOSED_PIPE
+    sys.exit(_flushed(code if isinstance(code, int) else OK))
+
+
+def _flushed(code: int) -> int:
+    """The exit code, once all output is out; CLOSED_PIPE if nobody reads it any more."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        code = CLOSED_PIPE
+    if code == CLOSED_PIPE:
+        # What is left in the buffers must not fail once more when Python ends.
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return code
 
 
 def _interrupt(*_: object) -> None:
@@ -185,7 +197,7 @@ def show(scenario: str, /, *, set_: Annotated[list[str] | None, Parameter(name="
         lines += [f"  … and {len(plan) - 20} more"] if len(plan) > 20 else []
         lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), "", "As commands:", ""]
         lines += [f"  {line}" for line in commands(lab)]
-        out.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+        out.print("\n".join(lines), soft_wrap=True)
     return OK
 
 
@@ -206,10 +218,10 @@ def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
         findings = doctor_.diagnose()
         out = stdout()
         for finding in findings:
-            mark = "[green]✓[/green]" if finding.ok else "[red]✗[/red]"
-            out.print(f"{mark} {finding.name}:", end=" ")
-            out.print(finding.detail, markup=False, highlight=False)
+            mark, style = ("✓", "green") if finding.ok else ("✗", "red")
+            out.print(mark, style=style, end=" ")
+            out.print(f"{finding.name}: {finding.detail}")
             if not finding.ok and finding.mend:
-                out.print(f"    mend: {finding.mend}", markup=False, highlight=False)
+                out.print(f"    mend: {finding.mend}")
         return OK if all(finding.ok for finding in findings) else ENVIRONMENT
     raise AssertionError("unreachable")

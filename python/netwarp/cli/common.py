@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 OK, FAILED_EXPECTATION, USAGE, FAILED_RUN, ENVIRONMENT, INTERRUPTED = 0, 1, 2, 3, 4, 130
+CLOSED_PIPE = 141
+"""What a shell says of a program that SIGPIPE ended: whoever read the output has gone, so there is no verdict."""
 _WIDE = 160
 
 
@@ -56,19 +58,19 @@ def positive(name: str, value: int | None) -> None:
 
 def stderr() -> "Console":
     """Where everything goes that is not the result."""
-    from rich.console import Console
+    from netwarp.terminal import Terminal
 
-    return Console(stderr=True)
+    return Terminal(stderr=True)
 
 
 def stdout() -> "Console":
     """Where results go; not cut to a terminal's width when there is none."""
-    from rich.console import Console
+    from netwarp.terminal import Terminal
 
-    console = Console()
-    return console if console.is_terminal else Console(width=_WIDE)
+    console = Terminal()
+    return console if console.is_terminal else Terminal(width=_WIDE)
 
 
 def say(text: str, style: str | None = None) -> None:
     """A line to standard error, as it is."""
-    stderr().print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+    stderr().print(text, style=style, soft_wrap=True)

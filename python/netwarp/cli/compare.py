@@ -82,7 +82,7 @@ def _print(comparison: "Comparison", *, everything: bool) -> None:
     out = stdout()
 
     def line(text: str, style: str | None = None) -> None:
-        out.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+        out.print(text, style=style, soft_wrap=True)
 
     line(sentence(comparison), "bold red" if comparison.regression else "bold")
     line(f"A: {comparison.a.title}")

@@ -43,10 +43,11 @@ def export(
     with errors():
         from netwarp.exports import FORMATS
         from netwarp.store.errors import speaking
-        from netwarp.store.result import open_result
+        from netwarp.store.files import make_folder
+        from netwarp.store.result import open_verified
 
-        result = open_result(directory)
-        place = output or directory / "export"
+        result = open_verified(directory)
+        place = output or make_folder(directory / "export")
         with speaking(place, "create"):
             place.mkdir(parents=True, exist_ok=True)
         for name in wanted:

@@ -71,18 +71,17 @@ def _print_findings(findings: "list[Finding]", console: "Console") -> None:
     brief = len(findings) > MAX_FINDINGS_WITH_VALUES
     for found in findings:
         said = f"published: {found.published}; " if found.published else ""
-        console.print(f"[{styles[found.judgement]}]{found.judgement}[/]:", end=" ")
-        text = found.finding if brief else f"{found.finding} ({said}here: {found.measured})"
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.print(f"{found.judgement}:", style=styles[found.judgement], end=" ")
+        console.print(found.finding if brief else f"{found.finding} ({said}here: {found.measured})", soft_wrap=True)
 
 
 def _print_expectations(expectations: "tuple[Checked, ...]", console: "Console") -> None:
     marks = {"met": ("green", "✓"), "failed": ("red", "✗"), "not checked": ("yellow", "–")}
     for checked in expectations:
         style, mark = marks[checked.judgement.value]
-        console.print(f"[{style}]{mark}[/{style}]", end=" ")
+        console.print(mark, style=style, end=" ")
         text = f"{checked.subject}: expected {checked.bound}, {checked.judgement}: {checked.found}"
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.print(text, soft_wrap=True)
 
 
 def plot(
@@ -124,8 +123,9 @@ def plot(
             figures = draw_monitor(directory, columns, formats, output)
         elif metric is None:
             from netwarp.plots import plot_result
+            from netwarp.store.result import open_verified
 
-            figures = plot_result(directory, formats, output)
+            figures = plot_result(open_verified(directory).path, formats, output)
         else:
             from netwarp.plots.metric import draw_metric
 

@@ -6,6 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from rich.table import Table
+from rich.text import Text
 
 from netwarp.analysis.statistics import CONFIDENCE
 from netwarp.compare.judgement import Comparison, Row, Verdict
@@ -33,25 +34,25 @@ def table(comparison: Comparison, rows: Sequence[Row]) -> Table:
     sure = min(row.shift.confidence for row in rows)
     interval = f"[{min(sure, CONFIDENCE):.0%} interval]"
     for heading in (*map(axis_title, keys), "metric", "of"):
-        found.add_column(heading)
-    for heading in ("A", "B", f"B − A\n\\{interval}", "in %"):
-        found.add_column(heading, justify="right")
+        found.add_column(Text(heading))
+    for heading in ("A", "B", f"B − A\n{interval}", "in %"):
+        found.add_column(Text(heading), justify="right")
     found.add_column("verdict")
     for row in rows:
         shift = row.shift
         verdict = row.verdict.value
         if row.verdict is Verdict.UNCLEAR:
             verdict += f": {needed_words(row, paired=comparison.paired)}"
-        found.add_row(
+        cells = (
             *("–" if value is None else value for value in row.point),
             row.subject.full_metric,
             row.subject.name,
             *(f"{value:.4g}" for value in (row.a, row.b)),
-            f"{shift.estimate:+.3g} \\[{shift.low:+.3g}, {shift.high:+.3g}]",
+            f"{shift.estimate:+.3g} [{shift.low:+.3g}, {shift.high:+.3g}]",
             "–" if row.percent is None else f"{row.percent:+.1f}",
             verdict,
-            style=_STYLES.get(row.verdict),
         )
+        found.add_row(*map(Text, cells), style=_STYLES.get(row.verdict))
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from netwarp.store.errors import SelectionError
-from netwarp.store.result import ResultDir, open_result
+from netwarp.store.result import ResultDir, open_verified
 from netwarp.store.summary import axis_text
 from netwarp.words import did_you_mean
 
@@ -39,7 +39,7 @@ def open_side(letter: str, path: Path, choices: Sequence[str] = ()) -> Side:
 
     Raises StoreError if it is no result or has no summary, SelectionError for a choice that it does not have.
     """
-    result = open_result(path)
+    result = open_verified(path)
     summary, axes = _texts(result), tuple(result.axes)
     chosen = {}
     for choice in choices:

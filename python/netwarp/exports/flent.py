@@ -20,7 +20,8 @@ from netwarp.analysis.flows import FlowData, load_flows
 from netwarp.analysis.series import whole_run
 from netwarp.analysis.throughput import throughput_per_interval
 from netwarp.exports.names import stem
-from netwarp.store.errors import StoreError, speaking
+from netwarp.store.errors import StoreError
+from netwarp.store.files import write_bytes
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import PlannedRun, axis_text, axis_title
@@ -41,9 +42,8 @@ def write_flent(result: ResultDir, directory: Path) -> list[Path]:
         if document is None:
             continue
         path = directory / f"{stem(result, run)}.flent.gz"
-        with speaking(path, "write"):
-            # Without a date in the archive: the same result makes the same bytes.
-            path.write_bytes(gzip.compress(json.dumps(document).encode(), mtime=0))
+        # Without a date in the archive: the same result makes the same bytes.
+        write_bytes(path, gzip.compress(json.dumps(document).encode(), mtime=0))
         files.append(path)
     if not files:
         raise StoreError(f"{result.path} has no run with a TCP flow, which is what Flent's format has a place for")

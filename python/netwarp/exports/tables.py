@@ -1,11 +1,12 @@
 """All tables of a result, each in one file: the summary, the statistics, and the records of all good runs."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
-from netwarp.store.errors import speaking
+from netwarp.store.files import write_atomic
 from netwarp.store.result import ResultDir
 from netwarp.store.schemas import TABLES
 
@@ -20,7 +21,7 @@ def write_parquet(result: ResultDir, directory: Path) -> list[Path]:
     return _write(result, directory, "parquet", lambda frame, path: frame.sink_parquet(path))
 
 
-def _write(result: ResultDir, directory: Path, suffix: str, sink: Callable[[pl.LazyFrame, Path], object]) -> list[Path]:
+def _write(result: ResultDir, directory: Path, suffix: str, sink: Callable[[pl.LazyFrame, Path], None]) -> list[Path]:
     frames = {"summary": result.summary().lazy(), "statistics": result.statistics().lazy()}
     for name in TABLES:
         if any(result.run(run.id).has_rows(name) for run in result.good):
@@ -28,7 +29,6 @@ def _write(result: ResultDir, directory: Path, suffix: str, sink: Callable[[pl.L
     files = []
     for name, frame in frames.items():
         path = directory / f"{name}.{suffix}"
-        with speaking(path, "write"):
-            sink(frame, path)
+        write_atomic(path, partial(sink, frame))
         files.append(path)
     return files

@@ -40,6 +40,7 @@ from netwarp.kernels.recipe import (
     unmet_options,
 )
 from netwarp.kernels.source import Source, find_source, read_source
+from netwarp.terminal import Terminal
 
 WORK = "netwarp-kernel-"
 """Prefix of the build directories in TMPDIR, used when the cache's file system has no room."""
@@ -88,7 +89,7 @@ def build(
     (default: stderr). Raises `SourceMissing`, `BuildFailed` and other `KernelError`s; an interrupted or failed build
     leaves nothing but, when a step failed, its log.
     """
-    console = console or Console(stderr=True)
+    console = console or Terminal(stderr=True)
     cache = cache or cache_directory()
     archive = read_source(find_source(source), cache)
     recipe = recipe_of(archive, tree)

@@ -25,7 +25,8 @@ from netwarp.plots.chart import MOST_DOTS, Chart
 from netwarp.plots.comparison import MOST_SEEDS
 from netwarp.plots.labels import in_order, metric_label, numbers_of, slug
 from netwarp.store.errors import SelectionError, speaking
-from netwarp.store.result import ResultDir, open_result
+from netwarp.store.files import make_folder
+from netwarp.store.result import ResultDir, open_verified
 from netwarp.store.summary import axis_title
 from netwarp.threads import on_each
 from netwarp.words import did_you_mean
@@ -49,8 +50,8 @@ def draw_metric(
     `metric` is `scope.name`; `scope.stem` without a statistic (`flow.rtt_ms`) is the distribution within the runs. `by`
     is at most two axes, the result's first two if empty. Raises SelectionError, StoreError.
     """
-    result = open_result(result_dir)
-    place = out or result.plots
+    result = open_verified(result_dir)
+    place = out or make_folder(result.plots)
     with speaking(place, "create"):
         place.mkdir(exist_ok=True, parents=True)
     files: list[Path] = []

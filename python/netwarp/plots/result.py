@@ -12,6 +12,7 @@ from netwarp.plots.scene import Quantity, Scene
 from netwarp.plots.scenes import scene_of, shares_of
 from netwarp.plots.worker import Helpers, Task
 from netwarp.store.errors import speaking
+from netwarp.store.files import make_folder
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir
 
@@ -37,7 +38,7 @@ def draw_comparisons(
     its records have, and then all flows of a run are drawn beside each other as well. Returns the files. Raises
     StoreError.
     """
-    place = out or result.plots
+    place = out or make_folder(result.plots)
     with speaking(place, "create"):
         place.mkdir(exist_ok=True, parents=True)
     with Helpers(_helpers(result)) as helpers:

@@ -11,9 +11,9 @@ import polars as pl
 from netwarp.analysis.selection import is_member
 from netwarp.analysis.table import MAIN_METRICS, busiest_queue
 from netwarp.report.quantities import count, number
-from netwarp.store.errors import speaking
 from netwarp.store.result import ResultDir
 from netwarp.store.summary import RunOutcome, axis_text, axis_title
+from netwarp.store.tables import read_csv, read_parquet
 
 MOST_ROWS = 300
 ABSENT = "–"
@@ -136,8 +136,7 @@ def runs_table(result: ResultDir, outcomes: Sequence[RunOutcome]) -> Table:
 
 def table_of(path: Path, name: str) -> Table:
     """A table that a view wrote, as it is. Raises StoreError."""
-    with speaking(path, "read"):
-        frame = pl.read_csv(path, infer_schema_length=None) if path.suffix == ".csv" else pl.read_parquet(path)
+    frame = read_csv(path) if path.suffix == ".csv" else read_parquet(path)
     numeric = [kind.is_numeric() for kind in frame.dtypes]
     rows = [
         [_plain(value, is_number) for value, is_number in zip(row, numeric, strict=True)]

@@ -22,6 +22,8 @@ from netwarp.scenario.presets import with_presets
 from netwarp.scenario.source import Keys, Source
 
 MAX_FILE_BYTES = 4 * 2**20
+MAX_DEPTH = 20
+"""How deep tables and lists of a scenario may be nested; the format itself needs eight."""
 
 
 def shipped_scenarios() -> dict[str, Path]:
@@ -50,6 +52,8 @@ def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] =
         raise ScenarioError([_syntax_problem(error)], label) from None
     except RecursionError:
         raise ScenarioError("the brackets are nested too deeply to be a scenario", label) from None
+    if _is_deep(data):
+        raise ScenarioError(f"its tables are nested more than {MAX_DEPTH} deep; no scenario's are", label)
     data, overrides = _apply(with_presets(data), settings)
     return validate(Source(label, text, data, overrides, tuple(settings), folder))
 
@@ -93,6 +97,8 @@ def _find(source: str | Path) -> Path:
     try:
         if path.is_dir():
             raise ScenarioError("this is a directory; name a scenario file in it", str(source))
+        if path.exists() and not path.is_file():
+            raise ScenarioError("this is a device or a pipe; a scenario is a file", str(source))
         if not path.exists():
             raise ScenarioError(
                 f"there is no such file and no shipped scenario of that name{did_you_mean(str(source), shipped)}",
@@ -117,6 +123,17 @@ def _read(path: Path) -> str:
         line = content[: error.start].count(b"\n") + 1
         problem = Problem("the file is not text in UTF-8; a scenario is a TOML file", line=line)
         raise ScenarioError([problem], str(path)) from None
+
+
+def _is_deep(data: object) -> bool:
+    level: list[object] = [data]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for value in level
+            for inner in (value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
+        ]
+    return bool(level)
 
 
 def _reason(error: OSError | ValueError) -> str:

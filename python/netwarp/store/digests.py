@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netwarp.store.errors import StoreError, speaking
-from netwarp.store.files import read_json, write_json
+from netwarp.store.files import inside, read_json, write_json
 from netwarp.store.schemas import TABLES
 
 FILE_NAME = "digests.json"
@@ -65,3 +65,17 @@ def compare_digests(first: Mapping[str, str], second: Mapping[str, str]) -> list
             kind = "missing" if file not in second else "added" if file not in first else "changed"
             differences.append(Difference(file, kind))
     return differences
+
+
+def changed_files(run: Path) -> list[str]:
+    """The files of a run that are no longer what was written when it was made, by their digests, in order of name.
+
+    A file that is gone is not among them: records may be deleted to save space, and what needs them then says so. A run
+    without `digests.json` (one that failed, or of an old version) has none. Raises StoreError.
+    """
+    if not (run / FILE_NAME).exists():
+        return []
+    written = read_digests(run)
+    return [
+        name for name in sorted(written) if (run / name).is_file() and digest_file(inside(run, name)) != written[name]
+    ]

@@ -14,6 +14,7 @@ _REASONS = {
     errno.ENOENT: "there is no such file or directory",
     errno.ENOTDIR: "a part of the path is a file, not a directory",
     errno.EEXIST: "something of this name exists and is not a directory",
+    errno.ELOOP: "it is a symbolic link, which netwarp does not follow here; remove it",
     errno.EISDIR: "it is a directory, where a file was expected",
 }
 

@@ -43,18 +43,49 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object. Raises StoreError if it is missing, not JSON, or not an object."""
     with speaking(path, "read"):
-        text = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
     try:
-        value = json.loads(text)
+        value = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise StoreError(f"cannot read {path}: it is not JSON (line {error.lineno}: {error.msg})") from error
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"cannot read {path}: it is not JSON that anyone wrote ({error})") from error
     if not isinstance(value, dict):
         raise StoreError(f"cannot read {path}: a JSON object was expected")
     return value
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write `content`, atomically. Raises StoreError."""
+    write_atomic(path, lambda temporary: _write_bytes(temporary, content))
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The path of a file within a folder. Raises StoreError if the name leads out of it."""
+    path = folder / name
+    if Path(name).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
+        raise StoreError(f"cannot read {folder}: it names a file outside itself ({name[:100]})")
+    return path
+
+
+def make_folder(folder: Path) -> Path:
+    """Make a folder of a result if it is not there; returns it. Raises StoreError if it is a symbolic link.
+
+    A result may have been made by somebody else: a link in it would let what is written here replace files elsewhere.
+    """
+    with speaking(folder, "create"):
+        folder.mkdir(parents=True, exist_ok=True)
+    if folder.is_symlink():
+        raise StoreError(f"cannot write into {folder}: it is a symbolic link; remove it, or copy what it points to")
+    return folder
+
+
 def _write_bytes(path: Path, content: bytes) -> None:
     path.write_bytes(content)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _umask() -> int:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import polars as pl
 
-from netwarp.store.errors import speaking
+from netwarp.store.errors import StoreError
 from netwarp.store.files import write_atomic
+from netwarp.store.tables import read_csv
 
 NAME = "findings.csv"
 _SCHEMA = pl.Schema({name: pl.String for name in ("finding", "judgement", "measured", "published", "source")})
@@ -46,6 +47,8 @@ def write_findings(folder: Path, findings: Sequence[Finding]) -> Path:
 
 def read_findings(path: Path) -> list[Finding]:
     """The findings in a `findings.csv`. Raises StoreError."""
-    with speaking(path, "read"):
-        rows = pl.read_csv(path, schema=_SCHEMA).iter_rows(named=True)
+    rows = read_csv(path, _SCHEMA).iter_rows(named=True)
+    try:
         return [Finding(**(row | {"judgement": Holds(row["judgement"])})) for row in rows]
+    except ValueError as error:
+        raise StoreError(f"cannot read {path}: {error}") from error

@@ -24,7 +24,9 @@ def locked(directory: Path) -> Iterator[None]:
     Raises InUseError naming the process that holds it, StoreError if the directory cannot be written.
     """
     with speaking(directory, "write"):
-        file = (directory / NAME).open("a+", encoding="utf-8")
+        # Not through a symbolic link, which somebody else's result may hold: what it points to would be emptied.
+        handle = os.open(directory / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        file = os.fdopen(handle, "a+", encoding="utf-8")
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

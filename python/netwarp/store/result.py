@@ -15,16 +15,27 @@ from typing import Any
 
 import polars as pl
 
+from netwarp.store.digests import changed_files
+from netwarp.store.documents import ManifestDocument, PlanDocument, checked
 from netwarp.store.errors import PlanMismatchError, StoreError, speaking
-from netwarp.store.files import read_json, write_atomic, write_json, write_text
+from netwarp.store.files import make_folder, read_json, write_atomic, write_json, write_text
 from netwarp.store.lock import locked
 from netwarp.store.planfile import refuse_other_plan
 from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import scan_stream
 from netwarp.store.summary import MISSING, PlannedRun, RunOutcome, axes_of, axis_series, planned_runs, summary_frame
+from netwarp.store.tables import read_parquet
+from netwarp.threads import on_each
 
 _LOG = logging.getLogger(__name__)
+_WORDS = ("scope", "name", "metric")
+_SUMMARY_SCHEMA = pl.Schema(
+    dict.fromkeys(("run_id", "status", *_WORDS), pl.String()) | {"seed": pl.Int64(), "value": pl.Float64()}
+)
+_STATISTICS_SCHEMA = pl.Schema(
+    dict.fromkeys(_WORDS, pl.String()) | {"n": pl.Int64(), "median": pl.Float64(), "left_out": pl.Int64()}
+)
 _TEMPORARY = ".part"
 _RESUMED = ("created", "argv", "netwarp")
 
@@ -38,12 +49,12 @@ class ResultDir:
     @cached_property
     def plan(self) -> dict[str, Any]:
         """`plan.json`: `axes` (paths, in order) and `runs` (each with id, seed, point, case). Raises StoreError."""
-        return read_json(self.path / "plan.json")
+        return checked(read_json(self.path / "plan.json"), PlanDocument, self.path / "plan.json")
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """`manifest.json`: versions, digests, argv, host. Raises StoreError."""
-        return read_json(self.path / "manifest.json")
+        return checked(read_json(self.path / "manifest.json"), ManifestDocument, self.path / "manifest.json")
 
     @cached_property
     def failed(self) -> int:
@@ -162,8 +173,7 @@ class ResultDir:
 
     def summary(self) -> pl.DataFrame:
         """Read `summary.parquet`. Raises StoreError."""
-        with speaking(self.path / "summary.parquet", "read"):
-            return pl.read_parquet(self.path / "summary.parquet")
+        return read_parquet(self.path / "summary.parquet", _SUMMARY_SCHEMA)
 
     def write_statistics(self, frame: pl.DataFrame) -> None:
         """Write `statistics.parquet` and `statistics.csv`, atomically. Raises StoreError."""
@@ -172,8 +182,7 @@ class ResultDir:
 
     def statistics(self) -> pl.DataFrame:
         """Read `statistics.parquet`. Raises StoreError."""
-        with speaking(self.path / "statistics.parquet", "read"):
-            return pl.read_parquet(self.path / "statistics.parquet")
+        return read_parquet(self.path / "statistics.parquet", _STATISTICS_SCHEMA)
 
     def _outcome(self, run: PlannedRun) -> RunOutcome:
         directory = self.run(run.id)
@@ -212,6 +221,25 @@ def open_result(path: Path) -> ResultDir:
     return ResultDir(path)
 
 
+def open_verified(path: Path) -> ResultDir:
+    """Open a result directory whose records are what was written when its runs were made, by their digests.
+
+    Raises StoreError if there is no `plan.json` in it, or if the files of a run have changed since.
+    """
+    result = open_result(path)
+    made = [run.id for run in result.planned if result.is_complete(run.id)]
+    found = on_each(lambda run_id: (run_id, changed_files(result.run(run_id).path)), made)
+    changed = [f"runs/{run_id}/{name}" for run_id, names in found for name in names]
+    if changed:
+        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+        raise StoreError(
+            f"{path} is damaged: {', '.join(changed[:3])}{more} changed since the run was made (digests.json). "
+            "Remove the directories of these runs and give the same `netwarp run` again, which makes only what is "
+            "missing."
+        )
+    return result
+
+
 @contextmanager
 def create_result(
     path: Path, *, scenario_toml: str, plan: Mapping[str, Any], manifest: Mapping[str, Any]
@@ -231,8 +259,7 @@ def create_result(
             raise PlanMismatchError(
                 f"{path} exists and is not a result directory (it has {foreign[0]}); choose another"
             )
-        with speaking(path / "runs", "create"):
-            (path / "runs").mkdir(exist_ok=True)
+        make_folder(path / "runs")
         _begin(result, scenario_toml, plan, manifest)
         yield result
 

@@ -8,11 +8,13 @@ from typing import Any
 import polars as pl
 
 from netwarp.store.description import Description, describe
-from netwarp.store.errors import StoreError, speaking
+from netwarp.store.documents import RunDocument, StatusDocument, checked
+from netwarp.store.errors import StoreError
 from netwarp.store.files import read_json, write_atomic, write_json
 from netwarp.store.network import Network, network_of
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState, scan_stream, stream_state
+from netwarp.store.tables import read_parquet
 
 METRICS_SCHEMA = pl.Schema({"scope": pl.String, "name": pl.String, "metric": pl.String, "value": pl.Float64})
 _RECKONED_BY = "reckoned_by"
@@ -41,7 +43,7 @@ class RunDir:
         if "lab" not in run:
             run["lab"] = read_json(self.path / "lab.json")
         run.setdefault("id", self.path.name)
-        return run
+        return checked(run, RunDocument, self.path / "run.json")
 
     def scan(self, table: str) -> pl.LazyFrame:
         """A lazy frame of a table by name (`packets`, `acks` …); missing, empty, cut-short files are no errors."""
@@ -63,8 +65,7 @@ class RunDir:
 
     def metrics(self) -> pl.DataFrame:
         """Metrics of this run: scope, name, metric, value. Raises StoreError if there are none yet."""
-        with speaking(self.metrics_path, "read"):
-            return pl.read_parquet(self.metrics_path)
+        return read_parquet(self.metrics_path, METRICS_SCHEMA)
 
     def write_metrics(self, metrics: pl.DataFrame, reckoned_by: str = "") -> None:
         """Write `metrics.parquet`, atomically, with a word on what reckoned it. Raises StoreError."""
@@ -83,7 +84,7 @@ class RunDir:
 
     def status(self) -> dict[str, Any]:
         """`status.json`: status, reason, seconds. Raises StoreError."""
-        return read_json(self.path / "status.json")
+        return checked(read_json(self.path / "status.json"), StatusDocument, self.path / "status.json")
 
     def write_status(self, status: str, reason: str | None, **facts: Any) -> None:
         """Write `status.json`, the only file with wall-clock facts. Raises StoreError, ValueError."""

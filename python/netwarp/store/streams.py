@@ -83,8 +83,10 @@ def _open(path: Path) -> pa.RecordBatchStreamReader | None:
             return None
         mapped = pa.memory_map(str(path))
     try:
-        return pa.ipc.open_stream(mapped)
-    except (pa.ArrowInvalid, OSError) as error:
+        reader = pa.ipc.open_stream(mapped)
+        _ = reader.schema.names, reader.schema.types  # both are decoded when they are asked for
+        return reader
+    except (pa.ArrowException, OSError, ValueError) as error:
         if _is_cut_short(path):
             return None
         raise StoreError(f"cannot read {path}: it is not an Arrow stream ({error})") from error
@@ -108,12 +110,22 @@ def _is_cut_short(path: Path) -> bool:
 
 
 def _batches(reader: pa.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
-    """The whole batches; a batch that was cut short ends them."""
+    """The whole batches; a batch that was cut short ends them. Raises StoreError if one is damaged.
+
+    A batch is checked before anyone computes with it: an offset that points elsewhere would end the process.
+    """
     while True:
         try:
-            yield reader.read_next_batch()
+            batch = reader.read_next_batch()
         except (StopIteration, pa.ArrowInvalid, OSError):
             return
+        except pa.ArrowException as error:
+            raise StoreError(f"a table of records is damaged ({str(error)[:200]})") from error
+        try:
+            batch.validate(full=True)
+        except (pa.ArrowException, ValueError) as error:
+            raise StoreError(f"a table of records is damaged ({str(error)[:200]})") from error
+        yield batch
 
 
 def _frames(path: Path, table: Table, wanted: list[str], schema: pl.Schema) -> Iterator[pl.DataFrame]:
@@ -124,7 +136,8 @@ def _frames(path: Path, table: Table, wanted: list[str], schema: pl.Schema) -> I
         yield pl.DataFrame(schema=target)
         return
     present = [name for name in wanted if name in reader.schema.names]
-    arrow_schema = pa.schema([reader.schema.field(name) for name in present])
+    # Without what columns mean, in words: polars unpacks it too, and panics where the text is damaged.
+    arrow_schema = pa.schema([reader.schema.field(name).remove_metadata() for name in present])
     pending: list[pa.RecordBatch] = []
     rows = 0
     for batch in _batches(reader):

@@ -14,8 +14,8 @@ import polars as pl
 
 from netwarp.analysis.interval import CONFIDENCE, Interval, mean_interval
 from netwarp.analysis.theory import Means
-from netwarp.store.errors import StoreError, speaking
-from netwarp.store.files import read_json, write_atomic
+from netwarp.store.errors import StoreError
+from netwarp.store.files import make_folder, read_json, write_atomic
 from netwarp.store.findings import Finding, Holds, write_findings
 from netwarp.store.result import ResultDir
 from netwarp.views.queueing_theory.system import System, system_of
@@ -81,9 +81,7 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
         raise StoreError("the view queueing-theory compares one queue at several loads: sweep the flow's rate alone")
     (system,) = systems
     rows = list(_compare(result.summary(), {run: load for run, (_, load) in loads.items()}, system))
-    folder = result.path / FOLDER
-    with speaking(folder, "create"):
-        folder.mkdir(exist_ok=True)
+    folder = make_folder(result.path / FOLDER)
     table = pl.DataFrame([asdict(row) for row in rows], infer_schema_length=None)
     write_atomic(folder / "theory.csv", table.write_csv)
     written = [folder / "theory.csv", write_findings(folder, list(_findings(rows)))]

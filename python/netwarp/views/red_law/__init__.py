@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from netwarp.analysis.interval import normal_interval
 from netwarp.analysis.red import Red, averages, drop_probabilities, red_of
-from netwarp.store.errors import StoreError, speaking
-from netwarp.store.files import read_json, write_atomic
+from netwarp.store.errors import StoreError
+from netwarp.store.files import make_folder, read_json, write_atomic
 from netwarp.store.findings import Finding, Holds, write_findings
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
@@ -75,9 +75,7 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     (red,) = reds
     arrivals = [one for _, one in found]
     steps = list(_steps(red, arrivals))
-    folder = result.path / FOLDER
-    with speaking(folder, "create"):
-        folder.mkdir(exist_ok=True)
+    folder = make_folder(result.path / FOLDER)
     write_atomic(folder / "red-law.csv", pl.DataFrame([asdict(step) for step in steps]).write_csv)
     written = [folder / "red-law.csv", write_findings(folder, list(_findings(red, arrivals)))]
     if figures:

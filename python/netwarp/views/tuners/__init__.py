@@ -14,8 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from netwarp.store.errors import StoreError, speaking
-from netwarp.store.files import write_atomic
+from netwarp.store.errors import StoreError
+from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text, axis_title
@@ -57,9 +57,7 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     if AXIS not in result.axes:
         raise StoreError(f'the view tuners compares tuners, and this study has one only; sweep "{AXIS}"')
     rows = list(_compare(_values(result)))
-    folder = result.path / FOLDER
-    with speaking(folder, "create"):
-        folder.mkdir(exist_ok=True)
+    folder = make_folder(result.path / FOLDER)
     table = [{**vars(row), "ratio": row.ratio} for row in rows]
     write_atomic(folder / "tuners.csv", pl.DataFrame(table, infer_schema_length=None).write_csv)
     written = [folder / "tuners.csv"]

@@ -1,0 +1,41 @@
+"""Reading Parquet and CSV files of a result, whatever has become of them. A path is a file and never a pattern."""
+
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from netwarp.store.errors import StoreError, speaking
+
+_NONE = pl.Schema()
+
+
+def read_parquet(path: Path, columns: pl.Schema = _NONE) -> pl.DataFrame:
+    """The table at `path`. Raises StoreError if it cannot be read, or lacks one of
+    these columns with its type; it may have more.
+
+    pyarrow reads it, because a damaged file makes polars panic, and its values are checked before they become polars'.
+    """
+    try:
+        with speaking(path, "read"), path.open("rb") as file:
+            table = pq.ParquetFile(file).read()
+        table.validate(full=True)
+        frame = pl.from_arrow(table)
+    except (pa.ArrowException, pl.exceptions.PolarsError, ValueError, TypeError) as error:
+        raise StoreError(f"cannot read {path}: it is damaged ({str(error)[:200]})") from error
+    assert isinstance(frame, pl.DataFrame)
+    for name, kind in columns.items():
+        if frame.schema.get(name) != kind:
+            found = frame.schema.get(name, "not there")
+            raise StoreError(f"cannot read {path}: its column {name} should be {kind}, and is {found}")
+    return frame
+
+
+def read_csv(path: Path, schema: pl.Schema | None = None) -> pl.DataFrame:
+    """The CSV file at `path`, with these columns and types if they are given. Raises StoreError."""
+    try:
+        with speaking(path, "read"):
+            return pl.read_csv(path.read_bytes(), schema=schema, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, ValueError) as error:
+        raise StoreError(f"cannot read {path}: it is not CSV ({str(error).splitlines()[0][:200]})") from error

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use super::acks::Acks;
+use super::arrivals::{self, Arrivals};
 use super::captures::{self, Captures};
 use super::packets::Packets;
 use super::tuples::Tuples;
@@ -16,6 +17,7 @@ const DEQUEUE: u16 = 2;
 const FREE: u16 = 3;
 const ACK: u16 = 4;
 const CAPTURE: u16 = 5;
+const ARRIVAL: u16 = 6;
 /// sizeof(struct netwarp_tuple)
 pub const TUPLE: usize = 40;
 const CHUNK: usize = 1 << 20;
@@ -50,10 +52,11 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Reads records and writes `packets.arrows`, `acks.arrows` and `tuples.arrows`.
+/// Reads records and writes `packets.arrows`, `acks.arrows`, `arrivals.arrows` and `tuples.arrows`.
 pub struct Recorder {
     packets: Packets,
     acks: Acks,
+    arrivals: Arrivals,
     captures: Captures,
     tuples: Tuples,
     buffer: Vec<u8>,
@@ -67,6 +70,7 @@ impl Recorder {
         Ok(Self {
             packets: Packets::create(dir)?,
             acks: Acks::create(dir)?,
+            arrivals: Arrivals::create(dir)?,
             captures: Captures::create(dir, captures)?,
             tuples: Tuples::create(dir)?,
             buffer: vec![0; CHUNK],
@@ -114,6 +118,7 @@ impl Recorder {
                 FREE => 24,
                 ACK => 24 + TUPLE + 88,
                 CAPTURE => captures::HEAD,
+                ARRIVAL => arrivals::HEAD + TUPLE + 8,
                 _ => bail!(
                     "a record of unknown type {kind}: kernel and agent do not belong together"
                 ),
@@ -141,6 +146,10 @@ impl Recorder {
             DEQUEUE => self.packets.dequeue(record, time_ns),
             FREE => self.packets.free(record, time_ns),
             CAPTURE => self.captures.push(record, time_ns),
+            ARRIVAL => {
+                let tuple = self.tuples.id(record.slice(arrivals::HEAD, TUPLE));
+                self.arrivals.push(record, time_ns, tuple)
+            }
             _ => {
                 let tuple = self.tuples.id(record.slice(24, TUPLE));
                 self.acks.push(record, time_ns, tuple)
@@ -152,6 +161,7 @@ impl Recorder {
     pub fn finish(self) -> Result<()> {
         self.packets.finish()?;
         self.acks.finish()?;
+        self.arrivals.finish()?;
         self.captures.finish()?;
         self.tuples.finish()
     }

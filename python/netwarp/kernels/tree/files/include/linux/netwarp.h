@@ -23,6 +23,7 @@ struct rate_sample;
 #define NETWARP_FREE	3	/* a packet was dropped, anywhere */
 #define NETWARP_ACK	4	/* a sender has processed an ACK */
 #define NETWARP_CAPTURE	5	/* a captured packet: struct, then its bytes */
+#define NETWARP_ARRIVAL	6	/* payload came to the socket it was sent to */
 
 struct netwarp_tuple {
 	__u8	family;		/* 4, 6 or 0: neither */
@@ -91,6 +92,15 @@ struct netwarp_capture {
 	__u32	caplen;		/* of what follows */
 };
 
+struct netwarp_arrival {
+	__u16	type, size;
+	__u32	bytes;		/* of payload */
+	__u64	time_ns;
+	struct netwarp_tuple tuple;	/* in the data's direction */
+	__u32	seq;		/* TCP: of its first byte */
+	__u32	rcv_nxt;	/* TCP: what the receiver waited for before it came */
+};
+
 /*
  * What /proc/netwarp_send takes: datagrams of one connected socket, each with
  * the instant at which it is to leave. As sendmmsg(2), but in time: a source
@@ -116,11 +126,14 @@ struct netwarp_payload {
 
 #ifdef CONFIG_NETWARP_RECORD
 extern bool netwarp_recording;
+extern bool netwarp_arrivals;
 
 void __netwarp_packet(const struct sk_buff *skb, struct netwarp_enqueue *e);
 void __netwarp_enqueued(struct netwarp_enqueue *e, const struct Qdisc *q, int verdict);
 void __netwarp_bypassed(const struct sk_buff *skb, const struct Qdisc *q);
 void __netwarp_acked(struct sock *sk, const struct rate_sample *rs);
+void __netwarp_tcp_arrived(const struct sock *sk, const struct sk_buff *skb);
+void __netwarp_udp_arrived(const struct sk_buff *skb);
 #endif
 
 /* Before the queue has the packet: afterwards it may be another's. */
@@ -155,6 +168,22 @@ static inline void netwarp_acked(struct sock *sk, const struct rate_sample *rs)
 #ifdef CONFIG_NETWARP_RECORD
 	if (unlikely(netwarp_recording))
 		__netwarp_acked(sk, rs);
+#endif
+}
+
+static inline void netwarp_tcp_arrived(const struct sock *sk, const struct sk_buff *skb)
+{
+#ifdef CONFIG_NETWARP_RECORD
+	if (unlikely(netwarp_recording))
+		__netwarp_tcp_arrived(sk, skb);
+#endif
+}
+
+static inline void netwarp_udp_arrived(const struct sk_buff *skb)
+{
+#ifdef CONFIG_NETWARP_RECORD
+	if (unlikely(netwarp_recording))
+		__netwarp_udp_arrived(skb);
 #endif
 }
 

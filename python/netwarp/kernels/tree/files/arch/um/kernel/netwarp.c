@@ -5,6 +5,7 @@
  * /proc/netwarp takes lines:
  *   interface <ifindex>	record this interface's root queue
  *   acks			record every processed ACK
+ *   arrivals			record all payload that reaches a socket
  *   start			begin to record
  *   stop			end, and hand everything over
  */
@@ -310,6 +311,8 @@ static int command(char *line)
 		watching = true;
 	} else if (!strcmp(line, "acks")) {
 		netwarp_acks = true;
+	} else if (!strcmp(line, "arrivals")) {
+		netwarp_arrivals = true;
 	} else if (!strcmp(line, "start")) {
 		if (record_fd < 0)
 			return -ENODEV;

@@ -98,6 +98,7 @@ def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, pl.DataFrame]
             pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id"),
             "interface_index",
             "dequeue_ns",
+            "packet_bytes",
             sojourn.alias("sojourn_ns"),
         )
         .group_by("flow_id", "interface_index")
@@ -105,6 +106,7 @@ def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, pl.DataFrame]
             pl.min("dequeue_ns").alias("first_ns"),
             pl.min("sojourn_ns").alias("least_ns"),
             pl.max("sojourn_ns").alias("most_ns"),
+            pl.max("packet_bytes"),
         )
         .sort("first_ns", "interface_index")
         .collect()
@@ -125,9 +127,10 @@ def _bounds(run: RunDir, data: FlowData, path: pl.DataFrame) -> list[Bound]:
     for end, row in reversed(hops):
         least, most = least + end.delays_ns[0], most + end.delays_ns[1]
         if end.rates is not None:
-            # It arrives when its last bit does.
-            whole = frame * 8 * 10**9 // min(rate for _, rate in end.rates)
-            found.append(Bound(end, least, most + whole, frame, share))
+            # What is longest, with offloads a buffer of many frames, arrives when its last bit does.
+            longest = max(frame, row["packet_bytes"])
+            whole = longest * 8 * 10**9 // min(rate for _, rate in end.rates)
+            found.append(Bound(end, least, most + whole, longest, share))
         least, most = least + row["least_ns"], most + row["most_ns"]
     return sorted(found, key=lambda bound: max(rate for _, rate in bound.end.rates or ()))
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from netwarp.analysis.censoring import Durations, held
 from netwarp.analysis.distribution import cumulative, distributed_stem
 from netwarp.analysis.phases import Phase, Span, bbr_spans
 from netwarp.analysis.selection import select
@@ -124,6 +125,12 @@ def test_formats() -> None:
     for wrong in ("gif", ","):
         with pytest.raises(SelectionError):
             formats_of(wrong)
+
+
+def test_a_distribution_ends_where_the_rest_is_only_known_to_be_greater() -> None:
+    values, shares = cumulative(held(Durations(np.array([1.0, 2, 5, 5]), np.array([True, True, False, False]))))
+    assert values.tolist() == [1, 2]
+    assert shares.tolist() == [0.25, 0.5]
 
 
 def test_the_distribution_function() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from netwarp.analysis.deliveries import of_sender
 from netwarp.analysis.flows import FlowData
 from netwarp.analysis.harm import harm, with_harm
 from netwarp.analysis.latency import Pings, increase_metrics, power
@@ -41,7 +42,17 @@ def sending(about: Flow, rates: list[tuple[float, float]], run_s: float = 20) ->
         {"interface_index": [13], "segments": [1], "sojourn_ns": [5], "dropped": [False], "marked": [False]},
         schema_overrides={"interface_index": pl.UInt32},
     )
-    return FlowData(about, window, True, sender, None, {}, passages=passages, run_end_ns=round(run_s * SECOND))
+    return FlowData(
+        about,
+        window,
+        True,
+        sender,
+        None,
+        {},
+        passages=passages,
+        run_end_ns=round(run_s * SECOND),
+        deliveries=of_sender(sender),
+    )
 
 
 def described(flows: list[FlowData], rates: tuple[tuple[int, int], ...] = ((-(2**62), RATE_BPS),)) -> Description:
@@ -65,7 +76,7 @@ def test_fair_shares_follow_the_rate_and_who_is_there() -> None:
     fair = courses[0].fair_bytes[::50] * 8 / 1e6 / PAYLOAD
     assert fair[[5, 10, 20]] == pytest.approx([50, 75, 175])
     assert courses[1].fair_bytes[-1] * 8 / 1e6 / PAYLOAD == pytest.approx(125)
-    assert courses[1].acked_bytes[-1] * 8 / 1e6 == pytest.approx(15, rel=1e-3)
+    assert courses[1].delivered_bytes[-1] * 8 / 1e6 == pytest.approx(15, rel=1e-3)
 
 
 def test_start_up_and_convergence_of_a_ramp() -> None:

@@ -69,6 +69,29 @@ def test_transfers_count_when_they_end(tmp_path: Path) -> None:
     assert found["requests_per_s"] == pytest.approx(2 / 5)
 
 
+def test_transfers_that_are_not_complete_are_longer_than_what_is_known(tmp_path: Path) -> None:
+    """Of four two end in the window; one is under way at the end, and one ends while the run is already over."""
+    write_description(tmp_path, _lab("request"))
+    rows = ((1, 2), (3, 6), (7, None), (8, 11))
+    table = [{"start_ns": a * SECOND, "end_ns": b and b * SECOND, "bytes": 1000} for a, b in rows]
+    write_table(tmp_path, "transfers", table)
+    _account(tmp_path, "request")
+    found = _metrics(tmp_path)
+    assert (found["transfers"], found["transfers_incomplete"]) == (2, 2)
+    assert found["requests_per_s"] == pytest.approx(0.2)
+    # 1 s; beyond 2 s; beyond 3 s; 3 s: at 1 s a quarter has ended, at 3 s half of the three quarters that are left.
+    assert found["completion_ms_p50"] == 3000
+    for name in ("p95", "p99", "max", "mean"):
+        assert f"completion_ms_{name}" not in found, "it lies among those that did not end"
+
+
+def test_a_sized_flow_counts_whole_in_the_window_that_it_ends_in(tmp_path: Path) -> None:
+    write_description(tmp_path, _lab("bulk", bytes=1_000_000), warmup_ns=5 * SECOND)
+    write_table(tmp_path, "transfers", [{"start_ns": 0, "end_ns": 8 * SECOND, "bytes": 1_000_000}])
+    _account(tmp_path, "bulk", end_ns=8 * SECOND)
+    assert _metrics(tmp_path)["goodput_mbps"] == pytest.approx(1)
+
+
 def _tuple(number: int, source_port: int, destination_port: int, *, back: bool = False) -> dict[str, Any]:
     source, destination = ("10.0.1.2", "10.0.0.1") if back else ("10.0.0.1", "10.0.1.2")
     return {

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use super::acks::Acks;
+use super::arrivals::{self, Arrivals};
 use super::captures::{self, Captures};
 use super::counts::{self, Counts};
 use super::drops::Drops;
@@ -21,6 +22,7 @@ const CAPTURE: u16 = 5;
 const DROP: u16 = 6;
 const SYMBOL: u16 = 7;
 const COUNTS: u16 = 8;
+const ARRIVAL: u16 = 9;
 /// sizeof(struct netwarp_tuple)
 pub const TUPLE: usize = 40;
 const CHUNK: usize = 1 << 20;
@@ -61,6 +63,7 @@ pub struct Recorder {
     drops: Drops,
     counts: Counts,
     acks: Acks,
+    arrivals: Arrivals,
     captures: Captures,
     tuples: Tuples,
     buffer: Vec<u8>,
@@ -76,6 +79,7 @@ impl Recorder {
             drops: Drops::create(dir)?,
             counts: Counts::create(dir)?,
             acks: Acks::create(dir)?,
+            arrivals: Arrivals::create(dir)?,
             captures: Captures::create(dir, captures)?,
             tuples: Tuples::create(dir)?,
             buffer: vec![0; CHUNK],
@@ -126,6 +130,7 @@ impl Recorder {
                 DROP => 40 + TUPLE,
                 SYMBOL => 88,
                 COUNTS => counts::SIZE,
+                ARRIVAL => arrivals::HEAD + TUPLE + 8,
                 _ => bail!(
                     "a record of unknown type {kind}: kernel and agent do not belong together"
                 ),
@@ -165,6 +170,10 @@ impl Recorder {
                 self.counts.push(record);
                 Ok(())
             }
+            ARRIVAL => {
+                let tuple = self.tuples.id(record.slice(arrivals::HEAD, TUPLE));
+                self.arrivals.push(record, time_ns, tuple)
+            }
             _ => {
                 let tuple = self.tuples.id(record.slice(24, TUPLE));
                 self.acks.push(record, time_ns, tuple)
@@ -178,6 +187,7 @@ impl Recorder {
         self.drops.finish()?;
         self.counts.finish()?;
         self.acks.finish()?;
+        self.arrivals.finish()?;
         self.captures.finish()?;
         self.tuples.finish()
     }

@@ -4,6 +4,7 @@
 //! itself is killed, the kernel kills the machine (PR_SET_PDEATHSIG: the guard has one thread).
 
 mod acks;
+mod arrivals;
 mod captures;
 mod counts;
 mod drops;

@@ -6,11 +6,12 @@ use crate::lab::Lab;
 
 const CONTROL: &str = "/proc/netwarp";
 
-/// From now on: every root queue of every node's interface and every ACK, if the lab asks for it, and the captures.
+/// From now on: every root queue of every node's interface, every ACK and every arrival, if the lab asks for it, and
+/// the captures.
 pub fn start(lab: &Lab) -> Result<()> {
     let mut text = String::new();
     if lab.record.exact {
-        text += "acks\n";
+        text += "acks\narrivals\n";
         for end in lab.links.iter().flat_map(|l| &l.ends) {
             text += &format!("interface {}\n", end.index);
         }

@@ -32,6 +32,7 @@ pub struct Account {
     pub duplicate_pkts: Option<u64>,
     pub reordered_pkts: Option<u64>,
     pub jitter_us: Option<f64>,
+    pub received_in_ns: Option<i64>,
 }
 
 impl Account {
@@ -79,6 +80,7 @@ pub fn write(dir: &Path, accounts: &[Account]) -> Result<()> {
             ("duplicate_pkts", UInt64, true),
             ("reordered_pkts", UInt64, true),
             ("jitter_us", Float64, true),
+            ("received_in_ns", Int64, true),
         ],
     )?;
     let all = || accounts.iter();
@@ -109,6 +111,7 @@ pub fn write(dir: &Path, accounts: &[Account]) -> Result<()> {
         Arc::new(all().map(|a| a.duplicate_pkts).collect::<UInt64Array>()),
         Arc::new(all().map(|a| a.reordered_pkts).collect::<UInt64Array>()),
         Arc::new(all().map(|a| a.jitter_us).collect::<Float64Array>()),
+        Arc::new(all().map(|a| a.received_in_ns).collect::<Int64Array>()),
     ];
     table.write(columns)?;
     table.finish()

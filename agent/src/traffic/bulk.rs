@@ -35,7 +35,7 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// Listens at the destination, and starts the threads. A sized flow has a row in `transfers` when it is complete.
+    /// Listens at the destination, and starts the threads. A sized flow has a row in `transfers`.
     pub fn prepare(
         network: &Network,
         flow: &Flow,
@@ -62,16 +62,18 @@ impl Bulk {
         let (progress, transfers) = (Arc::clone(&bulk.progress), Arc::clone(transfers));
         let (id, start_ns, bytes) = (flow.id, flow.start_ns, *bytes);
         let connect_at_ns = t0_ns + start_ns - connect_ahead_ns;
-        spawn(format!("to {}", flow.name), move || {
-            let whole = Transfer {
+        if let Some(bytes) = bytes {
+            lock(&transfers).begin(Transfer {
                 flow_id: id,
                 sequence: 0,
                 start_ns,
-                end_ns: 0,
+                end_ns: None,
                 request_bytes: 0,
-                bytes: 0,
-            };
-            if let Err(e) = receive(&listener, bytes, &progress, t0_ns, whole, &transfers) {
+                bytes,
+            });
+        }
+        spawn(format!("to {}", flow.name), move || {
+            if let Err(e) = receive(&listener, id, bytes, &progress, t0_ns, &transfers) {
                 lock(&progress).error = Some(format!("{e:#}"));
             }
         })?;
@@ -137,10 +139,10 @@ fn send(
 
 fn receive(
     listener: &OwnedFd,
+    flow_id: u32,
     bytes: Option<u64>,
     progress: &Mutex<Progress>,
     t0_ns: i64,
-    whole: Transfer,
     transfers: &Mutex<Transfers>,
 ) -> Result<()> {
     let fd = accept(listener.as_raw_fd()).context("accept")?;
@@ -151,11 +153,7 @@ fn receive(
     (told.done_ns, told.taken) = (Some(end_ns), Some(got));
     drop(told);
     if Some(got) == bytes {
-        lock(transfers).push(Transfer {
-            end_ns,
-            bytes: got,
-            ..whole
-        })?;
+        lock(transfers).complete(flow_id, end_ns)?;
     }
     Ok(())
 }

@@ -26,6 +26,8 @@ const KEPT_OUTPUT_BYTES: u64 = 64 << 10;
 const READY_STEP_NS: i64 = 10_000_000;
 const READY_BEFORE_T0_NS: i64 = 1_000_000_000;
 const TAIL_BYTES: usize = 400;
+/// How many intervals a receiver of UDP is asked for at most.
+const INTERVALS_MOST: i64 = 2000;
 
 /// What is to be started.
 struct Plan {
@@ -49,7 +51,6 @@ pub struct Programs {
 struct Client {
     child: Option<Child>,
     started_ns: Option<i64>,
-    ended_ns: Option<i64>,
     status: Option<ExitStatus>,
     error: Option<String>,
 }
@@ -176,9 +177,6 @@ impl Generator for Programs {
         let mut client = lock(&self.client);
         account.connect_ns = client.started_ns;
         account.error.clone_from(&client.error);
-        if let Some(ended) = client.ended_ns {
-            account.end_ns = ended;
-        }
         if let Some(status) = client.status.filter(|s| !s.success()) {
             let words = self.plan.client.join(" ");
             account.error = Some(format!(
@@ -235,23 +233,14 @@ fn plan(flow: &Flow, dir: &Path) -> Result<Plan> {
     );
     match &flow.tool {
         Tool::Iperf3(options) => Ok(Plan {
-            server: Some(
-                [
-                    "iperf3",
-                    "-s",
-                    "-1",
-                    "-B",
-                    &flow.destination.to_string(),
-                    "-p",
-                    &flow.destination_port.to_string(),
-                ]
-                .map(String::from)
-                .to_vec(),
-            ),
+            server: Some(iperf3_server(flow, options)),
             client: iperf3(flow, options),
             ready_port: Some(flow.destination_port),
             client_out: dir.join(format!("iperf3-{}.json", flow.name)),
-            server_out,
+            server_out: match is_udp(options) {
+                true => dir.join(format!("iperf3-{}-server.json", flow.name)),
+                false => server_out,
+            },
         }),
         Tool::Command {
             client,
@@ -266,6 +255,36 @@ fn plan(flow: &Flow, dir: &Path) -> Result<Plan> {
         }),
         _ => bail!("not a program"),
     }
+}
+
+/// The server's words. Of UDP it alone knows what arrived, so that it says so, in short intervals: of these those in the
+/// run's window count.
+fn iperf3_server(flow: &Flow, options: &Iperf3) -> Vec<String> {
+    let mut words: Vec<String> = [
+        "iperf3",
+        "-s",
+        "-1",
+        "-B",
+        &flow.destination.to_string(),
+        "-p",
+        &flow.destination_port.to_string(),
+    ]
+    .map(String::from)
+    .to_vec();
+    if is_udp(options) {
+        words.extend(["-J".to_string(), "-i".to_string(), interval(flow)]);
+    }
+    words
+}
+
+fn is_udp(options: &Iperf3) -> bool {
+    options.protocol == "udp"
+}
+
+/// How often a receiver of UDP says what arrived, in seconds: ten times a second, up to 2000 times in all.
+fn interval(flow: &Flow) -> String {
+    let tenths = (flow.duration_ns / INTERVALS_MOST / 100_000_000).clamp(1, 600);
+    format!("{}.{}", tenths / 10, tenths % 10)
 }
 
 /// The client's words; the time is rounded down to the whole seconds that iperf3 takes.
@@ -288,8 +307,15 @@ fn iperf3(flow: &Flow, options: &Iperf3) -> Vec<String> {
             (flow.duration_ns / 1_000_000_000).max(1).to_string(),
         ]),
     }
-    if options.protocol == "udp" {
+    if is_udp(options) {
         words.push("-u".to_string());
+        if options
+            .args
+            .iter()
+            .any(|word| word == "-R" || word == "--reverse")
+        {
+            words.extend(["-i".to_string(), interval(flow)]);
+        }
     }
     if let Some(rate) = options.rate_bps {
         words.extend(["-b".to_string(), rate.to_string()]);
@@ -318,6 +344,10 @@ fn read_iperf3(out: &Path, account: &mut Account) -> Result<()> {
     };
     account.sent_bytes = sum("sum_sent", "bytes");
     account.received_bytes = sum("sum_received", "bytes");
+    // The bytes that a receiver counted came in the time that it counted, which a deep queue makes longer than the test.
+    account.received_in_ns = end["sum_received"]["seconds"]
+        .as_f64()
+        .map(|seconds| (seconds * 1e9).round() as i64);
     account.retransmits = end["sum_sent"]["retransmits"].as_u64().map(|v| v as u32);
     account.sent_pkts = end["sum"]["packets"].as_u64();
     account.received_pkts = account

@@ -36,7 +36,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Listens, and starts both threads; every complete exchange has its row in `transfers`.
+    /// Listens, and starts both threads; every exchange has its row in `transfers`.
     pub fn prepare(
         network: &Network,
         flow: &Flow,
@@ -131,7 +131,14 @@ impl Client {
                 .size(r.request_size_bytes, r.request_size_distribution)
                 .max(HEAD);
             let response = self.size(r.response_size_bytes, r.response_size_distribution);
-            let start = monotonic_ns();
+            lock(&self.transfers).begin(Transfer {
+                flow_id: self.flow_id,
+                sequence,
+                start_ns: monotonic_ns() - self.t0_ns,
+                end_ns: None,
+                request_bytes: request,
+                bytes: response,
+            });
             let head = [request.to_ne_bytes(), response.to_ne_bytes()].concat();
             send_whole(socket, &head, request > HEAD).context("request")?;
             tcp::send_zeros(socket, request - HEAD).context("request")?;
@@ -139,14 +146,7 @@ impl Client {
                 bail!("the server ended the connection");
             }
             let end = monotonic_ns();
-            lock(&self.transfers).push(Transfer {
-                flow_id: self.flow_id,
-                sequence,
-                start_ns: start - self.t0_ns,
-                end_ns: end - self.t0_ns,
-                request_bytes: request,
-                bytes: response,
-            })?;
+            lock(&self.transfers).complete(self.flow_id, end - self.t0_ns)?;
             let think = self.draws.value(r.think_ns as f64, r.think_distribution) as i64;
             if think > 0 {
                 sleep_until(end + think);

@@ -25,6 +25,8 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "`packets`, else `queues`",
             better=None,
             least=(0.05, 1),
+            basis="all packets in the queue, headers and all traffic included; after each arrival and departure; "
+            "the run's window",
         ),
         entry(
             "sojourn_ms_mean sojourn_ms_p50 sojourn_ms_p95 sojourn_ms_p99 sojourn_ms_max",
@@ -33,6 +35,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "`packets`",
             better=LOWER,
             least=(0.05, 0.1),
+            basis="all packets; from arrival at the queue to departure; those that left in the run's window",
         ),
         entry(
             "drops",
@@ -41,6 +44,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "`packets`, else `queues`",
             better=None,
             least=(0.2, 5),
+            basis="all packets; when they are dropped; the run's window",
         ),
         entry(
             "drops_REASON",
@@ -49,6 +53,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "`packets`",
             better=None,
             least=(0.2, 5),
+            basis="the same",
         ),
         entry(
             "marks",
@@ -57,6 +62,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "`packets`",
             better=None,
             least=(0.2, 5),
+            basis="all packets; when they leave; the run's window",
         ),
         entry(
             "drop_pct",
@@ -64,6 +70,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "packets",
             "`packets`",
             least=(0.2, 0.05),
+            basis="the same as `drops`",
         ),
         entry(
             "mark_pct",
@@ -71,6 +78,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "packets",
             "`packets`",
             least=(0.2, 0.05),
+            basis="the same as `marks`",
         ),
     ),
     "place": (
@@ -84,6 +92,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "`drops`",
             better=None,
             least=(0.2, 5),
+            basis="all packets of the wire; when they are dropped; the run's window",
         ),
         entry(
             "drops_REASON",
@@ -92,6 +101,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "`drops`",
             better=None,
             least=(0.2, 5),
+            basis="the same",
         ),
     ),
     "link": (
@@ -104,6 +114,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "`packets`, else `links`",
             better=HIGHER,
             least=(0.02, 0.01),
+            basis="all frames, with their Ethernet header; when they leave the queue; the run's window",
         ),
     ),
     "run": (
@@ -114,15 +125,17 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "`flow.goodput_mbps`",
             better=HIGHER,
             least=(0, 0.02),
+            basis="as `goodput_mbps`, each flow's in its own interval",
         ),
         entry(
             "jain_index_1s_mean jain_index_1s_p5",
             "Jain's index of each second in which at least two such flows were active throughout: its mean, and what "
             "it is above in 95 % of them",
             "seconds",
-            "`acks`",
+            "`arrivals`",
             better=HIGHER,
             least=(0, 0.02),
+            basis="payload, each byte once; when it reaches the receiver; whole seconds of the run's window",
         ),
     ),
 }
@@ -145,6 +158,18 @@ def markdown() -> str:
     return "\n".join(_page()) + "\n"
 
 
+_ON_GOODPUT = """\
+**Clock.** A run has one clock, which sender, queues and receiver share: there are no offsets. What differs is where
+something is seen. Payload counts when it reaches the receiver's socket (`arrivals`), each byte once: a cumulative ACK
+after a repair acknowledges at one moment what arrived before, and half a round trip late. A flow's life is from its
+start to its end, a transfer's ends with its last byte. Without exact records there are the sender's counters, looked at
+now and then, and what programs count by themselves.
+
+**Checked.** After every run with exact records: no goodput, of a flow as a whole or in an interval of the figures,
+exceeds what any link on its path carries of its payload in that time (rate × time × payload of a full frame / its
+length; changes of the rate and the spread of transit times behind the link included). Else the run is suspect."""
+
+
 def _page() -> Iterator[str]:
     yield "# Metrics"
     yield ""
@@ -156,6 +181,9 @@ def _page() -> Iterator[str]:
     yield "transfers count once each. Percentiles are of type 1 (Hyndman and Fan 1996): the smallest value that p %"
     yield "do not exceed. Flows of one name appear each (`bulk.0` …) and together (`bulk`): sums add up, states,"
     yield "packets and transfers are pooled."
+    yield ""
+    yield from _ON_GOODPUT.split("\n")
+    yield ""
     yield "The tables are those of [records.md](records.md). Which way is better, and from which difference on it"
     yield "matters (in percent of the value, and at least so much in the metric's unit), is for"
     yield "[compare.md](compare.md)."
@@ -163,12 +191,15 @@ def _page() -> Iterator[str]:
         yield ""
         yield f"## {scope}"
         yield ""
-        yield "| metric | how it is reckoned | weighted by | from | better | matters from |"
-        yield "|---|---|---|---|---|---|"
+        yield (
+            "| metric | how it is computed | whose; seen where; in which interval | weighted by | from | better "
+            "| matters from |"
+        )
+        yield "|---|---|---|---|---|---|---|"
         for one in entries:
             names = "<br>".join(f"`{name}`" for name in one.names)
             better = one.better or "neither"
-            yield f"| {names} | {one.formula} | {one.counts} | {one.source} | {better} | {one.least} |"
+            yield f"| {names} | {one.formula} | {one.basis} | {one.counts} | {one.source} | {better} | {one.least} |"
 
 
 if __name__ == "__main__":

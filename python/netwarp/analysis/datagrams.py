@@ -81,12 +81,6 @@ def _datagrams(part: pl.DataFrame | None, sent_pkts: int) -> Datagrams:
     )
 
 
-def goodput_mbps(datagrams: Datagrams, window: Window) -> float | None:
-    """Payload that arrived in the window over its length, Mbit/s, copies not counted; None of an empty window."""
-    counted = datagrams.first & window.mask(datagrams.received_ns)
-    return int(datagrams.payload_bytes[counted].sum()) * 8 / window.seconds / 1e6 if window.length_ns else None
-
-
 def received(datagrams: Datagrams, window: Window, run_end_ns: int) -> Received:
     """What became of the datagrams sent in the window.
 

@@ -1,20 +1,25 @@
-"""Distributions of what has one within a run: RTTs, windows and queue lengths by time, sojourns by packet."""
+"""Distributions of what has one within a run: RTTs, windows and queue lengths by time, sojourns by packet, completion
+times by transfer."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from netwarp.analysis.flows import load_flows, run_window
+from netwarp.analysis import censoring
+from netwarp.analysis.flows import FlowData, load_flows, run_window
 from netwarp.analysis.packets import as_packets, load_packets
 from netwarp.analysis.queues import Packets, length_steps, sojourns_ms
 from netwarp.analysis.weighting import Held, Window, hold, pool
 from netwarp.store.rundir import RunDir
+
+COMPLETION = "completion_ms"
 
 # What is distributed: stem → (scope, what a value's share is a share of).
 DISTRIBUTED = {
     "rtt_ms": ("flow", "time"),
     "cwnd_pkts": ("flow", "time"),
     "srtt_ms": ("flow", "time"),
+    COMPLETION: ("flow", "transfers, those not complete included"),
     "length_pkts": ("queue", "time"),
     "sojourn_ms": ("queue", "packets"),
 }
@@ -27,15 +32,25 @@ def distributed_stem(metric: str) -> str | None:
 
 
 def distributions(run: RunDir, scope: str, stem: str, names: Collection[str]) -> dict[str, Held]:
-    """For each of the names values and their weights (ns, or 1 a packet) in the run's window; empty without records."""
+    """For each of the names values and their weights (ns, or 1 a packet) in the run's window; empty without records.
+
+    What is known to be greater than all values has the value infinity.
+    """
     if scope == "queue":
         return _queues(run, stem, names)
     flows = load_flows(run, passages=False)
     of_name = {name: [data for data in flows if name in (data.flow.name, data.flow.group)] for name in names}
+    if stem == COMPLETION:
+        return {name: _completions(found) for name, found in of_name.items()}
     return {
         name: pool([data.rtts_ms() if stem == "rtt_ms" else data.state(stem) for data in found])
         for name, found in of_name.items()
     }
+
+
+def _completions(flows: Sequence[FlowData]) -> Held:
+    parts = [data.transfers.durations_ms(data.window) for data in flows if data.transfers is not None]
+    return censoring.held(censoring.together(parts))
 
 
 def _queues(run: RunDir, stem: str, names: Collection[str]) -> dict[str, Held]:
@@ -57,13 +72,16 @@ def _queue(packets: Packets, stem: str, window: Window) -> Held:
 def cumulative(held: Held, points: int = 600) -> tuple[np.ndarray, np.ndarray]:
     """The empirical distribution function: (values, sorted; share of the weight at or below each), about `points`.
 
-    Thinned evenly in the share, with both ends kept, so that a steep part keeps its shape.
+    Thinned evenly in the share, with both ends kept, so that a steep part keeps its shape. It ends below 1 where the
+    rest is only known to be greater.
     """
     if len(held) == 0:
         return np.empty(0), np.empty(0)
     order = np.argsort(held.values, kind="stable")
     values = held.values[order]
     shares = np.cumsum(held.weights_ns[order]) / int(held.weights_ns.sum())
+    known = np.isfinite(values)
+    values, shares = values[known], shares[known]
     if len(values) > points:
         kept = np.unique(np.append(np.searchsorted(shares, np.linspace(0, 1, points)), len(values) - 1))
         kept = kept[kept < len(values)]

@@ -26,6 +26,7 @@ class Least:
 class Entry:
     """One metric, or several that differ by a suffix; `counts` says what a value of it is weighted by.
 
+    `basis` says whose packets or bytes it speaks of, where (by whose clock) they are seen, and in which interval.
     `better` is `higher`, `lower`, or None where a difference is neither: a means, not an end.
     """
 
@@ -35,6 +36,7 @@ class Entry:
     source: str
     better: str | None = None
     least: Least = Least(0.05, 0.0)
+    basis: str = ""
 
 
 def entry(
@@ -45,6 +47,7 @@ def entry(
     *,
     better: str | None = None,
     least: tuple[float, float] = (0.05, 0),
+    basis: str = "",
 ) -> Entry:
     """An entry of the metrics in `names`, separated by spaces; `least` is relative and absolute."""
-    return Entry(tuple(names.split()), formula, counts, source, better, Least(*least))
+    return Entry(tuple(names.split()), formula, counts, source, better, Least(*least), basis)

@@ -8,12 +8,18 @@ _SPREAD = "mean, percentiles and maximum of "
 FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "goodput_mbps",
-        "payload × 8 / length of the flow's life in the window: for TCP what was acknowledged in it, for UDP what "
-        "arrived in it (copies not counted); where neither is recorded: the flow's own account, else samples",
-        "sum over flows",
-        "`acks`; `datagrams`; `flows`; `sockets`",
+        "payload delivered × 8 / the time that it belongs to. Of a flow of a given size that was complete in the "
+        "window: its bytes / its completion time. Of others: what arrived in the flow's life in the window / its "
+        "length; the life of iperf3 is that of its data connections, from their first packet to the end of the test "
+        "or their last byte. Without exact records: of iperf3 what its receiver counted / the time in which it did "
+        "(UDP with a warm-up: by intervals of 100 ms or more), of others growth of the sender's `bytes_acked` between "
+        "samples",
+        "bytes; of flows together all payload / the time from the first one's beginning to the last one's end",
+        "`arrivals`; `datagrams`; `transfers`; else iperf3's own JSON; `flows`; `sockets`",
         better=HIGHER,
         least=(0.02, 0),
+        basis="payload, each byte once, without headers; when it reaches the receiver's socket; the flow's life in "
+        "the window, of a transfer its completion time",
     ),
     entry(
         "rtt_ms_mean rtt_ms_p50 rtt_ms_p95 rtt_ms_p99 rtt_ms_max",
@@ -22,6 +28,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`acks`; `pings`",
         better=LOWER,
         least=(0.05, 0.1),
+        basis="the sender's data (or the echo requests); at the sender, when the ACK (or the request) is sent or "
+        "taken; the flow's life in the window",
     ),
     entry(
         "rtt_ms_min",
@@ -31,6 +39,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`acks`; `pings`",
         better=LOWER,
         least=(0.05, 0.1),
+        basis="the same; the whole run",
     ),
     entry(
         "rtt_increase_ms_mean rtt_increase_ms_p95",
@@ -39,15 +48,18 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`acks`; `pings`",
         better=LOWER,
         least=(0.05, 0.1),
+        basis="as its parts",
     ),
     entry(
         "loaded_ms_p50 loaded_ms_p95",
-        "latency under load: percentiles of the round trips (echo replies; answers to requests) that began while "
-        "a flow of another tool was active",
+        "latency under load: percentiles of the round trips (echo replies; answers to requests, those still awaited "
+        "as of `completion_ms`) that began while a flow of another tool was active",
         "packets or transfers",
         "`pings`; `transfers`",
         better=LOWER,
         least=(0.05, 0.1),
+        basis="echo requests, requests; at their sender, from sending to the last byte of the answer; those that "
+        "began in the window",
     ),
     entry(
         "idle_ms_p50",
@@ -57,6 +69,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`pings`; `transfers`",
         better=LOWER,
         least=(0.05, 0.1),
+        basis="the same; the whole run",
     ),
     entry(
         "load_increase_ms_p50 load_increase_ms_p95",
@@ -65,17 +78,19 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`pings`; `transfers`",
         better=LOWER,
         least=(0.05, 0.1),
+        basis="as its parts",
     ),
     entry(
         "rpm",
         "round trips per minute under load, 60,000 / TM95, the mean in ms of the lowest 95 % of the loaded round "
         "trips (draft-ietf-ippm-responsiveness). Not the draft's own figure, which averages over TCP and TLS "
         "handshakes and HTTP requests, on connections of their own and on the loaded ones: here each flow that "
-        "pings or requests has its own",
+        "pings or requests has its own. Answers still awaited at the end are left out",
         "packets or transfers",
         "`pings`; `transfers`",
         better=HIGHER,
         least=(0.05, 0),
+        basis="echo requests, requests; at their sender; those that began in the window",
     ),
     entry(
         "power",
@@ -85,6 +100,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`flow.goodput_mbps`, `flow.rtt_ms_mean`",
         better=HIGHER,
         least=(0.05, 0),
+        basis="as its parts",
     ),
     entry(
         "share_pct",
@@ -92,6 +108,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "sum over flows",
         "`flow.goodput_mbps`",
         least=(0.05, 1),
+        basis="as `goodput_mbps`, each flow's in its own interval",
     ),
     entry(
         "startup_ms",
@@ -99,35 +116,39 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "in which it had 90 % of its fair share: the payload of its bottleneck's rate, divided by the flows "
         "active there then, TCP and UDP. Resolution 20 ms; of several flows the last one's",
         "flows",
-        "`acks`, `packets`",
+        "`arrivals`, `packets`",
         better=LOWER,
         least=(0.1, 40),
+        basis="payload, each byte once; when it reaches the receiver; from the flow's start, warm-up or not",
     ),
     entry(
         "converged",
         "1 if for 5 s on end the goodput in every interval of 1 s was within 25 % of the fair share (M. Dong et "
         "al.: PCC, NSDI 2015, 4.2.2), else 0; absent for a life of less than 5 s; of several flows 1 if all have",
         "flows",
-        "`acks`, `packets`",
+        "`arrivals`, `packets`",
         better=HIGHER,
         least=(0, 0.05),
+        basis="the same",
     ),
     entry(
         "convergence_s",
         "from the flow's start to the first such 5 s; absent if there are none; of several flows the last one's",
         "flows",
-        "`acks`, `packets`",
+        "`arrivals`, `packets`",
         better=LOWER,
         least=(0.1, 0.1),
+        basis="the same",
     ),
     entry(
         "stability_pct",
         "standard deviation of the goodput per second from then on, each in percent of the fair share then (ibid.); of "
         "several flows the greatest",
         "seconds",
-        "`acks`, `packets`",
+        "`arrivals`, `packets`",
         better=LOWER,
         least=(0.1, 1),
+        basis="the same, in whole seconds from when it has converged to the flow's end",
     ),
     entry(
         "harm_goodput harm_rtt_p95 harm_completion_p95",
@@ -138,6 +159,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "two runs of the summary",
         better=LOWER,
         least=(0, 0.05),
+        basis="as its parts",
     ),
     entry(
         "srtt_ms_mean",
@@ -146,6 +168,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         _ACKS,
         better=LOWER,
         least=(0.05, 0.1),
+        basis="the sender's state; after each ACK; the flow's life in the window",
     ),
     entry(
         "retransmits",
@@ -154,6 +177,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`acks`, else `flows`, `sockets`",
         better=LOWER,
         least=(0.2, 5),
+        basis="the sender's segments; when the next ACK is taken; the flow's life in the window (`flows`: its "
+        "whole life)",
     ),
     entry(
         "retransmit_pct",
@@ -162,6 +187,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`acks`",
         better=LOWER,
         least=(0.2, 0.05),
+        basis="the sender's segments; when ACKs are taken; the flow's life in the window",
     ),
     entry(
         "cwnd_pkts_mean",
@@ -170,6 +196,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         _ACKS,
         better=None,
         least=(0.05, 1),
+        basis="the sender's state; after each ACK; the flow's life in the window",
     ),
     entry(
         "cwnd_pkts_first_peak",
@@ -180,24 +207,30 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`acks`",
         better=None,
         least=(0.05, 1),
+        basis="the sender's state; after each ACK; the whole run",
     ),
     entry(
         "loss_pct",
         "100 × lost / sent: datagrams sent in the window that never arrived, echo requests without reply. What "
         "was sent within the longest delay seen before the end may only have been cut off: it counts as neither",
         "packets",
-        "`datagrams` and `flows`; `pings`",
+        "`datagrams` and `flows`; `pings`; iperf3's own JSON",
         better=LOWER,
         least=(0.1, 0.1),
+        basis="datagrams and requests by when they were sent, by the sender's clock; the flow's life in the "
+        "window. iperf3: its receiver's intervals that lie in the window as a whole, by its own clock",
     ),
     entry(
         "jitter_ms_mean",
         "mean of abs D(i−1, i), the difference of the transit times of successive arrivals, of which the J of RFC "
-        "3550 (6.4.1) is a moving average; of echo replies the difference of successive RTTs; iperf3: its own J",
+        "3550 (6.4.1) is a moving average; of echo replies the difference of successive RTTs; iperf3: the mean of its "
+        "own J over its receiver's intervals",
         "packets",
-        "`datagrams`; `pings`; `flows`",
+        "`datagrams`; `pings`; iperf3's own JSON",
         better=LOWER,
         least=(0.1, 0.1),
+        basis="datagrams sent in the window, in order of arrival, by the receiver's clock. iperf3: its receiver's "
+        "intervals, as of `loss_pct`",
     ),
     entry(
         "delay_ms_mean delay_ms_p50 delay_ms_p95 delay_ms_p99 delay_ms_max",
@@ -206,6 +239,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`datagrams`",
         better=LOWER,
         least=(0.05, 0.1),
+        basis="datagrams, from when the sender's kernel took them to when the receiver's did; those sent in the "
+        "flow's life in the window",
     ),
     entry(
         "reordered_pct",
@@ -214,6 +249,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`datagrams`",
         better=LOWER,
         least=(0.1, 0.1),
+        basis="datagrams by arrival; those sent in the flow's life in the window",
     ),
     entry(
         "duplicates",
@@ -222,6 +258,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`datagrams`",
         better=LOWER,
         least=(0.1, 1),
+        basis="the same",
     ),
     entry(
         "transfers",
@@ -230,14 +267,28 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`transfers`",
         better=HIGHER,
         least=(0.02, 1),
+        basis="exchanges whose last byte reached the receiver in the flow's life in the window",
+    ),
+    entry(
+        "transfers_incomplete",
+        "requests not answered, or flows of a given size not complete, by the end of the flow's time or the run",
+        "sum",
+        "`transfers`",
+        better=LOWER,
+        least=(0.2, 1),
+        basis="exchanges under way at the end of the flow's life in the window",
     ),
     entry(
         "completion_ms_mean completion_ms_p50 completion_ms_p95 completion_ms_p99 completion_ms_max",
-        _SPREAD + "the time from request (or the flow's start) to the last byte, of those that ended in the window",
+        _SPREAD + "the time from request (or the flow's start) to the last byte. Those not complete are censored: "
+        "they took longer than until the end (E. L. Kaplan, P. Meier: J. American Statistical Association 53, 1958). "
+        "Absent: a percentile that lies among them, and mean and maximum if the longest is one of them",
         "transfers",
         "`transfers`",
         better=LOWER,
         least=(0.05, 0.1),
+        basis="exchanges, from the request (or the flow's start) to the last byte's arrival; those that ended in "
+        "the flow's life in the window, and those under way at its end",
     ),
     entry(
         "requests_per_s",
@@ -246,6 +297,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`transfers`",
         better=HIGHER,
         least=(0.02, 0),
+        basis="the same as `transfers`; the flow's life in the window",
     ),
     entry(
         "drops",
@@ -255,6 +307,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`packets`, `drops`",
         better=None,
         least=(0.2, 5),
+        basis="the flow's data packets; when a queue drops them; the run's window",
     ),
     entry(
         "marks",
@@ -263,6 +316,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`packets`",
         better=None,
         least=(0.2, 5),
+        basis="the flow's data packets; when they leave a queue; the run's window",
     ),
     entry(
         "queue_ms_mean queue_ms_p95 queue_ms_max",
@@ -271,6 +325,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`packets`",
         better=LOWER,
         least=(0.05, 0.1),
+        basis="the flow's data packets; from arrival at the queue to departure; those that left in the run's window",
     ),
     entry(
         "bbr_startup_pct bbr_drain_pct bbr_probe_bw_pct bbr_probe_rtt_pct",
@@ -280,5 +335,6 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`acks`",
         better=None,
         least=(0.1, 1),
+        basis="the sender's state; after each ACK; from the first ACK to the flow's end, warm-up included",
     ),
 )

@@ -8,8 +8,9 @@ from itertools import groupby
 import numpy as np
 import polars as pl
 
-from netwarp.analysis import datagrams, fairness, latency, throughput
+from netwarp.analysis import datagrams, deliveries, fairness, iperf3, latency
 from netwarp.analysis.datagrams import Datagrams, load_datagrams
+from netwarp.analysis.deliveries import Deliveries, load_arrivals
 from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.passage import load_passages, passage_metrics
 from netwarp.analysis.senders import Sender, load_senders
@@ -36,6 +37,14 @@ class FlowData:
     transfers: Transfers | None = None
     passages: pl.DataFrame | None = None
     run_end_ns: int = 0
+    deliveries: Deliveries | None = None
+    intervals: iperf3.Intervals | None = None
+    born_ns: int | None = None
+
+    @property
+    def start_ns(self) -> int:
+        """When its life began, warm-up or not: of a program that of its data connections, where that is known."""
+        return self.flow.start_ns if self.born_ns is None else self.born_ns
 
     def rtts_ms(self) -> Held:
         """RTT samples in ms with the time each held; none if nothing but a smoothed value is known."""
@@ -51,21 +60,32 @@ class FlowData:
         return hold(self.sender.times_ns, getattr(self.sender, name), self.window) if self.sender else pool([])
 
     def goodput_mbps(self) -> float | None:
-        """Acknowledged or received payload per time in the window.
+        """Payload delivered over the time that it belongs to."""
+        payload_bytes, window = self.delivered() or (0, Window(0, 0))
+        return payload_bytes * 8e3 / window.length_ns if window.length_ns else None
 
-        By the ACKs or the datagrams; else as the flow's account has it of its whole life; else by samples. What a
-        generator of netwarp's own had delivered goes on to arrive when its life is over, so that samples come first.
+    def delivered(self) -> tuple[int, Window] | None:
+        """Payload delivered, and the time that it belongs to: the flow's window, or of a transfer what it took.
+
+        By the receiver's records; else as the flow's account has it of its whole life, by the receiver's clock; else
+        by samples of the sender. What a generator of netwarp's own had delivered goes on to arrive when its life is
+        over, so that samples come first.
         """
-        if self.sender is not None and (not self.sender.sampled or self.flow.tool in _OWN):
-            return throughput.goodput_mbps(self.sender.times_ns, self.sender.bytes_acked, self.window)
-        if self.arrivals is not None:
-            return datagrams.goodput_mbps(self.arrivals, self.window)
-        received = None if self.flow.tool == "ping" else self._total("received_bytes")
-        if received is not None and self.window.length_ns:
-            return received * 8 / self.window.seconds / 1e6
-        if self.sender is not None:
-            return throughput.goodput_mbps(self.sender.times_ns, self.sender.bytes_acked, self.window)
-        return None
+        if self.flow.tool == "ping":
+            return None
+        if self.flow.payload_bytes is not None and self.transfers is not None:
+            whole = self.transfers.delivered(self.window)
+            if whole is not None:
+                return whole
+        known = self.deliveries
+        if known is None or (known.sampled and self.flow.tool not in _OWN):
+            if self.intervals is not None:
+                return self.intervals.within(self.window).delivered()
+            if (total := self._total("received_bytes")) is not None:
+                taken_ns = self._total("received_in_ns") or self.window.length_ns
+                return total, Window(self.start_ns, self.start_ns + taken_ns)
+        payload_bytes = None if known is None else known.bytes_in(self.window)
+        return None if payload_bytes is None else (payload_bytes, self.window)
 
     def retransmits(self) -> int | None:
         """Retransmitted packets in the window; where ACKs are not recorded, as the flow's account has it."""
@@ -100,6 +120,8 @@ class FlowData:
             return int((~known.answered).sum()), len(known.sent_ns)
         if (known_of := self.received) is not None:
             return known_of.lost, known_of.sent
+        if self.intervals is not None:
+            return self.intervals.within(self.window).losses()
         sent, arrived = self.account.get("sent_pkts"), self.account.get("received_pkts")
         known_all = self.whole and isinstance(sent, int) and isinstance(arrived, int)
         return (max(sent - arrived, 0), sent) if known_all else None  # type: ignore[operator, return-value]
@@ -110,9 +132,11 @@ class FlowData:
         return datagrams.received(self.arrivals, self.window, self.run_end_ns) if self.arrivals else None
 
     def jitter_ms(self) -> float | None:
-        """Of echo replies, or as another program's receiver reckoned it (RFC 3550, of a whole life)."""
+        """Of echo replies, or as another program's receiver reckoned it (RFC 3550)."""
         if self.pings is not None:
             return latency.ping_jitter_ms(latency.pings_in(self.pings, self.window))
+        if self.intervals is not None:
+            return self.intervals.within(self.window).mean_jitter_ms()
         jitter = self.account.get("jitter_us")
         return float(jitter) / 1e3 if self.whole and isinstance(jitter, int | float) else None
 
@@ -127,11 +151,15 @@ def load_flows(run: RunDir, *, passages: bool = True) -> list[FlowData]:
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
     pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
     passed = load_passages(run, run_window(description)) if passages else {}
+    delivered = _load_deliveries(run, senders, arrivals)
+    first = iperf3.first_packets(run, [flow for flow in description.flows if flow.tool == "iperf3"])
+    window = run_window(description)
     loaded = []
     for flow in description.flows:
         account = accounts.get(flow.id, {})
         life = _life(flow, account)
-        window = run_window(description)
+        if flow.tool == "iperf3" and not flow.source_ports:
+            life = iperf3.life(flow, account, delivered.get(flow.id), first.get(flow.id))
         loaded.append(
             FlowData(
                 flow=flow,
@@ -144,9 +172,19 @@ def load_flows(run: RunDir, *, passages: bool = True) -> list[FlowData]:
                 transfers=transfers.get(flow.id),
                 passages=passed.get(flow.id),
                 run_end_ns=description.duration_ns,
+                deliveries=delivered.get(flow.id),
+                born_ns=life.start_ns,
+                intervals=iperf3.load_intervals(run, flow, life.start_ns) if flow.udp else None,
             )
         )
     return loaded
+
+
+def _load_deliveries(run: RunDir, senders: dict[int, Sender], arrivals: dict[int, Datagrams]) -> dict[int, Deliveries]:
+    """By flow id, of each flow the records that are closest to its receiver."""
+    told = {flow_id: deliveries.of_sender(sender) for flow_id, sender in senders.items()}
+    own = {flow_id: deliveries.of_datagrams(found) for flow_id, found in arrivals.items()}
+    return told | load_arrivals(run, run.description.flows) | own
 
 
 def run_window(description: Description) -> Window:
@@ -172,9 +210,9 @@ def run_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
 
 
 def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
-    """Counts and rates add up, states are pooled over time, packets and transfers each count once."""
+    """Counts add up, states are pooled over time, packets and transfers each count once."""
     known = [received for data in flows if (received := data.received) is not None]
-    goodput = _sum([data.goodput_mbps() for data in flows])
+    goodput = _goodput_mbps(flows)
     rtts = latency.rtt_metrics(pool([data.rtts_ms() for data in flows]))
     return {
         "goodput_mbps": goodput,
@@ -194,9 +232,21 @@ def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
     }
 
 
+def _goodput_mbps(flows: Sequence[FlowData]) -> float | None:
+    """Of flows together: all payload over the time from where the first one's begins to where the last one's ends.
+
+    A sum of rates would add what flows that follow each other had at different times, to more than their link carries.
+    """
+    parts = [part for data in flows if (part := data.delivered()) is not None]
+    if not parts or len(parts) < len(flows):
+        return None
+    whole = Window(min(window.start_ns for _, window in parts), max(window.end_ns for _, window in parts))
+    return sum(payload for payload, _ in parts) * 8e3 / whole.length_ns if whole.length_ns else None
+
+
 def _transfer_metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
-    """Of flows together: in the time from the first one's start to the last one's end."""
-    parts = [data.transfers for data in flows if data.transfers is not None]
+    """Of flows together; a rate is over the time from the first one's start to the last one's end."""
+    parts = [(data.transfers, data.window) for data in flows if data.transfers is not None]
     window = Window(min(data.window.start_ns for data in flows), max(data.window.end_ns for data in flows))
     return transfer_metrics(parts, window, requests=flows[0].flow.tool == "request")
 
@@ -210,7 +260,7 @@ def _percent(counts: Sequence[tuple[int, float] | None]) -> float | None:
 
 def _life(flow: Flow, account: dict[str, int | float | str | None]) -> Window:
     end = account.get("end_ns")
-    return Window(flow.start_ns, end if isinstance(end, int) else flow.start_ns + flow.duration_ns)
+    return Window(flow.start_ns, end if isinstance(end, int) else flow.end_ns)
 
 
 def _load_pings(run: RunDir) -> dict[int, latency.Pings]:

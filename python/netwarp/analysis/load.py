@@ -6,9 +6,10 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from netwarp.analysis.censoring import Durations, percentile_of, together
 from netwarp.analysis.flows import FlowData
 from netwarp.analysis.metric import Metric, rows
-from netwarp.analysis.weighting import Times, Values, Window, percentile
+from netwarp.analysis.weighting import Times, Values, Window
 
 PROBES = ("ping", "request")
 CALM_NS = 10**9
@@ -21,7 +22,7 @@ def load_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
     Load is every flow of another tool. A round trip is loaded if it began while such a flow was active, in the
     window of the metrics; it is idle if none was from a second before it to its end, in the whole run.
     """
-    loads = [Window(data.flow.start_ns, data.window.end_ns) for data in flows if data.flow.tool not in PROBES]
+    loads = [Window(data.start_ns, data.window.end_ns) for data in flows if data.flow.tool not in PROBES]
     for group, members in groupby(flows, key=lambda data: data.flow.group):
         together = [data for data in members if data.flow.tool in PROBES]
         for data in together:
@@ -39,30 +40,32 @@ def trimmed_mean(values: Values) -> float | None:
 
 
 def _metrics(flows: Sequence[FlowData], loads: Sequence[Window]) -> dict[str, float | None]:
-    loaded, idle = [np.empty(0)], [np.empty(0)]
+    loaded, idle = [], []
     for data in flows:
-        starts, times_ms = _round_trips(data)
-        loaded.append(times_ms[data.window.mask(starts) & _touching(starts, starts, loads)])
-        ends = starts + (times_ms * 1e6).astype(np.int64)
-        idle.append(times_ms[~_touching(starts - CALM_NS, ends, loads)])
-    under, calm = np.concatenate(loaded), np.concatenate(idle)
-    mean = trimmed_mean(under)
-    base = percentile(calm, 50)
+        starts, times = _round_trips(data)
+        chosen = data.window.mask(starts) & _touching(starts, starts, loads)
+        loaded.append(Durations(times.values[chosen], times.ended[chosen]))
+        calm = ~_touching(starts - CALM_NS, starts + (times.values * 1e6).astype(np.int64), loads)
+        idle.append(Durations(times.values[calm], times.ended[calm]))
+    under = together(loaded)
+    mean = trimmed_mean(under.values[under.ended])
+    base = percentile_of(together(idle), 50)
     found: dict[str, float | None] = {"idle_ms_p50": base}
     for percent in (50, 95):
-        value = percentile(under, percent)
+        value = percentile_of(under, percent)
         found[f"loaded_ms_p{percent}"] = value
         found[f"load_increase_ms_p{percent}"] = value - base if value is not None and base is not None else None
     return {**found, "rpm": 60_000 / mean if mean else None}
 
 
-def _round_trips(data: FlowData) -> tuple[Times, Values]:
-    """When each that was answered began, in order, and how long it took in ms."""
+def _round_trips(data: FlowData) -> tuple[Times, Durations]:
+    """When each began, and how long it took in ms: replies to echo requests, and answers, had or still awaited."""
     if data.pings is not None:
-        return data.pings.sent_ns[data.pings.answered], data.pings.rtts_ms[data.pings.answered]
-    if data.transfers is not None:
-        return data.transfers.start_ns, (data.transfers.end_ns - data.transfers.start_ns) / 1e6
-    return np.empty(0, np.int64), np.empty(0)
+        times = data.pings.rtts_ms[data.pings.answered]
+        return data.pings.sent_ns[data.pings.answered], Durations(times, np.ones(len(times), np.bool_))
+    if (known := data.transfers) is not None:
+        return known.start_ns, Durations((known.end_ns - known.start_ns) / 1e6, known.complete)
+    return np.empty(0, np.int64), Durations(np.empty(0), np.empty(0, np.bool_))
 
 
 def _touching(starts: Times, ends: Times, loads: Sequence[Window]) -> NDArray[np.bool_]:

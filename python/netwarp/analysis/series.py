@@ -9,7 +9,7 @@ from netwarp.analysis.flows import FlowData, run_window
 from netwarp.analysis.network import root_qdisc
 from netwarp.analysis.packets import as_packets, load_packets
 from netwarp.analysis.queues import length_steps
-from netwarp.analysis.throughput import sampled_per_interval, throughput_per_interval
+from netwarp.analysis.throughput import sampled_per_interval
 from netwarp.analysis.weighting import Values, Window
 from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
@@ -60,7 +60,7 @@ def interval_ns(run: RunDir, flows: Sequence[FlowData]) -> int:
 def throughput(flows: Sequence[FlowData], window: Window, interval_ns: int = 10**9) -> pl.DataFrame:
     """Goodput of the flows together in each interval: time_s (its middle), throughput_mbps. Empty without records.
 
-    Of TCP what was acknowledged in it, of UDP what arrived in it, copies not counted.
+    What arrived in it, each byte once; without records of arrivals what was acknowledged in it.
     """
     total = None
     times = np.empty(0)
@@ -76,15 +76,12 @@ def _throughput(data: FlowData, window: Window, interval_ns: int) -> tuple[Value
 
     What only samples tell of it begins and ends with what its own account says.
     """
-    sender, arrivals = data.sender, data.arrivals
-    if sender is None:
-        if arrivals is None:
-            return None
-        counted = np.cumsum(np.where(arrivals.first, arrivals.payload_bytes, 0))
-        return throughput_per_interval(arrivals.received_ns, counted, window, interval_ns)
-    if not sender.sampled:
-        return throughput_per_interval(sender.times_ns, sender.bytes_acked, window, interval_ns)
-    times, counter = sender.times_ns, sender.bytes_acked.astype(np.int64)
+    known = data.deliveries
+    if known is None:
+        return None
+    if not known.sampled:
+        return known.per_interval(window, interval_ns)
+    times, counter = known.times_ns, known.total_bytes
     total = data.account.get("received_bytes")
     if isinstance(total, int):
         inside = (times > data.window.start_ns) & (times < data.window.end_ns) & (counter <= total)

@@ -11,7 +11,7 @@ from netwarp.analysis import fairness
 from netwarp.analysis.flows import SHARING, FlowData
 from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.passage import bottleneck_of
-from netwarp.analysis.throughput import capacity_until, throughput_per_interval
+from netwarp.analysis.throughput import capacity_until
 from netwarp.analysis.weighting import Times, Values, Window, percentile
 from netwarp.store.description import Description, End
 
@@ -30,12 +30,13 @@ class Course:
     """A flow's life in steps of 20 ms: instants from its start on, and by then its payload and its fair share of it."""
 
     edges_ns: Times
-    acked_bytes: Values
+    delivered_bytes: Values
     fair_bytes: Values
 
     def over(self, steps: int) -> tuple[Values, Values]:
         """Payload and fair share in every interval of so many steps, one for each instant that such a one begins at."""
-        return self.acked_bytes[steps:] - self.acked_bytes[:-steps], self.fair_bytes[steps:] - self.fair_bytes[:-steps]
+        got, fair = self.delivered_bytes, self.fair_bytes
+        return got[steps:] - got[:-steps], fair[steps:] - fair[:-steps]
 
 
 def sharing_metrics(description: Description, flows: Sequence[FlowData]) -> Iterator[Metric]:
@@ -76,10 +77,10 @@ def jain_over_time(flows: Sequence[FlowData], window: Window | None = None) -> p
         return pl.DataFrame(schema={"time_s": pl.Float64, "jain_index": pl.Float64})
     middles, columns = np.empty(0), []
     for data in sharing:
-        assert data.sender is not None
-        middles, goodput = throughput_per_interval(data.sender.times_ns, data.sender.bytes_acked, window, INTERVAL_NS)
+        assert data.deliveries is not None
+        middles, goodput = data.deliveries.per_interval(window, INTERVAL_NS)
         half = INTERVAL_NS / 2e9
-        active = (middles - half >= data.flow.start_ns / 1e9) & (middles + half <= data.window.end_ns / 1e9)
+        active = (middles - half >= data.start_ns / 1e9) & (middles + half <= data.window.end_ns / 1e9)
         columns.append(np.where(active, goodput, np.nan))
     indices = [fairness.jain_index([x for x in second if not np.isnan(x)]) for second in np.transpose(columns).tolist()]
     frame = pl.DataFrame(
@@ -107,7 +108,8 @@ def flow_courses(description: Description, flows: Sequence[FlowData]) -> dict[in
 
 
 def _shares(data: FlowData) -> bool:
-    return data.flow.tool in SHARING and data.sender is not None and not data.sender.sampled and not data.flow.udp
+    known = data.deliveries is not None and not data.deliveries.sampled
+    return data.flow.tool in SHARING and known and not data.flow.udp
 
 
 def _bottleneck(data: FlowData, ends: Mapping[int, End]) -> End | None:
@@ -119,25 +121,20 @@ def _bottleneck(data: FlowData, ends: Mapping[int, End]) -> End | None:
 
 
 def _course(data: FlowData, end: End, rivals: Sequence[FlowData]) -> Course | None:
-    sender = data.sender
-    if sender is None or not sender.mss_bytes:
+    sender, deliveries = data.sender, data.deliveries
+    if sender is None or deliveries is None or not sender.mss_bytes:
         return None
-    edges: Times = np.arange(data.flow.start_ns, data.window.end_ns + 1, STEP_NS, dtype=np.int64)
+    edges: Times = np.arange(data.start_ns, data.window.end_ns + 1, STEP_NS, dtype=np.int64)
     if len(edges) < 2:
         return None
     middles = edges[:-1] + STEP_NS // 2
-    active = sum(
-        ((middles >= other.flow.start_ns) & (middles < other.window.end_ns)).astype(np.int64) for other in rivals
-    )
+    active = sum(((middles >= other.start_ns) & (middles < other.window.end_ns)).astype(np.int64) for other in rivals)
     headers = _HEADERS[6 if ":" in data.flow.source else 4] + end.overhead_bytes
     capacity = capacity_until(end, edges)
     if capacity is None:
         return None
     fair = np.diff(capacity) / 8 * sender.mss_bytes / (sender.mss_bytes + headers) / np.maximum(active, 1)
-    acked = np.concatenate([[0.0], sender.bytes_acked.astype(np.float64)])
-    return Course(
-        edges, acked[np.searchsorted(sender.times_ns, edges, side="right")], np.concatenate([[0.0], np.cumsum(fair)])
-    )
+    return Course(edges, deliveries.by(edges), np.concatenate([[0.0], np.cumsum(fair)]))
 
 
 def _metrics(course: Course | None) -> dict[str, float | None]:

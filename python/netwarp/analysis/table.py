@@ -16,6 +16,8 @@ MAIN_METRICS = (
     ("flow", "rtt_ms_p95", "RTT p95\nms", 1),
     ("flow", "retransmits", "retrans-\nmits", 0),
     ("flow", "loss_pct", "loss\n%", 2),
+    ("flow", "completion_ms_p50", "completion\nmedian ms", 1),
+    ("flow", "transfers_incomplete", "not com-\npleted", 0),
     ("queue", "length_pkts_mean", "queue mean\npackets", 1),
     ("queue", "drops", "drops", 0),
     ("link", "utilisation", "utili-\nsation", 3),

@@ -3,16 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from netwarp.analysis.weighting import Times, Values, Window, growth
+from netwarp.analysis.weighting import Times, Values, Window
 from netwarp.store.description import End
 
 Counter = NDArray[np.uint64] | NDArray[np.int64]
-
-
-def goodput_mbps(times_ns: Times, bytes_acked: Counter, window: Window) -> float | None:
-    """Growth of acknowledged bytes in the window over its length, Mbit/s; None without samples or length."""
-    grown = growth(times_ns, bytes_acked, window)
-    return None if grown is None or not window.length_ns else grown * 8 / window.seconds / 1e6
 
 
 def throughput_per_interval(

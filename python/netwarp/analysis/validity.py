@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netwarp.analysis.capacity import capacity_doubts
 from netwarp.analysis.conservation import conservation_doubts
 from netwarp.analysis.flows import run_window
 from netwarp.analysis.passage import load_passages
@@ -39,7 +40,8 @@ def check_run(run_dir: Path) -> Verdict:
     """Judge a run from its records.
 
     It has failed if a flow did not run; it is suspect if the sender's host was what limited a flow, if a flow had
-    another congestion control than it was given, or if packets are unaccounted for.
+    another congestion control than it was given, if packets are unaccounted for, or if a flow delivered more than a
+    link on its path can carry.
 
     Raises StoreError if the directory is no run or a table cannot be read.
     """
@@ -47,7 +49,7 @@ def check_run(run_dir: Path) -> Verdict:
     failures = (*_broken_tables(run), *_failed_flows(run))
     if failures:
         return Verdict("failed", failures)
-    doubts = (*_limited_flows(run), *_fallen_back(run), *conservation_doubts(run))
+    doubts = (*_limited_flows(run), *_fallen_back(run), *conservation_doubts(run), *capacity_doubts(run))
     return Verdict("suspect", doubts) if doubts else Verdict("ok", ())
 
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from netwarp.analysis.fairness import jain_index
 from netwarp.analysis.flows import FlowData, load_flows
 from netwarp.analysis.series import whole_run
-from netwarp.analysis.throughput import throughput_per_interval
 from netwarp.exports.names import stem
 from netwarp.store.errors import StoreError
 from netwarp.store.files import write_bytes
@@ -74,10 +73,8 @@ def _series(run: RunDir, uploads: Sequence[FlowData], ping: FlowData | None) -> 
     rates: list[Points] = []
     times: Points = np.empty(0)
     for data in uploads:
-        assert data.sender is not None
-        times, rate = throughput_per_interval(
-            data.sender.times_ns, data.sender.bytes_acked, window, round(STEP_S * 1e9)
-        )
+        assert data.deliveries is not None
+        times, rate = data.deliveries.per_interval(window, round(STEP_S * 1e9))
         rates.append(_within(times, rate, data))
     series = {_upload(number): rate for number, rate in enumerate(rates)}
     stacked = np.array(rates)
@@ -96,7 +93,7 @@ def _series(run: RunDir, uploads: Sequence[FlowData], ping: FlowData | None) -> 
 
 def _within(times: Points, rates: Points, data: FlowData) -> Points:
     """Rates only while the flow lived: before and after it there is nothing to see, which is not the same as 0."""
-    start, end = data.flow.start_ns / 1e9, data.window.end_ns / 1e9
+    start, end = data.start_ns / 1e9, data.window.end_ns / 1e9
     return np.where((times + STEP_S / 2 > start) & (times - STEP_S / 2 < end), rates, np.nan)
 
 

@@ -54,7 +54,7 @@ def iperf3_document(data: FlowData, sender: Sender, segment_bytes: int | None) -
     end_ns = min(data.window.end_ns, data.run_end_ns)
     edges = [*range(flow.start_ns, end_ns, 10**9), end_ns]
     intervals = [_interval(data, sender, segment_bytes, start, end) for start, end in pairwise(edges)]
-    total = _span(sender, flow.start_ns, end_ns, flow.start_ns)
+    total = _span(data, sender, flow.start_ns, end_ns)
     ends = total | _window("max_snd_cwnd", sender.cwnd_pkts.max(initial=0), segment_bytes) | _rtts(sender)
     received = {key: value for key, value in total.items() if key != "retransmits"}
     return {
@@ -93,7 +93,7 @@ def iperf3_document(data: FlowData, sender: Sender, segment_bytes: int | None) -
 
 
 def _interval(data: FlowData, sender: Sender, segment_bytes: int | None, start_ns: int, end_ns: int) -> dict[str, Any]:
-    span = _span(sender, start_ns, end_ns, data.flow.start_ns) | {"omitted": False, "sender": True}
+    span = _span(data, sender, start_ns, end_ns) | {"omitted": False, "sender": True}
     last = int(np.searchsorted(sender.times_ns, end_ns, side="right")) - 1
     state: dict[str, Any] = {}
     if last >= 0:
@@ -101,13 +101,15 @@ def _interval(data: FlowData, sender: Sender, segment_bytes: int | None, start_n
     return {"streams": [{"socket": _SOCKET, **span, **state}], "sum": span}
 
 
-def _span(sender: Sender, start_ns: int, end_ns: int, origin_ns: int) -> dict[str, Any]:
-    """What was acknowledged and retransmitted between two moments, which are told from the flow's start."""
-    at = np.searchsorted(sender.times_ns, [start_ns, end_ns], side="right")
-    acked = np.concatenate([[0], sender.bytes_acked.astype(np.int64)])[at]
+def _span(data: FlowData, sender: Sender, start_ns: int, end_ns: int) -> dict[str, Any]:
+    """What was delivered and retransmitted between two moments, which are told from the flow's start."""
+    origin_ns = data.flow.start_ns
+    between = np.array([start_ns, end_ns], np.int64)
+    delivered = data.deliveries.by(between) if data.deliveries is not None else np.zeros(2)
+    at = np.searchsorted(sender.times_ns, between, side="right")
     retransmitted = np.concatenate([[0], sender.retransmits])[at]
     seconds = (end_ns - start_ns) / 1e9
-    count = int(acked[1] - acked[0])
+    count = int(delivered[1] - delivered[0])
     return {
         "start": (start_ns - origin_ns) / 1e9,
         "end": (end_ns - origin_ns) / 1e9,

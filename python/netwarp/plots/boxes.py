@@ -20,7 +20,8 @@ _MOST_NAMED = 24
 def draw(chart: Chart) -> Figure:
     """A box for each value of the first axis and each series: the middle half, its median, and whiskers to 5 and 95 %.
 
-    Of samples within runs the shares are of time or packets; of runs, boxes of fewer than 5 show the runs as dots.
+    Of samples within runs the shares are of time, packets or transfers; a box of transfers ends with the last quantile
+    that is known. Of runs, boxes of fewer than 5 show the runs as dots.
     """
     figure, axes = panel(chart, _HEIGHT_IN, 0.8, legend_room_in(chart))
     width = 0.8 / len(chart.series)
@@ -85,7 +86,10 @@ def _statistics(chart: Chart, x: Any, series: tuple[Any, ...]) -> dict[str, Any]
         fliers = list(values) if len(values) < 5 else [v for v in values if not numbers[0] <= v <= numbers[4]]
     else:
         return None
-    if numbers is None:
+    # A quantile among what is only known to be greater is absent; there is no box without a median.
+    if numbers is None or np.isinf(numbers[2]):
         return None
+    finite = [number for number in numbers if not np.isinf(number)]
+    numbers = finite + [finite[-1]] * (len(numbers) - len(finite))
     low, q1, median, q3, high = numbers
     return {"whislo": low, "q1": q1, "med": median, "q3": q3, "whishi": high, "fliers": fliers}

@@ -38,7 +38,8 @@ def draw(chart: Chart) -> Figure:
         label = wrapped(text, LEGEND_CHARS)
         axes.plot(values, shares, color=colour, linestyle=dash, drawstyle="steps-post", linewidth=1.6, label=label)
         ends = weighted_percentiles(chart.spread[key], (1, 99.9)) or [low, high]
-        low, high = min(low, ends[0]), max(high, ends[1])
+        last = float(values[-1]) if len(values) else high
+        low, high = min(low, ends[0]), max(high, min(ends[1], last))
     axes.set_ylim(0, 1.01)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     if low > 0 and high / low > LOG_FROM:

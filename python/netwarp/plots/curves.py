@@ -116,7 +116,8 @@ def _rtt(group: str, data: FlowData) -> Quantity:
 
 
 def _goodput(group: str, data: FlowData, interval_ns: int) -> Quantity:
-    how = f"bytes {'arrived' if data.sender is None else 'acknowledged'} in each {_spoken(interval_ns)}"
+    known = data.deliveries
+    how = f"payload that {'arrived' if known and known.arrived else 'was acknowledged'} in each {_spoken(interval_ns)}"
     # What iperf calls transfer: the bytes of an interval rather than their rate, 125 kB/s to 1 Mbit/s.
     axis = f"transfer (kB in each {_spoken(interval_ns)})"
     twin = Twin(f"Goodput and transfer of {group}", axis, 125 * interval_ns / 1e9)

@@ -16,11 +16,13 @@ _STEMS = {
     "cwnd": "congestion window",
     "length": "queue length",
     "sojourn": "time in the queue",
+    "completion": "completion time",
 }
 _UNITS = {"mbps": "Mbit/s", "ms": "ms", "pkts": "packets", "pct": "%"}
 _WHOLE = {
     "retransmits": "retransmitted packets",
     "drops": "dropped packets",
+    "transfers_incomplete": "transfers not completed",
     "marks": "marked packets",
     "utilisation": "utilisation (share of the rate)",
     "jain_index": "Jain's fairness index",

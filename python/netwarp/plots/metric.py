@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from netwarp.analysis.distribution import DISTRIBUTED, distributed_stem, distributions
+from netwarp.analysis.distribution import COMPLETION, DISTRIBUTED, distributed_stem, distributions
 from netwarp.analysis.selection import (
     NAME,
     SEED,
@@ -80,7 +80,9 @@ def _measured(metric: str, known: Sequence[str]) -> tuple[str, bool]:
     """The metric to look up, and whether the user named a distribution as a whole."""
     scope, _, name = metric.partition(".")
     if name in DISTRIBUTED and DISTRIBUTED[name][0] == scope:
-        found = next((one for one in known if one.startswith(f"{metric}_")), None)
+        # Where no transfer was complete no quantile is known, which is a distribution all the same.
+        stem = f"{scope}.transfers" if name == COMPLETION else f"{metric}_"
+        found = next((one for one in known if one.startswith(stem)), None)
         if found is not None:
             return found, True
     return metric, False
@@ -110,7 +112,7 @@ def _kind(chosen: Selected, kind: str, bare: bool) -> str:
         raise SelectionError(f"lines need an axis of numbers, which {chosen.by[0]} is not; use --kind bar")
     if kind == "heatmap" and len(chosen.by) != 2:
         raise SelectionError("a heat map needs two axes: --by ONE,OTHER")
-    if kind == "cdf" and distributed_stem(chosen.metric) is None and chosen.by != (SEED,):
+    if kind == "cdf" and not bare and distributed_stem(chosen.metric) is None and chosen.by != (SEED,):
         raise SelectionError(
             f"{chosen.metric} has no distribution within a run; those of "
             f"{', '.join(f'{scope}.{stem}' for stem, (scope, _) in DISTRIBUTED.items())} can be drawn as cdf"
@@ -134,7 +136,8 @@ def _chart(result: ResultDir, chosen: Selected, metric: str, kind: str, bare: bo
     label = metric_label(chosen.scope, metric.partition(".")[2])
     if kind == "cdf" and chosen.by == (SEED,) and not bare:
         return _runs_chart(result, chosen, label)
-    stem = distributed_stem(chosen.metric) if kind == "cdf" or (bare and kind == "box") else None
+    named = metric.partition(".")[2] if bare else chosen.metric
+    stem = distributed_stem(named) if kind == "cdf" or (bare and kind == "box") else None
     if stem is not None:
         label = metric_label(chosen.scope, stem)
     return Chart(

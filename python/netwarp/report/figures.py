@@ -106,7 +106,7 @@ def _wishes(result: ResultDir) -> Iterator[_Wish]:
         for scope, metric in chosen[:2]:
             if numbers_of(summary[axes[1]].unique(maintain_order=True).to_list()) is None or seeds >= _BOXES_FROM:
                 yield _Wish(f"{scope}.{metric}", axes, "heatmap")
-    for metric in ("flow.rtt_ms", "queue.sojourn_ms"):
+    for metric in ("flow.rtt_ms", "queue.sojourn_ms", "flow.completion_ms"):
         yield _Wish(metric, axes or (NAME,), "auto")
 
 

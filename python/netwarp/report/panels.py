@@ -134,9 +134,9 @@ def _frames(
     window = series.whole_run(run)
     interval_ns = series.interval_ns(run, flows)
     spoken = "second" if interval_ns == 10**9 else f"{interval_ns // 10**6} ms"
-    goodput = Measure(
-        "goodput", "Goodput", f"payload acknowledged (TCP) or arrived (UDP) in each {spoken}", "Mbit/s", False
-    )
+    arrived = all(data.deliveries.arrived for data in flows if data.deliveries is not None)
+    how = f"payload that {'arrived' if arrived else 'was acknowledged'} in each {spoken}"
+    goodput = Measure("goodput", "Goodput", how, "Mbit/s", False)
     rtt = Measure("rtt", "Round-trip time", "of each ACK's own sample or echo request, not smoothed", "ms", False)
     cwnd = Measure("cwnd", "Congestion window", "the sender's, after each ACK", "packets", True)
     delay = Measure("delay", "One-way delay", "of each datagram that arrived", "ms", False)

@@ -26,6 +26,7 @@ class Flow:
     `send_buffer_given`, `receive_buffer_given`: the scenario itself sets the size of the sender's, receiver's buffer.
     `source_ports` are those of all its connections where they are known (imported results). `udp`: iperf3 -u.
     `nodes` are those of source and destination, `cc` its congestion control; both empty if the lab does not say.
+    `payload_bytes` is how much a flow of a given size sends.
     """
 
     id: int
@@ -45,6 +46,12 @@ class Flow:
     udp: bool = False
     nodes: tuple[str, ...] = ()
     cc: str = ""
+    payload_bytes: int | None = None
+
+    @property
+    def end_ns(self) -> int:
+        """When its time is over, unless its bytes are sent before."""
+        return self.start_ns + self.duration_ns
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,8 @@ class End:
     `opportunities` instead. `copies` tells that its wire may
     deliver more packets than it took: it duplicates, or splits what it corrupts. `corrupts`: what it delivers may be
     discarded by a checksum, which no queue and no wire counts. `offload`: what counts as one packet in one place may
-    count as the many it stands for in another (qdisc_bstats_update() counts the segments of a GSO packet).
+    count as the many it stands for in another (qdisc_bstats_update() counts the segments of a GSO packet). `delays_ns`
+    are the least and the most that its wire delays a packet at any time of the run.
     """
 
     name: str
@@ -67,6 +75,7 @@ class End:
     corrupts: bool = False
     offload: bool = False
     opportunities: Opportunities | None = None
+    delays_ns: tuple[int, int] = (0, 0)
 
     @property
     def overhead_bytes(self) -> int:
@@ -219,6 +228,7 @@ def _flow(entry: Mapping[str, Any], run: Mapping[str, Any]) -> Flow:
         udp=entry.get("protocol") == "udp",
         nodes=(str(entry["from"]), str(entry["to"])) if "from" in entry and "to" in entry else (),
         cc=str(entry.get("cc") or ""),
+        payload_bytes=int(entry["bytes"]) if entry.get("bytes") else None,
     )
 
 
@@ -234,13 +244,30 @@ def _end(link: Mapping[str, Any], end: Mapping[str, Any], lab: Mapping[str, Any]
         corrupts=_ever("corrupt", end, lab),
         offload=bool(link.get("offload")),
         opportunities=opportunities_of(end),
+        delays_ns=_delays_ns(end, lab),
     )
+
+
+def _delays_ns(end: Mapping[str, Any], lab: Mapping[str, Any]) -> tuple[int, int]:
+    """Over all wires of an end in the run; netem's tables reach four times the jitter, its uniform jitter once."""
+    least, most = [], []
+    for wire in _wires(end, lab):
+        delay, jitter = int(wire.get("delay_ns") or 0), int(wire.get("jitter_ns") or 0)
+        reach = jitter * (4 if wire.get("distribution") else 1)
+        # What is reordered is not delayed at all (tc-netem(8)).
+        least.append(0 if wire.get("reorder") else max(delay - reach, 0))
+        most.append(delay + reach)
+    return min(least, default=0), max(most, default=0)
+
+
+def _wires(end: Mapping[str, Any], lab: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    changes = (change["wire"] for change in lab.get("changes", []) if change["index"] == end["index"])
+    return [wire for wire in (end.get("wire"), *changes) if wire]
 
 
 def _ever(impairment: str, end: Mapping[str, Any], lab: Mapping[str, Any]) -> bool:
     """Whether the wire that leaves this end does this to packets at any time of the run."""
-    changes = (change["wire"] for change in lab.get("changes", []) if change["index"] == end["index"])
-    return any(wire and wire.get(impairment) for wire in [end.get("wire"), *changes])
+    return any(wire.get(impairment) for wire in _wires(end, lab))
 
 
 def _rates(end: Mapping[str, Any], changes: Any) -> tuple[tuple[int, int], ...] | None:

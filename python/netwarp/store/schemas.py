@@ -138,6 +138,18 @@ ACKS = Table(
     ),
 )
 
+ARRIVALS = Table(
+    "arrivals",
+    "payload that reached the socket it was sent to: a TCP segment, acceptable and free of errors, or a datagram",
+    "kernel recorder, exact",
+    (
+        _TIME,
+        column("tuple_id", "u32", "", "key into tuples.arrows, in the data's direction"),
+        column("payload_bytes", "u32", "bytes", "its payload"),
+        column("new_bytes", "u32", "bytes", "of these, not there before: what is sent again counts once (TCP)"),
+    ),
+)
+
 TUPLES = Table(
     "tuples",
     "a five-tuple named by tuple_id",
@@ -215,6 +227,7 @@ FLOWS = Table(
             "reordered_pkts", "u64?", "packets", "datagrams that arrived after a later one (RFC 4737, UDP generators)"
         ),
         column("jitter_us", "f64?", "µs", "interarrival jitter at the receiver's end (RFC 3550, UDP generators)"),
+        column("received_in_ns", "i64?", "ns", "how long that arrived, by the receiver's own clock (iperf3)"),
     ),
 )
 
@@ -245,13 +258,13 @@ DATAGRAMS = Table(
 
 TRANSFERS = Table(
     "transfers",
-    "one exchange that was completed: a request and its response, or a bulk flow of a given size",
+    "one exchange that began: a request and its response, or a bulk flow of a given size",
     "agent, exact",
     (
         column("flow_id", "u32", "", "the flow's number in lab.json"),
         column("sequence", "u32", "", "its number in the flow, from 0"),
         column("start_ns", "i64", "ns", "when the request was made, or the flow started, from t0"),
-        column("end_ns", "i64", "ns", "when the last byte had arrived, from t0"),
+        column("end_ns", "i64?", "ns", "when the last byte had arrived, from t0; absent: it never was complete"),
         column("request_bytes", "u64", "bytes", "payload of the request; 0 for bulk"),
         column("bytes", "u64", "bytes", "payload of the response, or of the flow"),
     ),
@@ -280,6 +293,7 @@ TABLES: dict[str, Table] = {
         DROPS,
         INTERFACES,
         ACKS,
+        ARRIVALS,
         TUPLES,
         SOCKETS,
         QUEUES,
@@ -296,6 +310,7 @@ OTHER_FILES = {
     "captures/LINK-NODE.pcap": "what the scenario's `captures` ask for: nanosecond pcap, frames with their Ethernet "
     "header, times in the run's clock (0 is t0), nothing dropped for want of a reader; of an imported run as it was",
     "iperf3-FLOW.json": "what iperf3's client printed (`-J`), verbatim",
+    "iperf3-FLOW-server.json": "the same of its server, where the flow is UDP",
     "FLOW-client.out, .err": "standard output and error of a `command`'s client; of iperf3's client `iperf3-FLOW.err`",
     "FLOW-server.out, .err": "the same of a server",
     "run.json": "the resolved run: point, seed, lab, versions and digests",

@@ -27,6 +27,7 @@ struct rate_sample;
 #define NETWARP_DROP	6	/* a packet was dropped, outside of every recorded queue */
 #define NETWARP_SYMBOL	7	/* the kernel function of an address in the drops that follow */
 #define NETWARP_COUNTS	8	/* what passed an interface, at the end of recording */
+#define NETWARP_ARRIVAL	9	/* payload came to the socket it was sent to */
 
 /*
  * Where a packet was seen last: with the interface, kept in the packet itself
@@ -157,6 +158,15 @@ struct netwarp_capture {
 	__u32	caplen;		/* of what follows */
 };
 
+struct netwarp_arrival {
+	__u16	type, size;
+	__u32	bytes;		/* of payload */
+	__u64	time_ns;
+	struct netwarp_tuple tuple;	/* in the data's direction */
+	__u32	seq;		/* TCP: of its first byte */
+	__u32	rcv_nxt;	/* TCP: what the receiver waited for before it came */
+};
+
 /*
  * What /proc/netwarp_send takes: datagrams of one connected socket, each with
  * the instant at which it is to leave. As sendmmsg(2), but in time: a source
@@ -182,6 +192,7 @@ struct netwarp_payload {
 
 #ifdef CONFIG_NETWARP_RECORD
 extern bool netwarp_recording;
+extern bool netwarp_arrivals;
 
 void __netwarp_packet(struct sk_buff *skb, struct netwarp_enqueue *e);
 void __netwarp_enqueued(struct netwarp_enqueue *e, const struct Qdisc *q, int verdict,
@@ -193,6 +204,8 @@ void __netwarp_received(struct sk_buff *skb);
 void __netwarp_delivered(struct sk_buff *skb);
 void __netwarp_fragmented(struct sk_buff *skb);
 void __netwarp_acked(struct sock *sk, const struct rate_sample *rs);
+void __netwarp_tcp_arrived(const struct sock *sk, const struct sk_buff *skb);
+void __netwarp_udp_arrived(const struct sk_buff *skb);
 #endif
 
 /* Before the queue has the packet: afterwards it may be another's. */
@@ -247,6 +260,22 @@ static inline void netwarp_acked(struct sock *sk, const struct rate_sample *rs)
 #ifdef CONFIG_NETWARP_RECORD
 	if (unlikely(netwarp_recording))
 		__netwarp_acked(sk, rs);
+#endif
+}
+
+static inline void netwarp_tcp_arrived(const struct sock *sk, const struct sk_buff *skb)
+{
+#ifdef CONFIG_NETWARP_RECORD
+	if (unlikely(netwarp_recording))
+		__netwarp_tcp_arrived(sk, skb);
+#endif
+}
+
+static inline void netwarp_udp_arrived(const struct sk_buff *skb)
+{
+#ifdef CONFIG_NETWARP_RECORD
+	if (unlikely(netwarp_recording))
+		__netwarp_udp_arrived(skb);
 #endif
 }
 

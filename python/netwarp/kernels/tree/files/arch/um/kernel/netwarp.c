@@ -5,6 +5,7 @@
  * /proc/netwarp takes lines:
  *   interface <ifindex>	record this interface: its root queue, and what passes it
  *   acks			record every processed ACK
+ *   arrivals			record all payload that reaches a socket
  *   start			begin to record
  *   stop			end, and hand everything over
  */
@@ -123,6 +124,8 @@ static int command(char *line)
 		return netwarp_watch(index);
 	} else if (!strcmp(line, "acks")) {
 		netwarp_acks = true;
+	} else if (!strcmp(line, "arrivals")) {
+		netwarp_arrivals = true;
 	} else if (!strcmp(line, "start")) {
 		if (record_fd < 0)
 			return -ENODEV;

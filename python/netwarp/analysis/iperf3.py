@@ -1,0 +1,106 @@
+"""What iperf3 says of itself: when its data connections lived, and what its receiver counted in each interval."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis.deliveries import Deliveries
+from netwarp.analysis.tuples import flow_of_tuples
+from netwarp.analysis.weighting import Times, Values, Window
+from netwarp.store.description import Flow
+from netwarp.store.rundir import RunDir
+
+_LEAST_BLOCK_BYTES = 16
+"""The shortest datagram that iperf3 sends (MIN_UDP_BLOCKSIZE); what opens a UDP stream has 4 bytes."""
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """What a receiver of UDP counted, an interval each; times are the run's."""
+
+    start_ns: Times
+    end_ns: Times
+    payload_bytes: Times
+    sent_pkts: Times
+    lost_pkts: Times
+    jitter_ms: Values
+
+    def within(self, window: Window) -> "Intervals":
+        """The intervals that lie in the window as a whole."""
+        inside = (self.start_ns >= window.start_ns) & (self.end_ns <= window.end_ns)
+        return Intervals(*(getattr(self, name)[inside] for name in self.__dataclass_fields__))
+
+    def delivered(self) -> tuple[int, Window] | None:
+        """Payload that arrived, and the time from the first interval's start to the last one's end; None of none."""
+        if not len(self.start_ns):
+            return None
+        return int(self.payload_bytes.sum()), Window(int(self.start_ns[0]), int(self.end_ns[-1]))
+
+    def losses(self) -> tuple[int, int] | None:
+        """How many datagrams were lost of those sent, by their numbers; None of none."""
+        sent = int(self.sent_pkts.sum())
+        return (int(self.lost_pkts.sum()), sent) if sent else None
+
+    def mean_jitter_ms(self) -> float | None:
+        """The mean of iperf3's own J (RFC 3550) at the end of each interval, by the datagrams in it; None of none."""
+        arrived = self.sent_pkts - self.lost_pkts
+        return float(np.dot(self.jitter_ms, arrived) / arrived.sum()) if arrived.sum() else None
+
+
+def life(flow: Flow, account: dict[str, Any], deliveries: Deliveries | None, first_ns: int | None) -> Window:
+    """From the first packet of its data connections to their last byte's arrival, or the end of the test if later.
+
+    The program begins before that, agreeing on the test, and ends after it, exchanging results. Its test takes whole
+    seconds; behind a deep queue its bytes go on to arrive when it is over. Without exact records the test is taken to
+    have begun with the program, and to have lasted for as long as its receiver counted.
+    """
+    start = flow.start_ns if first_ns is None else first_ns
+    counted = account.get("received_in_ns")
+    if deliveries is None or not deliveries.arrived:
+        return Window(start, start + counted if isinstance(counted, int) else flow.end_ns)
+    last = int(deliveries.times_ns[-1])
+    sized = flow.payload_bytes is not None
+    return Window(start, last if sized else max(last, start + flow.duration_ns // 10**9 * 10**9))
+
+
+def first_packets(run: RunDir, flows: Sequence[Flow]) -> dict[int, int]:
+    """When the first packet of each flow's data connections was sent, by flow id; nothing without exact records."""
+    if not flows or not run.has_rows("packets"):
+        return {}
+    flow_of = flow_of_tuples(run.scan("tuples").collect(), tuple(flows))
+    udp = [flow.id for flow in flows if flow.udp]
+    flow_id = pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id")
+    sent = run.scan("packets").filter(pl.col("tuple_id").is_in(list(flow_of)))
+    sent = sent.select(flow_id, pl.col("enqueue_ns").alias("time_ns")).filter(~pl.col("flow_id").is_in(udp))
+    arrived = run.scan("arrivals").filter(
+        pl.col("tuple_id").is_in(list(flow_of)) & (pl.col("payload_bytes") >= _LEAST_BLOCK_BYTES)
+    )
+    arrived = arrived.select(flow_id, "time_ns").filter(pl.col("flow_id").is_in(udp))
+    first = pl.concat([sent.collect(), arrived.collect()]).group_by("flow_id").agg(pl.min("time_ns"))
+    return {int(number): int(time_ns) for number, time_ns in first.iter_rows()}
+
+
+def load_intervals(run: RunDir, flow: Flow, start_ns: int) -> Intervals | None:
+    """The intervals in which the flow's receiver counted UDP, from `start_ns` on; None if it told none."""
+    path = run.path / (f"iperf3-{flow.name}.json" if flow.reverse else f"iperf3-{flow.name}-server.json")
+    try:
+        told = json.loads(path.read_text())
+        sums = [entry["sum"] for entry in told["intervals"] if "lost_packets" in entry["sum"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not sums:
+        return None
+    times = {name: np.array([round(one[name] * 1e9) for one in sums], np.int64) for name in ("start", "end")}
+    counts = {name: np.array([one[name] for one in sums], np.int64) for name in ("bytes", "packets", "lost_packets")}
+    return Intervals(
+        start_ns + times["start"],
+        start_ns + times["end"],
+        counts["bytes"],
+        counts["packets"],
+        counts["lost_packets"],
+        np.array([one["jitter_ms"] for one in sums], np.float64),
+    )

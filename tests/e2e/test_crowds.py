@@ -52,7 +52,7 @@ def test_a_thousand_flows_at_a_gigabit(runs: Runs) -> None:
 
 def test_more_flows_than_the_host_can_hold_are_refused() -> None:
     """Before the start, with the limit's name, its value, and what would be enough."""
-    lab: dict[str, list[dict[str, object]]] = {"flows": [{}] * max_mappings()}
+    lab: dict[str, object] = {"flows": [{}] * max_mappings()}
     reason = too_many_mappings(lab)
     assert reason is not None
     assert f"this host grants {max_mappings()} (vm.max_map_count)" in reason

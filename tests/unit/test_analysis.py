@@ -259,7 +259,7 @@ SHORT = ("queue", "bottleneck:r1", "length_pkts_mean", 0.5)
 def test_the_table_names_the_queue_that_drops_or_marks_else_the_longest(rows: Any, queue: str) -> None:
     table = metrics_table(_queue_rows(("flow", "bulk", "goodput_mbps", 9.5), *rows), [])
     assert str(table.caption) == f"queue mean packets, drops: at {queue}"
-    (drops,) = (list(column.cells) for column in table.columns if column.header == "drops")
+    (drops,) = ([str(cell) for cell in column.cells] for column in table.columns if column.header == "drops")
     wanted = {name: value for _, name, metric, value in rows if metric == "drops"}
     assert drops == [f"{wanted[queue]:.0f}" if queue in wanted else "–"]
 
@@ -267,4 +267,4 @@ def test_the_table_names_the_queue_that_drops_or_marks_else_the_longest(rows: An
 def test_the_table_says_what_was_dropped_elsewhere() -> None:
     places = (("place", "h2 closed port", "drops", 4.0), ("place", "bottleneck:r1 egress filter", "drops", 301.0))
     table = metrics_table(_queue_rows(("flow", "bulk", "goodput_mbps", 9.5), *LONG, *places), [])
-    assert list(table.columns[-1].cells) == ["301 bottleneck:r1 egress filter\n4 h2 closed port"]
+    assert [str(cell) for cell in table.columns[-1].cells] == ["301 bottleneck:r1 egress filter\n4 h2 closed port"]

@@ -126,6 +126,7 @@ VALUES: dict[str, TOML] = {
     "Row.delay_ns": ("one.csv", "delay.csv"),
     "Row.loss": ("one.csv", "loss.csv"),
     "Trace.period_ns": ("one.csv", "period.csv"),
+    "Trace.opportunities": ("one.mahi", "other.mahi"),
     "Tuner.nodes": ("", '["h2"]'),
     "Tuner.sysctl": ("", '{"net.ipv4.tcp_ecn" = 1}'),
     "Tuner.queue": ("", "pfifo limit 101"),
@@ -137,6 +138,7 @@ VALUES: dict[str, TOML] = {
     "FlowBase.family": ("", "ipv6"),
     "BulkFlow.cc": ("", "bbr"),
     "BulkFlow.bytes": ("", "1MB"),
+    "BulkFlow.connect_ahead": ("", "1s"),
     "_UdpFlow.rate": ("", "2mbit"),
     "RequestFlow.cc": ("", "bbr"),
     "Iperf3Flow.protocol": ("", "udp"),
@@ -162,6 +164,7 @@ WITH = {
     "Change.repeat": ("changes.0.outage=10ms",),
     "Change.times": ("changes.0.outage=10ms", "changes.0.repeat=2s"),
     "CommandFlow.ready": ('flows.command.server=["true"]',),
+    "BulkFlow.connect_ahead": ("flows.bulk.start=2s",),
 }
 """What some fields cannot do without, set before and after."""
 WHOLE = {f"Capture.{name}": "record.captures" for name in ("at", "snap", "filter")}
@@ -192,6 +195,8 @@ TRACES = {
     "delay.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,2ms,1%\n",
     "loss.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,1ms,2%\n",
     "period.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,1ms,1%\n8\n",
+    "one.mahi": "5\n10\n",
+    "other.mahi": "6\n10\n",
     "same.csv": "# the same\ntime,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,1ms,1%\n",
 }
 

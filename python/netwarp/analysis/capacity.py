@@ -5,6 +5,7 @@ A goodput above that counts bytes that did not come in its interval, so that not
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -45,8 +46,21 @@ class Bound:
         by_then, before = capacity_until(self.end, last), capacity_until(self.end, first)
         assert by_then is not None
         assert before is not None
-        most: Values = (by_then - before + 8 * self.frame_bytes) * self.share
+        frames = 1 + _ahead(self.end, last) - _ahead(self.end, first)
+        most: Values = (by_then - before + 8 * self.frame_bytes * frames) * self.share
         return most
+
+
+def _ahead(end: End, times_ns: Times) -> Values:
+    """By how many frames a link has got ahead of its rate by then, since its rate fell.
+
+    htb charges a packet when it leaves: the gap behind it stays that of the rate before, so that the next leaves by the
+    part of a frame too early by which the new rate is lower.
+    """
+    rates = end.rates or ()
+    falls = [max(0.0, 1 - after / before) for (_, before), (_, after) in pairwise(rates)]
+    counted: Values = np.concatenate([[0.0], np.cumsum(falls)])
+    return counted[np.searchsorted([at for at, _ in rates[1:]], times_ns, side="right")]
 
 
 def capacity_doubts(run: RunDir) -> Iterator[str]:
@@ -160,5 +174,5 @@ def _frame(data: FlowData, mtu: int) -> tuple[int, float]:
     assert data.deliveries is not None
     payload = int(np.diff(data.deliveries.total_bytes, prepend=0).max(initial=1))
     fragments = -(-(payload + _UDP) // (mtu - _IP[family]))
-    frame = min(payload, mtu) + _ETHERNET
+    frame = min(payload + _UDP + _IP[family], mtu) + _ETHERNET
     return frame, frame * payload / (payload + _UDP + fragments * (_ETHERNET + _IP[family]))

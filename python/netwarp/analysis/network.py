@@ -68,7 +68,7 @@ def _sampled(run: RunDir, window: Window) -> Iterator[Metric]:
         if (counters := interfaces.get((end.interface_index,))) is not None:
             # An interface counts an aggregate's headers once, its root qdisc as the wire does (qdisc_pkt_len_init()).
             if end.offload and samples is not None:
-                counters = root_qdisc(samples).rename({"bytes": "tx_bytes"})
+                counters = root_qdisc(samples).rename({"bytes": "tx_bytes", "packets": "tx_packets"})
             yield from rows("link", end.name, _sampled_link(counters, end, window))
 
 
@@ -96,6 +96,14 @@ def _sampled_link(counters: pl.DataFrame, end: End, window: Window) -> dict[str,
     if len(inside) < 2:
         return {}
     first, last = int(inside[0]), int(inside[-1])
-    sent, packets = (int(counters[name][last]) - int(counters[name][first]) for name in ("tx_bytes", "tx_packets"))
+    sent, packets = (_growth(counters[name], first, last) for name in ("tx_bytes", "tx_packets"))
+    if sent is None or (packets is None and end.overhead_bytes):
+        return {}
     between = Window(int(times[first]), int(times[last]))
-    return {"utilisation": throughput.utilisation(sent, packets, end, between)}
+    return {"utilisation": throughput.utilisation(sent, packets or 0, end, between)}
+
+
+def _growth(counter: pl.Series, first: int, last: int) -> int | None:
+    """How much a counter grew between two of its samples; None where it was not counted (imported results)."""
+    before, by_then = counter[first], counter[last]
+    return None if before is None or by_then is None else int(by_then) - int(before)

@@ -38,20 +38,28 @@ def patterns(rows: pl.DataFrame) -> list[tuple[float, ...]]:
     return [tuple(part["value"].to_list()) for part in goodputs.partition_by("seed", maintain_order=True)]
 
 
-@pytest.mark.parametrize("queue", ["fq_codel flows 8", "sfq divisor 8", "cake bandwidth 10mbit flows"])
-def test_the_salt_of_a_hash_follows_the_seed(tmp_path: Path, queue: str) -> None:
+@pytest.mark.parametrize(
+    ("queue", "seeds", "distinct"),
+    [
+        ("fq_codel flows 8", 3, 3),
+        ("sfq divisor 8", 3, 3),
+        # Of its 1,024 buckets two flows rarely share one, and then they lie in other places of it.
+        ("cake bandwidth 10mbit flows", 10, 2),
+    ],
+)
+def test_the_salt_of_a_hash_follows_the_seed(tmp_path: Path, queue: str, seeds: int, distinct: int) -> None:
     """Which flows share a bucket is chance: another with another seed, the same with the same.
 
     All flows start at once, and the wires neither lose nor jitter, so that nothing but the qdisc's salt is left: the
     control, a FIFO, gives every seed the same.
     """
-    text = dumbbell(queue=queue, duration="4s", seeds="[1, 2, 3]", flows=HASHED)
+    text = dumbbell(queue=queue, duration="4s", seeds=str(seeds), flows=HASHED)
     places = [tmp_path / name for name in ("once", "again", "control")]
     for place in places:
         place.mkdir()
     once = patterns(summary(places[0], text))
     assert patterns(summary(places[1], text)) == once
-    assert len(set(once)) == 3, "some seeds put the same flows into the same buckets"
+    assert len(once) == seeds and len(set(once)) >= distinct, "some seeds put the same flows into the same buckets"
     control = patterns(summary(places[2], dumbbell(duration="4s", seeds="[1, 2, 3]", flows=HASHED)))
     assert len(control) == 3 and len(set(control)) == 1
 

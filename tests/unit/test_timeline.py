@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -196,6 +197,26 @@ def test_too_many_changes() -> None:
     tail = change("0s", 'delay = "1ms"', 'repeat = "1us"') + change("1us", 'delay = "2ms"', 'repeat = "1us"')
     with pytest.raises(ScenarioError, match="would change more than 100000 times"):
         parse_scenario(replaced(('duration = "10s"', 'duration = "1s"'), tail=tail))
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        (('rate = "1mbit"', 'over = "9s"', 'step = "1ns"'), "step"),
+        (('outage = "1ns"', 'repeat = "2ns"'), "repeat"),
+        (('rate = "1mbit"', 'repeat = "1ns"'), "repeat"),
+    ],
+)
+def test_too_many_changes_are_refused_before_any_is_made(fields: tuple[str, ...], place: str) -> None:
+    with pytest.raises(ScenarioError, match=rf"changes\.0\.{place}: .*would change more than 100000 times"):
+        parse_scenario(DUMBBELL + change("0s", *fields))
+
+
+def test_a_trace_of_too_many_moments_is_refused_before_any_is_made(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("time,rate\n0,1mbit\n0.000000001,2mbit\n0.000000002\n")
+    text = replaced(('rate = "10mbit"', 'trace = "t.csv"'))
+    with pytest.raises(ScenarioError, match="would change more than 100000 times"):
+        parse_scenario(text, folder=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.opportunities import Opportunities
-from netwarp.scenario.trace import Trace, load_trace, parse_trace, shipped_traces, trace_files
+from netwarp.scenario.trace import MAX_BYTES, Trace, load_trace, parse_trace, shipped_traces, trace_files
 from netwarp.store.opportunities import opportunities_of
 from netwarp.traces.generate import TRACES, text_of
 from scenario_texts import replaced
@@ -286,3 +286,15 @@ def test_opportunities_are_counted_as_they_come(times: list[int], instants: list
     unrolled = [round_ * times[-1] + at for round_ in range(201) for at in times]
     expected = [sum(at * MS <= instant for at in unrolled) for instant in instants]
     assert seen.until(np.array(instants, dtype=np.int64)).tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev/null", "/proc/self"])
+def test_a_trace_is_a_file(name: str) -> None:
+    with pytest.raises(ValueError, match="it is no file"):
+        load_trace(name, Path())
+
+
+def test_a_trace_that_does_not_tell_its_size_is_bounded(tmp_path: Path) -> None:
+    (tmp_path / "large.csv").write_bytes(b"time,rate\n" + b"#" * MAX_BYTES)
+    with pytest.raises(ValueError, match="larger than 16 MiB"):
+        load_trace("large.csv", tmp_path)

@@ -91,7 +91,9 @@ def _walk(scenario: Scenario, link: str, way: int, state: State) -> Iterator[tup
 def _entries(scenario: Scenario, link: str, way: int) -> list[_Entry]:
     trace = scenario.links[link].trace.of(way)
     entries = []
-    for row in trace.until(scenario.duration) if trace else ():
+    for number, row in enumerate(trace.until(scenario.duration) if trace else ()):
+        if number > MAX_STATES:
+            raise _too_many(("links", link, "trace"), link)
         said = {"rate": row.rate_bps, "delay": row.delay_ns, "loss": row.loss}
         entries.append(
             _Entry(row.at_ns, (0,), None, {name: value for name, value in said.items() if value is not None})
@@ -99,11 +101,16 @@ def _entries(scenario: Scenario, link: str, way: int) -> list[_Entry]:
     for index, change in enumerate(scenario.changes):
         values = values_of(change, way)
         if change.link == link and values:
-            moments = occurrences(change, scenario.duration)
-            if len(moments) > MAX_STATES:
-                raise _too_many(("changes", index, "repeat"), link)
+            moments = _bounded(occurrences(change, scenario.duration), index, "repeat", link)
             entries += [_Entry(at, (1, index), index, values) for at in moments]
     return entries
+
+
+def _bounded(moments: range, change: int, field_: str, link: str) -> range:
+    """The moments of a change, unless they are too many to be made."""
+    if len(moments) > MAX_STATES:
+        raise _too_many(("changes", change, field_), link)
+    return moments
 
 
 def _too_many(keys: Keys, link: str) -> TimelineError:
@@ -140,7 +147,7 @@ def _ramp(entry: _Entry, change: Change, state: State) -> Iterator[_Entry]:
     assert change.over is not None
     assert entry.change is not None
     step = change.step or max(change.over // DEFAULT_STEPS, 1)
-    for passed in (*range(step, change.over, step), change.over):
+    for passed in (*_bounded(range(step, change.over, step), entry.change, "step", change.link), change.over):
         values = {}
         for name, target in entry.values.items():
             try:
@@ -173,9 +180,11 @@ def _between(start: Any, end: Any, passed: int, whole: int) -> Any:
 def _outages(scenario: Scenario, link: str, way: int) -> list[tuple[int, int]]:
     """From when until when nothing gets through, in order, those that touch made one."""
     found = []
-    for change in scenario.changes:
+    for index, change in enumerate(scenario.changes):
         lasts = change.outage.of(way) if change.link == link and change.outage else None
-        found += [(at, at + lasts) for at in occurrences(change, scenario.duration)] if lasts else []
+        if lasts:
+            moments = _bounded(occurrences(change, scenario.duration), index, "repeat", link)
+            found += [(at, at + lasts) for at in moments]
     merged: list[tuple[int, int]] = []
     for start, end in sorted(found):
         if merged and start <= merged[-1][1]:

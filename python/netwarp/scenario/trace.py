@@ -132,7 +132,7 @@ def load_trace(value: object, folder: Path) -> Trace:
     shipped = shipped_traces()
     path = _find(value, folder)
     try:
-        content = path.read_bytes() if path.stat().st_size <= MAX_BYTES else None
+        content = _read(path)
     except (OSError, ValueError) as error:
         known = f"shipped traces are {', '.join(shipped)}{did_you_mean(value, shipped)}"
         why = getattr(error, "strerror", None) or error
@@ -145,6 +145,18 @@ def load_trace(value: object, folder: Path) -> Trace:
         line = content[: error.start].count(b"\n") + 1
         raise ValueError(f"{path.name}:{line}: this is not text; a trace is CSV or a list of milliseconds") from None
     return parse_trace(text, path.name)
+
+
+def _read(path: Path) -> bytes | None:
+    """The content of a file, None if it is larger than a trace may be. Raises OSError, ValueError.
+
+    Only of a file: a device or a pipe may never end, or never begin.
+    """
+    if path.exists() and not path.is_file():
+        raise ValueError("it is no file")
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    return content if len(content) <= MAX_BYTES else None
 
 
 def parse_trace(text: str, name: str) -> Trace:

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError
-from netwarp.store.files import make_folder, read_json, write_text
+from netwarp.store.files import make_folder, read_json, write_atomic, write_text
 from netwarp.store.lock import locked
 from netwarp.store.result import open_result, open_verified
 from netwarp.store.rundir import RunDir
@@ -209,3 +209,15 @@ def test_a_closed_pipe_is_not_a_verdict(arguments: list[str]) -> None:
     os.close(writer)
     assert done.returncode == 128 + signal.SIGPIPE
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux's device that is always full")
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_full_disk_is_a_sentence(tmp_path: Path, kind: str) -> None:
+    frame = pl.DataFrame({"a": range(100_000)})
+
+    def write(_path: Path) -> None:
+        (frame.write_parquet if kind == "parquet" else frame.write_csv)(Path("/dev/full"))
+
+    with pytest.raises(StoreError, match=rf"cannot write .*summary\.{kind}: the disk is full"):
+        write_atomic(tmp_path / f"summary.{kind}", write)

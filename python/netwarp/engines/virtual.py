@@ -15,6 +15,7 @@ from netwarp.agent import SEARCH_PATH, AgentMissingError, find_agent
 from netwarp.doctor import memory_place
 from netwarp.engines.job import EngineError, Job, Outcome
 from netwarp.engines.mappings import max_mappings, too_many_mappings
+from netwarp.engines.memory import NoRoomError, reserved
 from netwarp.engines.programs import digest_of, libraries_digest, tc_digest, tc_directory
 from netwarp.kernels import Kernel, KernelError, find_kernel
 
@@ -24,7 +25,6 @@ _GRACE_S = 10.0
 _TICK_S = 0.05
 _TAIL_LINES = 12
 _ENOMEM = "UML ran out of memory on the host side"
-_ROOM_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,15 @@ class VirtualEngine:
 
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         """Run the machine to its end; see `Engine.run`."""
-        if reason := self._no_room(job) or too_many_mappings(job.lab):
+        if reason := too_many_mappings(job.lab):
             return Outcome("failed", reason)
+        try:
+            with reserved(self.memory_dir, job.memory_bytes, cancelled):
+                return self._run(job, directory, cpu, cancelled)
+        except NoRoomError as error:
+            return Outcome("failed", str(error))
+
+    def _run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         guard = subprocess.Popen(
             self._command(job, directory, cpu),
             stdin=subprocess.PIPE,
@@ -103,15 +110,6 @@ class VirtualEngine:
         for capture in job.lab["record"]["captures"]:
             command += ["--capture", f"{capture['link']}-{capture['node']}"]
         return command
-
-    def _no_room(self, job: Job) -> str | None:
-        free = shutil.disk_usage(self.memory_dir).free
-        if free >= job.memory_bytes + _ROOM_BYTES:
-            return None
-        return (
-            f"{self.memory_dir} has {free >> 20} MB left, the virtual machine's memory takes "
-            f"{job.memory_bytes >> 20} MB: free some, choose a larger place with TMPDIR, or set [run] memory"
-        )
 
 
 def _wait(guard: "subprocess.Popen[bytes]", job: Job, cancelled: threading.Event) -> tuple[dict[str, Any] | None, str]:

@@ -1,6 +1,7 @@
 """What can go wrong with files, said in sentences a user can act on."""
 
 import errno
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,9 +34,20 @@ class SelectionError(StoreError):
 
 @contextmanager
 def speaking(path: Path, doing: str) -> Iterator[None]:
-    """Turn an OSError inside the block into a StoreError: "cannot <doing> <path>: <reason>"."""
+    """Turn an error of the operating system inside the block into a StoreError: "cannot <doing> <path>: <reason>"."""
     try:
         yield
-    except OSError as error:
-        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-        raise StoreError(f"cannot {doing} {path}: {reason}") from error
+    except Exception as error:
+        number = _number_of(error)
+        if number is None and not isinstance(error, OSError):
+            raise
+        said = getattr(error, "strerror", None) or str(error)
+        raise StoreError(f"cannot {doing} {path}: {_REASONS.get(number or 0, said)}") from error
+
+
+def _number_of(error: Exception) -> int | None:
+    """The operating system's number of an error. Polars has it in a text only, in errors of several kinds."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    found = re.search(r"\(os error (\d+)\)", str(error))
+    return int(found[1]) if found else None

@@ -1,0 +1,99 @@
+"""Room for the memory files of virtual machines: reserved before a machine starts, by all runs of this user together.
+
+A machine's memory is a file that fills while it runs, so that the free room says nothing of what the machines that run
+already will still take. Each run writes down how much it may take in a file of netwarp's cache that it holds locked;
+the lock, and with it the reservation, ends with the process.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from netwarp.kernels import cache_directory
+
+ROOM_BYTES = 64 << 20
+"""What stays free."""
+_WAIT_S = 0.2
+_LEDGER = ".ledger"
+
+
+class NoRoomError(Exception):
+    """A machine's memory does not fit into its place, even alone; the message has the numbers."""
+
+
+def free_bytes(place: Path) -> int:
+    """What is free in the file system of `place`."""
+    return shutil.disk_usage(place).free
+
+
+@contextlib.contextmanager
+def reserved(
+    place: Path, size: int, cancelled: threading.Event, free: Callable[[Path], int] = free_bytes
+) -> Iterator[None]:
+    """Room for `size` bytes in `place` while the block lasts; waits for it as long as other runs hold reservations.
+
+    Where the cache cannot be written, only the free room counts. Raises NoRoomError if nobody else holds any and it is
+    not enough. Returns without a reservation when `cancelled` is set.
+    """
+    with contextlib.ExitStack() as stack:
+        while not cancelled.is_set():
+            if _reserve(place, size, free, stack):
+                break
+            cancelled.wait(_WAIT_S)
+        yield
+
+
+def _reserve(place: Path, size: int, free: Callable[[Path], int], stack: contextlib.ExitStack) -> bool:
+    """Whether the room could be reserved until `stack` ends. Raises NoRoomError."""
+    book = cache_directory().with_name("memory") / f"{place.stat().st_dev:x}"
+    with contextlib.ExitStack() as ledger:
+        try:
+            book.mkdir(parents=True, exist_ok=True)
+            fcntl.flock(ledger.enter_context((book / _LEDGER).open("w")), fcntl.LOCK_EX)
+        except OSError:
+            held = 0
+        else:
+            held = _held(book)
+        left = free(place) - ROOM_BYTES
+        if left < size and not held:
+            raise NoRoomError(
+                f"{place} has {max(left, 0) >> 20} MB left for it ({ROOM_BYTES >> 20} MB stay free), the virtual "
+                f"machine's memory takes {size >> 20} MB: free some, choose a larger place with TMPDIR, or set [run] "
+                "memory"
+            )
+        if left < size + held:
+            return False
+        with contextlib.suppress(OSError):
+            _write_down(book, size, stack)
+        return True
+
+
+def _held(book: Path) -> int:
+    """What running machines have reserved; forgets what processes that are gone did."""
+    total = 0
+    for path in sorted(book.iterdir()):
+        if path.name == _LEDGER:
+            continue
+        with path.open("r") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                with contextlib.suppress(ValueError):
+                    total += int(file.read())
+            else:
+                path.unlink(missing_ok=True)
+    return total
+
+
+def _write_down(book: Path, size: int, stack: contextlib.ExitStack) -> None:
+    handle, name = tempfile.mkstemp(dir=book)
+    path, file = Path(name), stack.enter_context(os.fdopen(handle, "w"))
+    fcntl.flock(file, fcntl.LOCK_EX)
+    file.write(str(size))
+    file.flush()
+    stack.callback(path.unlink, missing_ok=True)

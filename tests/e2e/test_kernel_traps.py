@@ -139,3 +139,20 @@ def test_dctcps_alpha_depends_on_offloads(runs: Runs, tmp_path: Path) -> None:
     assert marked(plain) > 2 * marked(aggregated)
     (tmp_path / "s.toml").write_text(base)
     assert "DCTCP's alpha is higher here" in netwarp("show", tmp_path / "s.toml").err
+
+
+def test_the_kernel_warns_of_nothing(runs: Runs) -> None:
+    """Its warnings (WARN(), level 4) are too quiet for the console: a program of the lab reads them, those of the boot
+    left out, which has all of its lines at time 0."""
+    flows = flow("bulk", "bulk", "count = 10") + flow(
+        "back", "bulk", 'cc = "bbr"', 'family = "ipv6"', ends=("h2", "h1")
+    )
+    flows += flow("real", "iperf3") + flow("cbr", "cbr", 'rate = "20mbit"') + flow("ping", "ping")
+    flows += flow("look", "command", 'client = ["sh", "-c", "sleep 3; dmesg --raw"]')
+    changes = '[[changes]]\nat = "1s"\nlink = "wire"\nrate = "1mbit"\n'
+    changes += '[[changes]]\nat = "2s"\nlink = "wire"\nqueue = "fq_codel"\n'
+    run = runs(pair(flows, duration="4s", router=True, tail=changes))
+    lines = (run.path / "look-client.out").read_text().splitlines()
+    assert len(lines) > 50
+    assert [line for line in lines if line[1] in "01234" and "[    0.000000]" not in line] == []
+    assert (run.path / "console.log").read_text().split() == ["reboot:", "Power", "down"]

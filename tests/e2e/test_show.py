@@ -29,7 +29,7 @@ offload = true
 [links.bottleneck]
 ends = ["r1", "h2"]
 rate = {{ forward = "10mbit", back = "3mbit" }}
-delay = "10ms"
+delay = "10000100ns"
 jitter = {{ forward = "1ms 25% distribution normal" }}
 loss = {{ forward = "gemodel 1% 10% 70% 0.1%", back = "0.5% 20%" }}
 queue = "fq_codel limit 100 target 5ms"

@@ -329,6 +329,16 @@ def test_what_commands_have_no_words_for_is_said() -> None:
     assert "# … and 60 more flows" in crowd
 
 
+def test_times_are_in_units_that_tc_has() -> None:
+    """tc 6.1 refuses `1234567ns` ("Illegal latency")."""
+    wire = "links.bottleneck"
+    lines = commands(lab_of(DUMBBELL, f"{wire}.delay=1234567ns", f"{wire}.jitter=400ns"))
+    assert any(" delay 1235us 0us " in line for line in lines)
+    for device in ("w13", "w14"):
+        assert f"# {device} exactly: delay 1234567ns, jitter 400ns; tc counts in microseconds and 64 ns" in lines
+    assert not any("exactly" in line for line in commands(lab_of(DUMBBELL)))
+
+
 def test_sysctls_stand_in_the_order_in_which_they_are_set() -> None:
     """ip_forward resets others (inet_forward_change()), so what is given stands after it, in an order of its own."""
     given = 'r1 = { forward = true, sysctl = { "net.ipv4.tcp_ecn" = 1, "net.ipv4.conf.all.accept_redirects" = 1 } }'

@@ -145,9 +145,10 @@ def test_the_monitor_tells_data_from_control_by_what_was_sent(tmp_path: Path) ->
     flow = described["flows"][0]
     key = {name: flow[name] for name in ("source", "destination", "destination_port")}
     rows = [
-        {"time_ns": sample * 10**8, "node": "h1", "source_port": port, "state": 1, "rtt_us": rtt, **key}
+        {"time_ns": sample * 10**8, "node": "h1", "source_port": port, "rtt_us": rtt, **key}
         | {"bytes_sent": sent * sample, "delivery_rate_bps": rate}
-        for sample in range(1, 20)
+        | {"state": 1 if sample else 2, "snd_wnd_bytes": 64_000 if sample else 0}
+        for sample in range(20)
         for port, sent, rate, rtt in (
             (40_001, 10**6, 10_000_000, None if sample < 3 else 20_000),
             (40_000, 1, 891_000_000, 50),
@@ -157,6 +158,7 @@ def test_the_monitor_tells_data_from_control_by_what_was_sent(tmp_path: Path) ->
     samples = monitored(open_run(tmp_path))["real"]
     assert samples["delivery_rate_bps"].unique().to_list() == [10_000_000], "bit/s, as the column says"
     assert samples["rtt_us"].mean() == 20_000, "an RTT that is not known yet is not part of a mean"
+    assert samples["snd_wnd_bytes"].mean() == 64_000, "nor is the window of a peer that has not answered yet"
 
 
 def test_metrics_have_the_unit_that_their_name_says() -> None:

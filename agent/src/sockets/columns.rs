@@ -91,7 +91,7 @@ fn kind(width: Width) -> DataType {
     match width {
         Width::U8 | Width::Bits(..) => UInt8,
         Width::U16 => UInt16,
-        Width::U32 | Width::Estimate | Width::Variation => UInt32,
+        Width::U32 | Width::Estimate | Width::Vegas | Width::Variation => UInt32,
         Width::U64 | Width::Rate => UInt64,
         Width::Flag => Boolean,
     }

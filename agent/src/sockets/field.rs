@@ -26,6 +26,9 @@ pub enum Width {
     Rate,
     /// A time in 32 bits that 0 or all ones stand for before the first sample: an estimate of the RTT.
     Estimate,
+    /// A time in 32 bits that 0 or the largest signed number stand for before the first sample (vegas_enable() and
+    /// tcp_vegas_init() in net/ipv4/tcp_vegas.c).
+    Vegas,
     /// A time in 32 bits that means something only if the estimate before it does: until there is a sample of the RTT,
     /// its variation is what the first timeout is made of (TCP_TIMEOUT_INIT, tcp_init_sock()).
     Variation,
@@ -48,6 +51,9 @@ impl Width {
             Self::Estimate => Self::U32
                 .read(bytes, at)
                 .filter(|&time| time != 0 && time != u64::from(u32::MAX)),
+            Self::Vegas => Self::U32
+                .read(bytes, at)
+                .filter(|&time| time != 0 && time != i32::MAX as u64),
             Self::Variation => {
                 Self::Estimate.read(bytes, at.checked_sub(4)?)?;
                 Self::U32.read(bytes, at)
@@ -99,8 +105,8 @@ pub const CONTROLS: &[Field] = &[
     Field::new(INET_DIAG_BBRINFO, "bbr_cwnd_gain", 16, Width::U32),
     Field::new(INET_DIAG_VEGASINFO, "vegas_enabled", 0, Width::Flag),
     Field::new(INET_DIAG_VEGASINFO, "vegas_rttcnt", 4, Width::U32),
-    Field::new(INET_DIAG_VEGASINFO, "vegas_rtt_us", 8, Width::U32),
-    Field::new(INET_DIAG_VEGASINFO, "vegas_min_rtt_us", 12, Width::U32),
+    Field::new(INET_DIAG_VEGASINFO, "vegas_rtt_us", 8, Width::Vegas),
+    Field::new(INET_DIAG_VEGASINFO, "vegas_min_rtt_us", 12, Width::Vegas),
     Field::new(INET_DIAG_DCTCPINFO, "dctcp_enabled", 0, Width::Flag),
     Field::new(INET_DIAG_DCTCPINFO, "dctcp_ce_state", 2, Width::U16),
     Field::new(INET_DIAG_DCTCPINFO, "dctcp_alpha", 4, Width::U32),
@@ -125,3 +131,27 @@ pub const MEMORY: &[Field] = &[
     Field::new(INET_DIAG_SKMEMINFO, "skmem_backlog_bytes", 28, Width::U32),
     Field::new(INET_DIAG_SKMEMINFO, "skmem_drops", 32, Width::U32),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// tcpvegas_info of a socket in SYN-SENT, after the handshake, and with samples.
+    #[test]
+    fn vegas_has_no_rtt_before_its_first_sample() {
+        let read = |name: &str, rtt: u32| {
+            let mut bytes = [0_u8; 16];
+            bytes[8..12].copy_from_slice(&rtt.to_ne_bytes());
+            bytes[12..16].copy_from_slice(&rtt.to_ne_bytes());
+            CONTROLS
+                .iter()
+                .find(|f| f.name == name)
+                .and_then(|f| f.width.read(&bytes, f.offset))
+        };
+        for name in ["vegas_rtt_us", "vegas_min_rtt_us"] {
+            assert_eq!(read(name, 0), None, "{name}");
+            assert_eq!(read(name, 0x7fff_ffff), None, "{name}");
+            assert_eq!(read(name, 20_000), Some(20_000), "{name}");
+        }
+    }
+}

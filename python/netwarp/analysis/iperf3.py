@@ -43,7 +43,7 @@ class Intervals:
     def losses(self) -> tuple[int, int] | None:
         """How many datagrams were lost of those sent, by their numbers; None of none."""
         sent = int(self.sent_pkts.sum())
-        return (int(self.lost_pkts.sum()), sent) if sent else None
+        return (max(int(self.lost_pkts.sum()), 0), sent) if sent else None
 
     def mean_jitter_ms(self) -> float | None:
         """The mean of iperf3's own J (RFC 3550) at the end of each interval, by the datagrams in it; None of none."""
@@ -95,7 +95,9 @@ def load_intervals(run: RunDir, flow: Flow, start_ns: int) -> Intervals | None:
     if not sums:
         return None
     times = {name: np.array([round(one[name] * 1e9) for one in sums], np.int64) for name in ("start", "end")}
-    counts = {name: np.array([one[name] for one in sums], np.int64) for name in ("bytes", "packets", "lost_packets")}
+    counts = {
+        name: np.array([_signed(one[name]) for one in sums], np.int64) for name in ("bytes", "packets", "lost_packets")
+    }
     return Intervals(
         start_ns + times["start"],
         start_ns + times["end"],
@@ -104,3 +106,12 @@ def load_intervals(run: RunDir, flow: Flow, start_ns: int) -> Intervals | None:
         counts["lost_packets"],
         np.array([one["jitter_ms"] for one in sums], np.float64),
     )
+
+
+def _signed(count: int) -> int:
+    """What iperf3 3.12 prints as an unsigned number of 64 bits: 2^64 - 1 for an interval with one loss less than none.
+
+    A datagram that comes twice, or after its interval, takes one loss back (iperf_udp_recv() in iperf_udp.c). So an
+    interval may have fewer than none, and their sum is right.
+    """
+    return (count + 2**63) % 2**64 - 2**63

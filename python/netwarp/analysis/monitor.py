@@ -10,6 +10,8 @@ from netwarp.store.socket_columns import SOCKET_COLUMNS
 
 INFINITE_SSTHRESH_PKTS = 0x7FFFFFFF
 """TCP_INFINITE_SSTHRESH: before the first loss there is no slow-start threshold."""
+SYN_SENT = 2
+"""TCP_SYN_SENT: nothing is known of the peer yet, and its window is 0."""
 
 
 _UNITS = {column.name: column.unit for column in SOCKET_COLUMNS}
@@ -51,11 +53,12 @@ METRICS = (
 def monitored(run: RunDir) -> dict[str, pl.DataFrame]:
     """Samples of each flow's sending sockets by the flow's name: time_s and the columns of METRICS, in their units.
 
-    Only sockets that have sent data, in order of time; a flow of several connections has the samples of all of them.
-    Without records a flow is absent.
+    Only sockets that have sent data, from when the peer answered, in order of time; a flow of several connections has
+    the samples of all of them. Without records a flow is absent.
     """
     key = ["source", "source_port", "destination", "destination_port"]
-    frame = run.scan("sockets").select("time_ns", *key, *(m.column for m in METRICS)).collect()
+    connected = run.scan("sockets").filter(pl.col("state") != SYN_SENT)
+    frame = connected.select("time_ns", *key, *(m.column for m in METRICS)).collect()
     # Samples do not tell which of iperf3's connections came first, but the one that carries no data sends least.
     sent = frame.group_by(key).agg(pl.col("bytes_sent").max()).filter(pl.col("bytes_sent") > 0)
     sockets = sent.sort("bytes_sent", *key).select(key).with_row_index("tuple_id")

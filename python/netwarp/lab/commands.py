@@ -13,6 +13,10 @@ from netwarp.scenario.units import format_duration, format_percent
 
 WITHOUT_SERIALISATION = 10**15
 """Bytes per second at which netem takes no time for a packet (packet_time_ns())."""
+TC_UNIT_NS = 1_000
+TC_EXACT_NS = 8_000
+"""tc cuts times to microseconds and gives them to the kernel in ticks of 64 ns (get_time(), PSCHED_SHIFT): of these it
+says exactly what a wire has."""
 _PORTS = {"ping": (False, False), "command": (False, False), "iperf3": (False, True)}
 """Whether the lab decides a flow's own port and its peer's; otherwise it has none, or its program chooses."""
 MAX_FLOWS = 40
@@ -83,7 +87,9 @@ def _change_lines(lab: Lab) -> list[str]:
         lines += [f"{at} tc -n {change['node']} {line}" for line in change["tc"]]
         wire = change["wire"]
         if wire is not None:
-            lines.append(f"{at} tc -n wire qdisc change dev {_peer(lab, change['index'])} root {netem_words(wire)}")
+            device = _peer(lab, change["index"])
+            lines.append(f"{at} tc -n wire qdisc change dev {device} root {netem_words(wire)}")
+            lines += _exact_times(device, wire)
     more = lab["changes"][MAX_CHANGES:]
     if more:
         lines.append(f"# … and {len(more)} more changes, the last at {format_duration(more[-1]['at_ns'])}")
@@ -118,6 +124,7 @@ def _link_lines(link: LabLink) -> list[str]:
             f"tc -n wire filter add dev {wire} ingress pref 1 matchall action mirred egress redirect dev {other}",
             f"tc -n wire qdisc add dev {other} root handle 1: {netem_words(end['wire'])}",
             f"# the random numbers of {other}: seed {end['wire']['seed']}",
+            *_exact_times(other, end["wire"]),
         ]
     return lines
 
@@ -160,9 +167,9 @@ def netem_words(wire: LabWire) -> str:
     order."""
     words = [f"netem limit {wire['limit_pkts']}"]
     if wire["delay_ns"] or wire["jitter_ns"]:
-        words.append(f"delay {format_duration(wire['delay_ns'])}")
+        words.append(f"delay {_tc_time(wire['delay_ns'])}")
     if wire["jitter_ns"]:
-        words.append(format_duration(wire["jitter_ns"]))
+        words.append(_tc_time(wire["jitter_ns"]))
         if wire["jitter_correlation"]:
             words.append(format_percent(wire["jitter_correlation"]))
         if wire["distribution"]:
@@ -178,6 +185,20 @@ def netem_words(wire: LabWire) -> str:
             words.append(f"{name} {format_percent(fraction)}")
     rate = 8 * WITHOUT_SERIALISATION if wire["rate_bps"] is None else wire["rate_bps"] // 8 * 8 + 8
     return " ".join([*words, f"rate {rate}bit"])
+
+
+def _tc_time(time_ns: int) -> str:
+    """A time as tc takes it, to the microsecond: it knows no smaller unit."""
+    rounded_ns = (time_ns + TC_UNIT_NS // 2) // TC_UNIT_NS * TC_UNIT_NS
+    return format_duration(rounded_ns) if rounded_ns else "0us"
+
+
+def _exact_times(device: str, wire: LabWire) -> list[str]:
+    """What tc cannot say of a wire's times, which go to the kernel in nanoseconds."""
+    if all(wire[name] % TC_EXACT_NS == 0 for name in ("delay_ns", "jitter_ns")):
+        return []
+    jitter = f", jitter {wire['jitter_ns']}ns" if wire["jitter_ns"] else ""
+    return [f"# {device} exactly: delay {wire['delay_ns']}ns{jitter}; tc counts in microseconds and 64 ns"]
 
 
 def _loss_words(loss: dict[str, Any]) -> str:

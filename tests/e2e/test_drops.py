@@ -71,6 +71,18 @@ def test_what_a_policer_drops(runs: Runs, raw_lines: str, place: str, reason: in
     assert sent - datagrams_of(run, "cbr")["sequence"].n_unique() - vanished <= 5, "the rest is still on the wire"
 
 
+def test_what_a_policer_drops_where_there_is_no_queue(runs: Runs) -> None:
+    """A filter alone: then the interface has no qdisc at its root, and what leaves it is in none of the records."""
+    text = routed(flows=CBR).replace('queue = "pfifo limit 1000"\n', "")
+    run = runs(text + raw("bottleneck", "r1", CLSACT, police("egress")))
+    assert run.scan("packets").filter(interface_index=BOTTLENECK).collect().is_empty()
+    dropped = values(run, "bottleneck:r1 egress filter", "place")["drops"]
+    received = datagrams_of(run, "cbr")["sequence"].n_unique()
+    assert account(run, "cbr")["sent_pkts"] - received - dropped <= 10, "the rest is still on the wire"
+    rate = 10_000_000
+    assert values(run, "bottleneck:r1", "link")["utilisation"] == pytest.approx(received * 542 * 8 / 3 / rate, rel=0.02)
+
+
 def test_what_a_filter_in_a_queue_drops_is_the_queues(runs: Runs) -> None:
     """A classifier's action below a root qdisc, so that the packet has come to the queue."""
     lines = ("qdisc add dev {dev} root handle 1: prio", police("parent 1:"))

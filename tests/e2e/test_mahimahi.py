@@ -180,6 +180,14 @@ def test_aggregates_use_what_their_packets_would(runs: Runs, folder: Path, famil
     assert values(run, "radio:r1", "link")["utilisation"] == pytest.approx(used / (there * PACKET_SIZE), rel=1e-9)
 
 
+def test_packets_that_gro_makes_one_of_are_not_lost(runs: Runs, folder: Path) -> None:
+    """Fifty opportunities at once let that many packets arrive together; `runs` says that all sums come out."""
+    text = scenario(folder, "bursts", flows=flow("bulk", "bulk"))
+    run = runs(text.replace("delay =", "offload = true\ndelay ="))
+    merged = run.scan("drops").filter(pl.col("function") == "skb_release_data").collect()
+    assert not merged.is_empty(), "else this says nothing"
+
+
 def test_a_full_link_uses_every_opportunity(runs: Runs, folder: Path) -> None:
     """One opportunity a millisecond, and datagrams of 1500 bytes of IP, which count as its 1504 bytes."""
     full = flow("full", "cbr", 'rate = "20mbit"') + '[run]\nstart_jitter = "0s"\n'

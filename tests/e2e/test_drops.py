@@ -9,7 +9,8 @@ import pytest
 from e2e_runs import Runs
 from e2e_scenarios import BOTTLENECK, dumbbell
 from e2e_traffic import account, datagrams_of, flow, pair, python_command, values
-from netwarp.analysis.drops import load_drops
+from netwarp.analysis.drops import drop_metrics, load_drops
+from netwarp.analysis.flows import run_window
 from netwarp.store.rundir import RunDir
 
 ROOT = "qdisc add dev {dev} root handle 1: pfifo limit 1000"
@@ -71,6 +72,18 @@ def test_what_a_policer_drops(runs: Runs, raw_lines: str, place: str, reason: in
     assert sent - datagrams_of(run, "cbr")["sequence"].n_unique() - vanished <= 5, "the rest is still on the wire"
 
 
+def test_what_a_policer_drops_where_there_is_no_queue(runs: Runs) -> None:
+    """A filter alone: then the interface has no qdisc at its root, and what leaves it is in none of the records."""
+    text = routed(flows=CBR).replace('queue = "pfifo limit 1000"\n', "")
+    run = runs(text + raw("bottleneck", "r1", CLSACT, police("egress")))
+    assert run.scan("packets").filter(interface_index=BOTTLENECK).collect().is_empty()
+    dropped = values(run, "bottleneck:r1 egress filter", "place")["drops"]
+    received = datagrams_of(run, "cbr")["sequence"].n_unique()
+    assert account(run, "cbr")["sent_pkts"] - received - dropped <= 10, "the rest is still on the wire"
+    rate = 10_000_000
+    assert values(run, "bottleneck:r1", "link")["utilisation"] == pytest.approx(received * 542 * 8 / 3 / rate, rel=0.02)
+
+
 def test_what_a_filter_in_a_queue_drops_is_the_queues(runs: Runs) -> None:
     """A classifier's action below a root qdisc, so that the packet has come to the queue."""
     lines = ("qdisc add dev {dev} root handle 1: prio", police("parent 1:"))
@@ -118,6 +131,16 @@ def test_what_a_blackhole_swallows(runs: Runs) -> None:
     assert dropped == passed(run, ACCESS_OUT) - passed(run, BOTTLENECK) == values(run, "cbr")["drops"]
     assert dropped > 900, "2 of 3 seconds"
     assert set(load_drops(run)["function"]) == {"ip_error"}
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_what_remains_of_a_closed_connection_is_no_drop(runs: Runs, family: str) -> None:
+    """iperf3 closes its connections while data are on the way, so that resets come back for a socket that is gone."""
+    flows = flow("real", "iperf3", f'family = "{family}"', 'duration = "2s"')
+    run = runs(pair(flows, duration="4s", queue="pfifo limit 100", router=True))
+    drops = load_drops(run)
+    assert drops.filter(drop_reason=3).height > 10, "else this says nothing"
+    assert not list(drop_metrics(run, run_window(run.description)))
 
 
 def test_what_a_full_receive_buffer_drops(runs: Runs) -> None:

@@ -194,3 +194,26 @@ def test_flows_that_follow_each_other_are_no_faster_together_than_their_link(run
     assert sum(members) > most, "else this says nothing"
     assert together["goodput_mbps"] == pytest.approx(20 * 200_000 * 8e-3 / together["completion_ms_max"])
     assert together["goodput_mbps"] < most
+
+
+def test_a_link_whose_packets_take_no_whole_nanoseconds_is_full(runs: Runs) -> None:
+    """At 10 Gbit/s a frame takes 1211.2 ns and is given 1211: the link is that much faster than its rate."""
+    run = runs(pair(flow("bulk", "bulk"), rate="10gbit", delay="100us", duration="1s"))
+    arrived = run.scan("arrivals").filter(pl.col("tuple_id").is_in(_tuples(run, "bulk"))).collect()
+    times = arrived["time_ns"].to_numpy()
+    late = times > SECOND // 2
+    mbps = arrived["new_bytes"].to_numpy()[late][1:].sum() * 8e3 / np.ptp(times[late])
+    assert 10_000 * MSS / FRAME < mbps <= MSS * 8e3 / (FRAME * 8 // 10) * (1 + 1e-6)
+
+
+def test_what_iperf3_waits_for_before_its_test_is_not_its_life(runs: Runs) -> None:
+    """Of a long path agreeing on the test takes more than a second, in which it has sent a cookie of 37 bytes."""
+    run = runs(pair(flow("real", "iperf3", 'duration = "4s"'), delay="300ms", duration="8s", router=True))
+    ids = _tuples(run, "real")
+    sent = run.scan("packets").filter(pl.col("tuple_id").is_in(ids)).collect().sort("enqueue_ns")
+    begun = sent.filter(pl.col("packet_bytes") > 200)["enqueue_ns"][0]
+    assert begun - sent["enqueue_ns"][0] > SECOND, "else this says nothing"
+    arrived = run.scan("arrivals").filter(pl.col("tuple_id").is_in(ids), pl.col("time_ns") > begun).collect()
+    seconds = max((arrived["time_ns"].to_numpy().max() - begun) / SECOND, 4)
+    mbps = arrived["new_bytes"].to_numpy().sum() * 8e-6 / seconds
+    assert values(run, "real")["goodput_mbps"] == pytest.approx(mbps, rel=1e-6)

@@ -168,6 +168,26 @@ def test_utilisation_is_the_part_of_the_opportunities_that_was_used(runs: Runs, 
         assert used <= 1
 
 
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_aggregates_use_what_their_packets_would(runs: Runs, folder: Path, family: str) -> None:
+    text = scenario(folder, "bursts", flows=flow("bulk", "bulk", f'family = "{family}"'))
+    run = runs(text.replace("[links.radio]", "offload = true\n[links.radio]"))
+    sent = packets_at(run, FORWARD).filter(fate=0)
+    segments = sent["segments"].to_numpy()
+    assert segments.max() > 1
+    used = sent["packet_bytes"].to_numpy().sum() - 10 * segments.sum()
+    there = 50 * 5000 // 50
+    assert values(run, "radio:r1", "link")["utilisation"] == pytest.approx(used / (there * PACKET_SIZE), rel=1e-9)
+
+
+def test_packets_that_gro_makes_one_of_are_not_lost(runs: Runs, folder: Path) -> None:
+    """Fifty opportunities at once let that many packets arrive together; `runs` says that all sums come out."""
+    text = scenario(folder, "bursts", flows=flow("bulk", "bulk"))
+    run = runs(text.replace("delay =", "offload = true\ndelay ="))
+    merged = run.scan("drops").filter(pl.col("function") == "skb_release_data").collect()
+    assert not merged.is_empty(), "else this says nothing"
+
+
 def test_a_full_link_uses_every_opportunity(runs: Runs, folder: Path) -> None:
     """One opportunity a millisecond, and datagrams of 1500 bytes of IP, which count as its 1504 bytes."""
     full = flow("full", "cbr", 'rate = "20mbit"') + '[run]\nstart_jitter = "0s"\n'

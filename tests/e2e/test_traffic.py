@@ -143,6 +143,14 @@ def test_both_directions_and_both_families_at_once(runs: Runs) -> None:
     assert packets_of(run, "back", BACK).height == account(run, "back")["sent_pkts"]
 
 
+def test_datagrams_in_fragments_are_not_held_to_be_lost(runs: Runs) -> None:
+    """1,472 bytes fit into a packet of IPv4 and not into one of IPv6, whose later fragments have another protocol."""
+    six = flow("six", "cbr", 'rate = "6mbit"', 'family = "ipv6"', "packet_size = 1472")
+    run = runs(pair(six + flow("four", "cbr", 'rate = "6mbit"'), queue="pfifo limit 20", duration="3s"))
+    assert 44 in run.scan("tuples").collect()["protocol"]
+    assert values(run, "six")["loss_pct"] > 10
+
+
 def test_several_queues_in_series_conserve_datagrams(runs: Runs) -> None:
     text = """
 name = "tandem"

@@ -87,7 +87,8 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "packets dropped in the window at a place that is no queue; the name says where: `bottleneck:r1 egress "
             "filter`, `… ingress filter`, `… input` (no route, TTL, header checksum), `… output`; `h2 closed port`, "
             "`h2 receive buffer`, `h2 checksum`, `h2 transport`. Only places where something was dropped have a row. "
-            "Not what was lost on a wire, nor what TCP throws away because it has it already",
+            "Not what was lost on a wire, nor what TCP throws away because it has it already or because its "
+            "connection is closed",
             "sum",
             "`drops`",
             better=None,

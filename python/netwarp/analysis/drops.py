@@ -40,6 +40,8 @@ _TRANSPORT = {
 }
 _UDP_CHECKS = ("udp_recvmsg", "udpv6_recvmsg", "__first_packet_length")
 """Where the checksum of a datagram is looked at when it is read: the kernel gives no reason there."""
+_MOST_HEADER_BYTES = 14 + 40 + 60
+"""Of Ethernet, IPv6 and TCP with all the options that there is room for."""
 _LOST_BY_TCP = frozenset(("tcp_csum", "tcp_ofo_queue_prune", "tcp_ofo_drop"))
 NOT_LOST = frozenset(
     number for number, name in DROP_REASONS.items() if name.startswith("tcp_") and name not in _LOST_BY_TCP
@@ -55,7 +57,16 @@ def load_drops(run: RunDir) -> pl.DataFrame:
 
 def is_lost() -> pl.Expr:
     """Which drops cost a flow a packet: neither those on a wire, which are its loss, nor what TCP needs no more."""
-    return (pl.col("place") != Place.SENT) & ~pl.col("drop_reason").is_in(list(NOT_LOST))
+    return (pl.col("place") != Place.SENT) & ~pl.col("drop_reason").is_in(list(NOT_LOST)) & ~_remains()
+
+
+def _remains() -> pl.Expr:
+    """What is left of a connection that its program has closed: what lay in its socket, and ACKs and resets for it."""
+    names = pl.col("drop_reason").replace_strict(DROP_REASONS, default="", return_dtype=pl.String)
+    at_tcp = pl.col("function").fill_null("").str.starts_with("tcp_v")
+    without_payload = pl.col("packet_bytes") <= _MOST_HEADER_BYTES
+    late = at_tcp & without_payload & names.is_in(["no_socket", "not_specified"])
+    return (pl.col("place") == Place.DELIVERED) & (late | (names == "queue_purge"))
 
 
 def drop_metrics(run: RunDir, window: Window) -> Iterator[Metric]:

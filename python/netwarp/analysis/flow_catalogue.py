@@ -10,8 +10,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "goodput_mbps",
         "payload delivered × 8 / the time that it belongs to. Of a flow of a given size that was complete in the "
         "window: its bytes / its completion time. Of others: what arrived in the flow's life in the window / its "
-        "length; the life of iperf3 is that of its data connections, from their first packet to the end of the test "
-        "or their last byte. Without exact records: of iperf3 what its receiver counted / the time in which it did "
+        "length; the life of iperf3 is that of its test, from its first packet (UDP: from the arrival of that) to its "
+        "end or its last byte. Without exact records: of iperf3 what its receiver counted / the time in which it did "
         "(UDP with a warm-up: by intervals of 100 ms or more), of others growth of the sender's `bytes_acked` between "
         "samples",
         "bytes; of flows together all payload / the time from the first one's beginning to the last one's end",

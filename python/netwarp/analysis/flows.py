@@ -43,7 +43,7 @@ class FlowData:
 
     @property
     def start_ns(self) -> int:
-        """When its life began, warm-up or not: of a program that of its data connections, where that is known."""
+        """When its life began, warm-up or not: of iperf3 that of its test, where that is known."""
         return self.flow.start_ns if self.born_ns is None else self.born_ns
 
     def rtts_ms(self) -> Held:

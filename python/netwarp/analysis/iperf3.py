@@ -16,6 +16,8 @@ from netwarp.store.rundir import RunDir
 
 _LEAST_BLOCK_BYTES = 16
 """The shortest datagram that iperf3 sends (MIN_UDP_BLOCKSIZE); what opens a UDP stream has 4 bytes."""
+_COOKIE_BYTES = 37
+"""What opens a TCP stream (COOKIE_SIZE)."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,12 @@ class Intervals:
 
 
 def life(flow: Flow, account: dict[str, Any], deliveries: Deliveries | None, first_ns: int | None) -> Window:
-    """From the first packet of its data connections to their last byte's arrival, or the end of the test if later.
+    """From the first packet of its test to the last byte's arrival, or the end of the test if later.
 
-    The program begins before that, agreeing on the test, and ends after it, exchanging results. Its test takes whole
-    seconds; behind a deep queue its bytes go on to arrive when it is over. Without exact records the test is taken to
-    have begun with the program, and to have lasted for as long as its receiver counted.
+    The program begins before that: it agrees on the test over a connection of its own, in some round trips, and waits
+    for a timeout where a packet of that is lost. It ends later, exchanging results. A test takes whole seconds; behind
+    a deep queue its bytes go on to arrive when it is over. Without exact records the test is taken to have begun with
+    the program, and to have lasted for as long as its receiver counted.
     """
     start = flow.start_ns if first_ns is None else first_ns
     counted = account.get("received_in_ns")
@@ -68,13 +71,15 @@ def life(flow: Flow, account: dict[str, Any], deliveries: Deliveries | None, fir
 
 
 def first_packets(run: RunDir, flows: Sequence[Flow]) -> dict[int, int]:
-    """When the first packet of each flow's data connections was sent, by flow id; nothing without exact records."""
+    """When the first packet of each flow's test was sent (UDP: arrived), by flow id; nothing without exact records."""
     if not flows or not run.has_rows("packets"):
         return {}
     flow_of = flow_of_tuples(run.scan("tuples").collect(), tuple(flows))
     udp = [flow.id for flow in flows if flow.udp]
     flow_id = pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id")
-    sent = run.scan("packets").filter(pl.col("tuple_id").is_in(list(flow_of)))
+    # Handshake, ACKs and cookie come before the test; a packet with nothing but headers is the shortest.
+    of_test = pl.col("packet_bytes") > pl.col("packet_bytes").min().over("tuple_id") + _COOKIE_BYTES
+    sent = run.scan("packets").filter(pl.col("tuple_id").is_in(list(flow_of))).filter(of_test)
     sent = sent.select(flow_id, pl.col("enqueue_ns").alias("time_ns")).filter(~pl.col("flow_id").is_in(udp))
     arrived = run.scan("arrivals").filter(
         pl.col("tuple_id").is_in(list(flow_of)) & (pl.col("payload_bytes") >= _LEAST_BLOCK_BYTES)

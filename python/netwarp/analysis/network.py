@@ -30,6 +30,7 @@ def network_metrics(run: RunDir, window: Window) -> Iterator[Metric]:
 
 def _exact(run: RunDir, window: Window) -> Iterator[Metric]:
     frames = load_packets(run)
+    interfaces = _interfaces(run)
     for end in run.description.ends:
         frame = frames.get(end.interface_index)
         packets = as_packets(frame)
@@ -42,11 +43,15 @@ def _exact(run: RunDir, window: Window) -> Iterator[Metric]:
             **_drops_by_reason(frame, window),
         }
         yield from rows("queue", end.name, values)
-        if end.rates is not None or end.opportunities is not None:
+        counters = interfaces.get(end.interface_index)
+        if frame is None and counters is not None and _growth(counters["tx_packets"], 0, -1):
+            # It sent, but has no queue (noqueue_init()), so that no packet of it is recorded.
+            yield from rows("link", end.name, _sampled_link(counters, end, window))
+        elif end.rates is not None or end.opportunities is not None:
             sent = (packets.fate == queues.SENT) & window.mask(packets.dequeue_ns)
             sizes = np.empty(0, np.int64) if frame is None else frame["packet_bytes"].to_numpy()
             sent_bytes = int(sizes[sent].sum(dtype=np.int64))
-            used = throughput.utilisation(sent_bytes, int(sent.sum()), end, window)
+            used = throughput.utilisation(sent_bytes, int(packets.segments[sent].sum()), end, window)
             yield from rows("link", end.name, {"utilisation": used})
 
 
@@ -60,16 +65,22 @@ def _drops_by_reason(frame: pl.DataFrame | None, window: Window) -> dict[str, fl
 
 
 def _sampled(run: RunDir, window: Window) -> Iterator[Metric]:
-    interfaces = run.scan("links").sort("time_ns").collect().partition_by("interface_index", as_dict=True)
+    interfaces = _interfaces(run)
     qdiscs = run.scan("queues").sort("time_ns").collect().partition_by("interface_index", as_dict=True)
     for end in run.description.ends:
         if (samples := qdiscs.get((end.interface_index,))) is not None:
             yield from rows("queue", end.name, _sampled_queue(root_qdisc(samples), window))
-        if (counters := interfaces.get((end.interface_index,))) is not None:
+        if (counters := interfaces.get(end.interface_index)) is not None:
             # An interface counts an aggregate's headers once, its root qdisc as the wire does (qdisc_pkt_len_init()).
             if end.offload and samples is not None:
                 counters = root_qdisc(samples).rename({"bytes": "tx_bytes", "packets": "tx_packets"})
             yield from rows("link", end.name, _sampled_link(counters, end, window))
+
+
+def _interfaces(run: RunDir) -> dict[int, pl.DataFrame]:
+    """Samples of the interfaces' counters, by their index."""
+    parts = run.scan("links").sort("time_ns").collect().partition_by("interface_index", as_dict=True)
+    return {int(index): part for (index,), part in parts.items()}
 
 
 def root_qdisc(samples: pl.DataFrame) -> pl.DataFrame:

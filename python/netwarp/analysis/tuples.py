@@ -9,7 +9,8 @@ import polars as pl
 
 from netwarp.store.description import Flow
 
-TCP, UDP = 6, 17
+TCP, UDP, IPV6_FRAGMENT = 6, 17, 44
+"""Protocols of tuples; later fragments of a datagram have no ports, over IPv6 nor its protocol (RFC 8200, 4.5)."""
 _ICMP = (1, 58)
 _Key = tuple[str, int, str, int]
 

@@ -15,8 +15,7 @@ from netwarp.analysis.monitor import METRICS, Monitored, monitored
 from netwarp.plots.curves import RunCurves
 from netwarp.plots.result import draw_comparisons
 from netwarp.plots.scene import Curve, Quantity
-from netwarp.store.errors import speaking
-from netwarp.store.files import write_atomic
+from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, axis_series
@@ -26,9 +25,7 @@ FOLDER = "connection-monitor"
 
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     """Write the table and, if asked to, a figure for each metric, flow and comparison. Raises StoreError."""
-    folder = result.path / FOLDER
-    with speaking(folder, "create"):
-        folder.mkdir(exist_ok=True)
+    folder = make_folder(result.path / FOLDER)
     table = differences(result)
     write_atomic(folder / "differences.csv", table.write_csv)
     drawn = draw_comparisons(result, curves_of=_curves, alone=False) if figures else []

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from netwarp.store.errors import speaking
-from netwarp.store.files import write_atomic
+from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.findings import write_findings
 from netwarp.store.result import ResultDir
 from netwarp.views.three_node.findings import check, write_table
@@ -28,9 +27,7 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     conditions = conditions_of(result)
     if not conditions:
         return []
-    folder = result.path / FOLDER
-    with speaking(folder, "create"):
-        folder.mkdir(exist_ok=True)
+    folder = make_folder(result.path / FOLDER)
     files = write_tables(folder, conditions)
     compared = beside(conditions)
     if not published().keys().isdisjoint(condition.name for condition in conditions):
@@ -51,6 +48,5 @@ def _draw(result: ResultDir, conditions: list[Condition], compared: pl.DataFrame
     # Lazily: matplotlib takes longer to import than the tables take to make.
     from netwarp.views.three_node.figures import draw  # noqa: PLC0415
 
-    with speaking(result.plots, "create"):
-        result.plots.mkdir(exist_ok=True)
+    make_folder(result.plots)
     return draw(result.plots, str(result.plan.get("name", "")), conditions, compared)

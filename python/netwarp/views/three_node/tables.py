@@ -7,8 +7,7 @@ from statistics import stdev
 
 import polars as pl
 
-from netwarp.store.errors import speaking
-from netwarp.store.files import write_atomic
+from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import PlannedRun, axis_text
@@ -110,9 +109,7 @@ def write_tables(folder: Path, conditions: Sequence[Condition]) -> list[Path]:
     """Write the tables of every scenario and of all of them; returns the files. Raises StoreError."""
     files = []
     for condition in conditions:
-        place = folder / condition.name
-        with speaking(place, "create"):
-            place.mkdir(parents=True, exist_ok=True)
+        place = make_folder(folder / condition.name)
         files += [
             _write(place / "summary.csv", _repetitions(condition)),
             _write(place / "pcap_summary.csv", _captures(condition)),

@@ -6,15 +6,9 @@ from pathlib import Path
 import pytest
 from netwarp.analysis.catalogue import CATALOGUE
 from netwarp.plots.labels import metric_label
-from netwarp.store.schemas import TABLES, markdown
+from netwarp.store.schemas import TABLES
 
 ROOT = Path(__file__).parents[2]
-
-
-def test_the_page_of_records_is_up_to_date() -> None:
-    assert (ROOT / "docs" / "records.md").read_text() == markdown(), (
-        "run: .venv/bin/python -m netwarp.store.schemas > docs/records.md"
-    )
 
 
 @pytest.mark.parametrize("name", sorted(TABLES.keys() - {"sockets"}))

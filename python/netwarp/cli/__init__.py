@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
-from netwarp.cli import compare, imports, results
+from netwarp.cli import compare, imports, results, scenarios
 from netwarp.cli.agent import pcap_app, watch_app
 from netwarp.cli.common import CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
 from netwarp.cli.export import export
@@ -35,9 +35,12 @@ app = App(
 app.command(kernel_app)
 app.command(pcap_app)
 app.command(watch_app)
-for command in (results.plot, results.report, results.rerun, export, compare.compare):
+for command in (scenarios.new, scenarios.show, scenarios.schema, results.plot, results.report, results.rerun):
+    app.command(command)
+for command in (export, compare.compare):
     app.command(command)
 app.command(imports.import_, name="import")
+app.command(scenarios.list_, name="list")
 
 
 def main() -> NoReturn:
@@ -152,53 +155,6 @@ def run(
         )
         return results.tell(study, as_json=json)
     raise AssertionError("unreachable")
-
-
-@app.command(name="list")
-def list_() -> int:
-    """List the shipped scenarios."""
-    with errors():
-        from rich.table import Table
-
-        from netwarp.scenario import load_scenario, shipped_scenarios
-
-        table = Table("scenario", "what it shows", box=None)
-        for name in shipped_scenarios():
-            table.add_row(name, load_scenario(name).summary)
-        stdout().print(table)
-    return OK
-
-
-@app.command
-def show(scenario: str, /, *, set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None) -> int:
-    """Show a scenario resolved: its plan, its network, and the commands that build it.
-
-    Parameters
-    ----------
-    scenario
-        A shipped scenario's name or a file.
-    set_
-        PATH=VALUE replaces a value, as in `netwarp run`.
-    """
-    with errors():
-        from netwarp.lab import build_lab, commands, draw, network_notes
-        from netwarp.plan import make_plan
-        from netwarp.scenario import load_scenario, notes
-
-        plan = make_plan(load_scenario(scenario, set_ or ()))
-        for note in notes(plan.scenario, network_notes):
-            say(f"note: {note.render(plan.scenario.source.label)}")
-        first = plan.runs[0]
-        lab = build_lab(first)
-        out = stdout()
-        lines = [f"{plan.scenario.name}: {plan.scenario.summary}", ""]
-        lines += [f"{len(plan)} runs" + (f" over {', '.join(plan.axes)}" if plan.axes else "")]
-        lines += [f"  {run_.label}" for run_ in plan.runs[:20]]
-        lines += [f"  … and {len(plan) - 20} more"] if len(plan) > 20 else []
-        lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), "", "As commands:", ""]
-        lines += [f"  {line}" for line in commands(lab)]
-        out.print("\n".join(lines), soft_wrap=True)
-    return OK
 
 
 @app.command

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -149,18 +150,19 @@ def swept_path(path: str) -> str | None:
 
 def setting_of(path: str, value: Any) -> str:
     """The setting `PATH=VALUE` for a value of Python: text, numbers, lists and tables of them. Raises ValueError."""
-    return f"{path}={_toml(value)}"
+    return f"{path}={toml(value)}"
 
 
-def _toml(value: Any) -> str:
+def toml(value: Any) -> str:
+    """A value as TOML writes it on one line. Raises ValueError for what TOML does not have."""
     if isinstance(value, Mapping):
-        return (
-            "{"
-            + ", ".join(f"{json.dumps(str(key), ensure_ascii=False)} = {_toml(v)}" for key, v in value.items())
-            + "}"
-        )
+        return "{ " + ", ".join(f"{_key(str(key))} = {toml(v)}" for key, v in value.items()) + " }" if value else "{}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(toml, value)) + "]"
     if isinstance(value, str | int | float):
         return json.dumps(value, ensure_ascii=False)  # which is TOML, too, for these
     raise ValueError(f"a scenario cannot hold {value!r}; use text, numbers, lists or dictionaries")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)

@@ -238,5 +238,5 @@ def _from_context(value: object, info: ValidationInfo) -> Any:
 TraceField = Annotated[
     Trace,
     BeforeValidator(_from_context),
-    WithJsonSchema({"type": "string", "examples": ["lte", "downlink.csv", "verizon.up"]}),
+    WithJsonSchema({"title": "trace", "type": "string", "examples": ["lte", "downlink.csv", "verizon.up"]}),
 ]

@@ -35,10 +35,10 @@ app = App(
 app.command(kernel_app)
 app.command(pcap_app)
 app.command(watch_app)
-for command in (scenarios.new, scenarios.show, scenarios.schema, results.plot, results.report, results.rerun):
+for command in (scenarios.new, scenarios.show, scenarios.schema):
     app.command(command)
-for command in (export, compare.compare):
-    app.command(command)
+for of_results in (results.plot, results.report, results.rerun, export, compare.compare):
+    app.command(of_results)
 app.command(imports.import_, name="import")
 app.command(scenarios.list_, name="list")
 

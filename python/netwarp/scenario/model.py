@@ -426,16 +426,16 @@ class Tuner(Model):
 class Case(Model):
     """A named point: paths and the values that they take in it. Cases replace each other; axes of `sweep` multiply."""
 
-    name: str = about("What it is called.", "deep queue", refused=[""], min_length=1, max_length=100)
+    name: str = about("What it is called.", "ten flows", refused=[""], min_length=1, max_length=100)
     use: tuple[str, ...] = about(
         "Presets to take settings from; of two that set one path, the later holds.",
-        ["slow"],
-        refused=[["fast"]],
+        ["bbr"],
+        refused=[["reno"]],
         default=(),
     )
     set: dict[str, Any] = about(
         "Paths and their values, which hold over those of presets.",
-        {"links.bottleneck.queue": "pfifo limit 1000"},
+        {"flows.bulk.count": 10},
         refused=[{"links.bottleneck.qeue": "fq"}],
         default_factory=dict,
     )
@@ -462,8 +462,8 @@ class Expectation(Model):
     )
     ascending: tuple[Selection, ...] = about(
         "An order: every value that a step selects is below every value of the next, in runs that are otherwise alike.",
-        [{"case": "slow link"}, {"case": "deep queue"}],
-        refused=[[{"case": "slow link"}]],
+        [{"case": "ten flows"}, {"case": "BBR"}],
+        refused=[[{"case": "BBR"}]],
         beside={"min": None},
         default=(),
     )
@@ -526,24 +526,24 @@ class Scenario(Model):
     )
     sweep: dict[str, tuple[Any, ...]] = about(
         "Axes: a path and the values that it takes. Every combination is a point, with each case.",
-        {"flows.bulk.cc": ["cubic", "bbr"]},
+        {"links.bottleneck.rate": ["5mbit", "20mbit"]},
         refused=[
             {"links.bottleneck.rat": ["5mbit"]},
             {"seeds": [1, 2]},
-            {"flows.bulk.cc": []},
-            {"flows.bulk.cc": ["reno", "reno"]},
+            {"links.bottleneck.queue": []},
+            {"links.bottleneck.queue": ["fq", "fq"]},
         ],
         default_factory=dict,
     )
     presets: dict[Name, dict[str, Any]] = about(
         "Settings under a name, which cases `use`: paths and their values.",
-        {"slow": {"links.bottleneck.rate": "1mbit"}},
-        refused=[{"slow": {"links.botleneck.rate": "1mbit"}}],
+        {"bbr": {"flows.bulk.cc": "bbr"}},
+        refused=[{"bbr": {"flows.blk.cc": "bbr"}}],
         default_factory=dict,
     )
     cases: tuple[Case, ...] = about("Named points, one after the other.", [{"name": "as it is"}], default=())
     baseline: str | None = about(
-        "The case that figures compare the others with.", "deep queue", refused=["shallow queue"], default=None
+        "The case that figures compare the others with.", "BBR", refused=["CUBIC"], default=None
     )
     expect: tuple[Expectation, ...] = about("What should come out.", default=())
     views: tuple[Annotated[str, AfterValidator(view_name)], ...] = about(

@@ -56,16 +56,16 @@ STUDY = """\
 [tuners.big]
 sysctl = { "net.ipv4.tcp_rmem" = "4096 131072 6291456" }
 
-[presets.slow]
-"links.bottleneck.rate" = "1mbit"
+[presets.bbr]
+"flows.bulk.cc" = "bbr"
 
 [[cases]]
-name = "slow link"
-use = ["slow"]
+name = "BBR"
+use = ["bbr"]
 
 [[cases]]
-name = "deep queue"
-set = { "links.bottleneck.queue" = "pfifo limit 1000" }
+name = "ten flows"
+set = { "flows.bulk.count" = 10 }
 
 [[changes]]
 at = "5s"

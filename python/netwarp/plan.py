@@ -12,7 +12,7 @@ from typing import Any
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.resolve import Resolver, canonical_json
-from netwarp.scenario.sweep import axes_of, cases_of, points_of
+from netwarp.scenario.sweep import axes_of, cases_of, check_given, points_of
 
 ID_DIGITS = 12
 MAX_RUNS = 100_000
@@ -83,6 +83,7 @@ def make_plan(
     """
     axes = axes_of(scenario)
     chosen = cases_of(scenario, cases)
+    check_given(scenario, chosen)
     asked = seeds if seeds is not None else scenario.seeds
     _refuse_too_many(len(chosen) * math.prod(len(axis.values) for axis in axes), len(asked), scenario)
     numbers = tuple(asked)

@@ -137,7 +137,7 @@ def run(
         positive("--seeds", seeds)
         positive("--jobs", jobs)
         loaded = load_scenario(scenario, [*(set_ or ()), *(f"sweep.{axis}" for axis in sweep or ())])
-        for note in notes(loaded, network_notes):
+        for note in notes(loaded, network_notes, cases=case):
             say(f"note: {note.render(loaded.source.label)}")
         study = make_study(
             loaded,

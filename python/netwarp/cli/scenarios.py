@@ -49,7 +49,14 @@ def list_() -> int:
     return OK
 
 
-def show(scenario: str, /, *, set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None) -> int:
+def show(
+    scenario: str,
+    /,
+    *,
+    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    sweep: Annotated[list[str] | None, Parameter(negative=())] = None,
+    case: Annotated[list[str] | None, Parameter(negative=())] = None,
+) -> int:
     """Show a scenario resolved: its plan, its network, and the commands that build it.
 
     Parameters
@@ -58,20 +65,28 @@ def show(scenario: str, /, *, set_: Annotated[list[str] | None, Parameter(name="
         A shipped scenario's name or a file.
     set_
         PATH=VALUE replaces a value, as in `netwarp run`.
+    sweep
+        PATH=[VALUE, ...] adds an axis, as in `netwarp run`.
+    case
+        Only this case of the scenario; may be given several times.
     """
     with errors():
         from netwarp.lab import build_lab, commands, draw, network_notes
         from netwarp.plan import make_plan
         from netwarp.scenario import load_scenario, notes
 
-        plan = make_plan(load_scenario(scenario, set_ or ()))
-        for note in notes(plan.scenario, network_notes):
-            say(f"note: {note.render(plan.scenario.source.label)}")
+        loaded = load_scenario(scenario, [*(set_ or ()), *(f"sweep.{axis}" for axis in sweep or ())])
+        plan = make_plan(loaded, cases=case)
+        for note in notes(loaded, network_notes, cases=case):
+            say(f"note: {note.render(loaded.source.label)}")
         first = plan.runs[0]
         lab = build_lab(first)
         out = stdout()
         lines = [f"{plan.scenario.name}: {plan.scenario.summary}", ""]
-        lines += [f"{len(plan)} runs" + (f" over {', '.join(plan.axes)}" if plan.axes else "")]
+        lines += [
+            ("1 run" if len(plan) == 1 else f"{len(plan)} runs")
+            + (f" over {', '.join(plan.axes)}" if plan.axes else "")
+        ]
         lines += [f"  {run_.label}" for run_ in plan.runs[:20]]
         lines += [f"  … and {len(plan) - 20} more"] if len(plan) > 20 else []
         lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), "", "As commands:", ""]

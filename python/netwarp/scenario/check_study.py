@@ -23,13 +23,15 @@ _NAMED = ("run", "flow", "queue", "link")
 def check_study(scenario: Scenario, data: Mapping[str, Any], overridden: Collection[str] = ()) -> Iterator[Found]:
     """Everything about the sweep, the cases and the expectations of a scenario whose raw data is `data`.
 
-    `overridden` are the paths that `--set` and `--sweep` replaced.
+    `overridden` are the paths that `--set` and `--sweep` replaced. Whether cases set these too is a question of which
+    cases are run: see `check_given`.
     """
     axes: dict[tuple[str, ...], str] = {}
     for path, values in scenario.sweep.items():
         yield from _check_axis(path, values, data, axes)
     yield from check_presets(data)
-    yield from _check_cases(scenario, data, axes)
+    of_the_file = {keys: path for keys, path in axes.items() if f'sweep."{path}"' not in overridden}
+    yield from _check_cases(scenario, data, of_the_file)
     for index, expectation in enumerate(scenario.expect):
         for field, why in _check_expectation(expectation, scenario, overridden):
             yield ("expect", index, field), why

@@ -10,20 +10,27 @@ from netwarp.words import did_you_mean
 __all__ = ["Problem", "ScenarioError", "did_you_mean"]
 
 
+COMMAND_LINE = "command line"
+"""The origin of what `--set` and `--sweep` gave."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing that is wrong.
 
     `where` is the place in the file as dotted keys (empty: the file as a whole), `message` a sentence that says what
-    is wrong and what would be right, `line` the line of the file (None: no line, for example from `--set`).
+    is wrong and what would be right, `line` the line of the file (None: no line). `origin` is what it is about, where
+    that is not the file: the command line.
     """
 
     message: str
     where: str = ""
     line: int | None = None
+    origin: str | None = None
 
     def render(self, label: str) -> str:
         """The problem as one line: `file:line: place: message`."""
+        label = self.origin or label
         position = f"{label}:{self.line}" if self.line is not None else label
         place = f"{self.where}: " if self.where else ""
         return f"{position}: {place}{self.message}"

@@ -14,12 +14,12 @@ from pydantic import ValidationError
 
 from netwarp.scenario.check import check_scenario
 from netwarp.scenario.check_study import check_study
-from netwarp.scenario.errors import Problem, ScenarioError, did_you_mean
+from netwarp.scenario.errors import COMMAND_LINE, Problem, ScenarioError, did_you_mean
 from netwarp.scenario.explain import explain
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.paths import parse_setting, resolve_path, swept_path, with_value
 from netwarp.scenario.presets import with_presets
-from netwarp.scenario.source import Keys, Source
+from netwarp.scenario.source import Keys, Source, split_dotted
 
 MAX_FILE_BYTES = 4 * 2**20
 MAX_DEPTH = 20
@@ -54,8 +54,24 @@ def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] =
         raise ScenarioError("the brackets are nested too deeply to be a scenario", label) from None
     if _is_deep(data):
         raise ScenarioError(f"its tables are nested more than {MAX_DEPTH} deep; no scenario's are", label)
-    data, overrides = _apply(with_presets(data), settings)
-    return validate(Source(label, text, data, overrides, tuple(settings), folder))
+    data = with_presets(data)
+    changed, overrides = _apply(data, settings)
+    try:
+        return validate(Source(label, text, changed, overrides, tuple(settings), folder))
+    except ScenarioError as error:
+        if all(problem.origin for problem in error.problems) or not _is_valid(Source(label, text, data, folder=folder)):
+            raise
+        given = " ".join(overrides.values())
+        cause = Problem(f"the file is valid by itself; what is wrong comes from {given}", origin=COMMAND_LINE)
+        raise ScenarioError([*error.problems, cause], label) from None
+
+
+def _is_valid(source: Source) -> bool:
+    try:
+        validate(source)
+    except ScenarioError:
+        return False
+    return True
 
 
 def validate(source: Source) -> Scenario:
@@ -79,9 +95,9 @@ def problems_at(found: Sequence[tuple[Keys, str]], source: Source) -> list[Probl
 
 def _locate(keys: Keys, message: str, source: Source) -> Problem:
     where = ".".join(_quoted(key) for key in keys)
-    for path, value in source.overrides.items():
+    for path, given in source.overrides.items():
         if where == path or where.startswith(path + ".") or path.startswith(where + "."):
-            return Problem(message, f"--set {path}={value}", None)
+            return Problem(message, given, None, COMMAND_LINE)
     return Problem(message, where, source.line_of(keys))
 
 
@@ -149,26 +165,66 @@ def _syntax_problem(error: tomllib.TOMLDecodeError) -> Problem:
 
 
 def _apply(data: dict[str, Any], settings: Sequence[str]) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """Data with the settings in place; on a swept path the axis shrinks to the one value."""
-    overrides: dict[str, Any] = {}
+    """Data with the settings in place, and each as the option that gave it; on a swept path the axis shrinks to the one
+    value."""
+    overrides: dict[str, str] = {}
     problems: list[Problem] = []
+    own_tuners = set(data.get("tuners") or ())
     for setting in settings:
+        given = _as_option(setting)
         try:
             path, value = parse_setting(setting)
             if axis := swept_path(path):
                 data = _sweep(data, axis, value)
-                overrides[f'sweep."{axis}"'] = value
+                overrides[f'sweep."{axis}"'] = given
                 continue
-            keys = resolve_path(path, data, sweepable=False)
+            data = _with_tuner(path, data)
+            keys = _tuner(path) or resolve_path(path, data, sweepable=False)
             data = _set(data, keys, value)
-            overrides[".".join(keys)] = value
+            overrides[".".join(keys)] = given
         except ValueError as error:
-            problems.append(Problem(str(error), f"--set {setting}"))
+            problems.append(Problem(str(error), given, None, COMMAND_LINE))
         except (TypeError, AttributeError, KeyError, IndexError):
-            problems.append(Problem("the file does not have a table there", f"--set {setting}"))
+            problems.append(Problem("the file does not have a table there", given, None, COMMAND_LINE))
     if problems:
-        raise ScenarioError(problems, "command line")
+        raise ScenarioError(problems, COMMAND_LINE)
+    for name in _unused_tuners(data, own_tuners):
+        given = next(option for path, option in overrides.items() if path.split(".")[:2] == ["tuners", name])
+        known = f"; the file has {', '.join(sorted(own_tuners))}" if own_tuners else ""
+        why = f'nothing uses the tuner "{name}" that this adds{known}; add --set run.tuner={name}'
+        raise ScenarioError([Problem(why, given, None, COMMAND_LINE)], COMMAND_LINE)
     return data, overrides
+
+
+def _as_option(setting: str) -> str:
+    """The setting as the option that gives it."""
+    axis = setting.removeprefix("sweep.")
+    return f"--set {setting}" if axis == setting else f"--sweep {axis}"
+
+
+def _tuner(path: str) -> tuple[str, ...] | None:
+    """The keys of a path that names a whole tuner, as no other path may; None if it does not."""
+    keys = tuple(split_dotted(path))
+    return keys if len(keys) == 2 and keys[0] == "tuners" else None
+
+
+def _with_tuner(path: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Data in which there is the tuner that the path is about, if it is about one."""
+    keys = split_dotted(path)
+    if keys[0] != "tuners" or len(keys) < 2 or keys[1] in data.get("tuners", {}):
+        return data
+    return with_value(data, ("tuners", keys[1]), {})
+
+
+def _unused_tuners(data: Mapping[str, Any], own: set[str]) -> list[str]:
+    """Tuners that were added and that no run would have."""
+    added = [name for name in data.get("tuners", {}) if name not in own]
+    if not added:
+        return []
+    used = [data.get("run", {}).get("tuner")]
+    used += [value for values in data.get("sweep", {}).items() if values[0] == "run.tuner" for value in values[1]]
+    used += [case.get("set", {}).get("run.tuner") for case in data.get("cases", ())]
+    return [name for name in added if name not in used]
 
 
 def _sweep(data: dict[str, Any], axis: str, values: Any) -> dict[str, Any]:
@@ -191,11 +247,6 @@ def _set(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, A
             return with_value(data, ("sweep", path), [value])
         if swept[: len(keys)] == keys or keys[: len(swept)] == swept:
             raise ValueError(f'the sweep sets "{path}", which overlaps this; set that path instead')
-    for case in data.get("cases", ()):
-        for path in case.get("set", ()) if isinstance(case, dict) else ():
-            if split_equal(path, keys, data):
-                name = case.get("name")
-                raise ValueError(f'the case "{name}" sets this as well; choose cases with --case, or edit the file')
     return with_value(data, keys, value)
 
 

@@ -23,14 +23,14 @@ _INLINE = re.compile(rf"[{{,]\s*({_DOTTED})\s*=")
 class Source:
     """The text of a scenario file, the data in it with overrides applied, and the overrides themselves.
 
-    `overrides` maps dotted keys to values; `settings` are the same as they were given, `"PATH=VALUE"`; `folder` is
-    where files that the scenario names are looked for.
+    `overrides` maps dotted keys to the option that set them, as it was given (`--set PATH=VALUE`); `settings` are the
+    same as `"PATH=VALUE"`, an axis as `"sweep.PATH=[…]"`. Files that the scenario names are looked for in `folder`.
     """
 
     label: str
     text: str
     data: Mapping[str, Any] = field(repr=False)
-    overrides: Mapping[str, Any] = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     folder: Path = Path()
 

@@ -47,8 +47,11 @@ def cases_of(scenario: Scenario, names: Sequence[str] | None = None) -> tuple[Ca
     known = {case.name: case for case in scenario.cases}
     unknown = [name for name in names or () if name not in known]
     if unknown:
-        label = scenario.source.label
-        raise ScenarioError([Problem(f'there is no case "{n}"{did_you_mean(n, known)}') for n in unknown], label)
+        problems = [
+            Problem(f'there is no case "{n}"{did_you_mean(n, known)}', f"--case {n}", None, COMMAND_LINE)
+            for n in unknown
+        ]
+        raise ScenarioError(problems, COMMAND_LINE)
     chosen = [case for name, case in known.items() if not names or name in names]
     return tuple(chosen) or (None,)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import tomllib
 from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.plan import Plan, make_plan
-from netwarp.scenario import ScenarioError, load, parse_scenario, resolve
+from netwarp.scenario import ScenarioError, parse_scenario, resolve
 from scenario_texts import DUMBBELL, replaced
 
 SWEEP = """[sweep]
@@ -229,7 +230,7 @@ def test_a_plan_has_a_bound_that_is_checked_before_any_work() -> None:
 @pytest.mark.parametrize("text", ["{} = 1", "[{}]", "[[ {} ]]\nb = 1", "x = {{ {} = 1 }}", "x = {{ y = 1, {} = 1 }}"])
 def test_what_is_nested_too_deeply_is_no_scenario(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is it parsed: for a key of 30,000 parts, tomllib takes as many times as long as for one."""
-    monkeypatch.delattr(load.tomllib, "loads")
+    monkeypatch.delattr(tomllib, "loads")
     for part in ("a", '"a.b"', "'a'"):
         with pytest.raises(ScenarioError, match="nested more than"):
             parse_scenario(text.format(".".join([part] * 30_000)))

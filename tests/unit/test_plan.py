@@ -204,7 +204,7 @@ def test_sweep_in_changes_and_one_direction() -> None:
 def test_of_ten_thousand_runs_each_section_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a point does not touch is not validated again, and points that no check can tell apart are checked once."""
     counted: Counter[str] = Counter()
-    section, check = resolve._section, resolve.check_scenario
+    section, check = resolve._section, resolve.__dict__["check_scenario"]
     monkeypatch.setattr(resolve, "_section", lambda *given: counted.update(sections=1) or section(*given))
     monkeypatch.setattr(resolve, "check_scenario", lambda *given: counted.update(checks=1) or check(*given))
     rates = json.dumps([f"{n}mbit" for n in range(10, 35)])

@@ -40,9 +40,8 @@ setup: packages $(STAMPS)/netwarp kernel
 demo: setup
 	$(BIN)/netwarp run bufferbloat
 
-# pytest's own processes: importing polars, scipy and matplotlib twice costs more than it wins on two cores.
 quick: $(STAMPS)/dev $(STAMPS)/netwarp
-	$(BIN)/pytest tests/unit tests/test_*.py
+	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/unit tests/test_*.py
 
 test: setup test-packages $(STAMPS)/dev
 	$(BIN)/pytest --numprocesses auto --dist loadfile

@@ -44,17 +44,11 @@ def memory_bytes(run: Run) -> int:
     return Sizes(run.scenario, Network(run.scenario)).memory_bytes()
 
 
-def given_sysctl(scenario: Scenario, node: str) -> dict[str, str]:
-    """The sysctls that the scenario gives a node: its own, over them those of the tuner in use."""
-    tuner = scenario.tuner
-    return scenario.nodes[node].sysctl | (tuner.sysctl if tuner and tuner.tunes(node) else {})
-
-
 def _nodes(scenario: Scenario, sizes: Sizes) -> list[LabNode]:
     """Nodes with all their sysctls."""
     nodes: list[LabNode] = []
     for name, node in scenario.nodes.items():
-        sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), given_sysctl(scenario, name))
+        sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), scenario.given_sysctl(name))
         nodes.append({"name": name, "forward": node.forward, "sysctl": sysctl})
     return nodes
 

@@ -1,5 +1,4 @@
-//! Addresses, permanent neighbours and routes of one node, and its interfaces brought up: in this order, all nodes of a
-//! lab together at each step.
+//! Addresses, permanent neighbours and routes of one node, and its interfaces brought up.
 
 use std::net::IpAddr;
 

@@ -52,13 +52,15 @@ impl Network {
             wire::connect(&network.wire, l).with_context(|| format!("wire of link {}", l.name))?;
         }
         let mut sites = Site::all(&network, lab)?;
-        each(&mut sites, address::assign)?;
+        each(&mut sites, |site| {
+            address::assign(site)?;
+            address::bring_up(site)?;
+            address::connect(site)
+        })?;
         // Of every link both ends can send before anything sleeps or runs: what the kernel says of a fresh interface (MLD
         // reports) would be lost at an end that cannot, and the wire could not account for it.
-        each(&mut sites, address::bring_up)?;
         each(&mut sites, address::settle)?;
         wire::settle(&network.wire, lab)?;
-        each(&mut sites, address::connect)?;
         each(&mut sites, opportunity::apply)?;
         for (number, site) in sites.iter().enumerate() {
             tc::apply(&network, site).with_context(|| format!("node {}", site.name))?;

@@ -29,6 +29,10 @@ SHARED_MEMORY = Path("/dev/shm")
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
+_MAX_MAP_COUNT = Path("/proc/sys/vm/max_map_count")
+USUAL_MAPPINGS = 65_530
+"""The kernel's own vm.max_map_count (DEFAULT_MAX_MAP_COUNT): enough for 6,400 flows, or 250 MB of scattered memory in
+one program of a lab."""
 
 # program → (Debian package, what netwarp wants it for)
 _BUILD_PROGRAMS = {
@@ -98,6 +102,7 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[Finding]:
         _agent,
         lambda: _memory(environ),
         _tracing,
+        _mappings,
         lambda: _cache(environ),
         _pinning,
     ]
@@ -248,6 +253,24 @@ def _tracing() -> Finding:
     except (OSError, subprocess.TimeoutExpired) as error:
         return _forbidden(str(error))
     return Finding("ptrace", True, "a process may trace its children")
+
+
+def max_mappings() -> int:
+    """How many memory mappings this host grants a process (`vm.max_map_count`)."""
+    try:
+        return int(_MAX_MAP_COUNT.read_text())
+    except (OSError, ValueError):
+        return USUAL_MAPPINGS
+
+
+def _mappings() -> Finding:
+    found = max_mappings()
+    # In the worst case each page of a program of the lab is a mapping of its own.
+    detail = f"vm.max_map_count is {found}: at least {found * mmap.PAGESIZE / 1e6:.0f} MB for each program of a lab"
+    if found >= USUAL_MAPPINGS:
+        return Finding("memory mappings", True, detail)
+    mend = _as_root(f"sysctl vm.max_map_count={USUAL_MAPPINGS}")
+    return Finding("memory mappings", False, f"{detail}; usual are {USUAL_MAPPINGS}.", mend)
 
 
 def _forbidden(reason: str) -> Finding:

@@ -24,6 +24,11 @@ class Terminal(Console):
         super().__init__(**({"markup": False, "highlight": False, "emoji": False} | options))
         self.push_render_hook(_Visible())
 
+    def write(self, text: str) -> None:
+        """Print long text as it is, with control characters shown, without rich's layout: that takes half a kilobyte
+        for each line."""
+        self.file.write(text.translate(_VISIBLE) + "\n")
+
     def on_broken_pipe(self) -> NoReturn:
         """Whoever read the output has gone."""
         self.quiet = True

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from netwarp.terminal import Terminal
 
 OK, FAILED_EXPECTATION, USAGE, FAILED_RUN, ENVIRONMENT, INTERRUPTED = 0, 1, 2, 3, 4, 130
 CLOSED_PIPE = 141
@@ -56,14 +56,14 @@ def positive(name: str, value: int | None) -> None:
         sys.exit(USAGE)
 
 
-def stderr() -> "Console":
+def stderr() -> "Terminal":
     """Where everything goes that is not the result."""
     from netwarp.terminal import Terminal
 
     return Terminal(stderr=True)
 
 
-def stdout() -> "Console":
+def stdout() -> "Terminal":
     """Where results go; not cut to a terminal's width when there is none."""
     from netwarp.terminal import Terminal
 

@@ -91,5 +91,5 @@ def show(
         lines += [f"  … and {len(plan) - 20} more"] if len(plan) > 20 else []
         lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), "", "As commands:", ""]
         lines += [f"  {line}" for line in commands(lab)]
-        out.print("\n".join(lines), soft_wrap=True)
+        out.write("\n".join(lines))
     return OK

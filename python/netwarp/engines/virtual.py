@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -12,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from netwarp.agent import SEARCH_PATH, AgentMissingError, find_agent
-from netwarp.doctor import memory_place
+from netwarp.doctor import max_mappings, memory_place
 from netwarp.engines.job import EngineError, Job, Outcome
-from netwarp.engines.mappings import max_mappings, too_many_mappings
+from netwarp.engines.mappings import too_many_mappings
 from netwarp.engines.memory import NoRoomError, reserved
 from netwarp.engines.programs import digest_of, libraries_digest, tc_digest, tc_directory
 from netwarp.kernels import Kernel, KernelError, find_kernel
@@ -67,6 +68,7 @@ class VirtualEngine:
         """Run the machine to its end; see `Engine.run`."""
         if reason := too_many_mappings(job.lab):
             return Outcome("failed", reason)
+        _raise_open_files()
         try:
             with reserved(self.memory_dir, job.memory_bytes, cancelled):
                 return self._run(job, directory, cpu, cancelled)
@@ -110,6 +112,14 @@ class VirtualEngine:
         for capture in job.lab["record"]["captures"]:
             command += ["--capture", f"{capture['link']}-{capture['node']}"]
         return command
+
+
+def _raise_open_files() -> None:
+    """As many open files as this process may have, for it and the machines that it starts: each file that a program of
+    a lab has open takes one of the machine's. How many a program may open is the lab's own setting (`open_files`)."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _wait(guard: "subprocess.Popen[bytes]", job: Job, cancelled: threading.Event) -> tuple[dict[str, Any] | None, str]:

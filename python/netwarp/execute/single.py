@@ -9,7 +9,7 @@ from typing import Any
 from netwarp.analysis.reckoning import reckon
 from netwarp.analysis.validity import check_run
 from netwarp.engines import Engine, Job, Outcome, identity_of
-from netwarp.lab import build_lab, given_sysctl, memory_bytes
+from netwarp.lab import build_lab, memory_bytes
 from netwarp.plan import Run
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError
@@ -88,7 +88,7 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
         "engine": engine.name,
         "identity": identity_of(engine, run.scenario),
         "given_sysctl": {
-            node: sorted(given) for node in run.scenario.nodes if (given := given_sysctl(run.scenario, node))
+            node: sorted(given) for node in run.scenario.nodes if (given := run.scenario.given_sysctl(node))
         },
         "lab": job.lab,
     }

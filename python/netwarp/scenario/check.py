@@ -12,14 +12,19 @@ from netwarp.scenario.check_changes import check_changes
 from netwarp.scenario.check_links import check_addresses, check_interfaces, check_link
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.fields import NODE_WIRE, Sysctl
-from netwarp.scenario.flows import BulkFlow, CommandFlow, Iperf3Flow
+from netwarp.scenario.flows import BulkFlow, CommandFlow, Flow, Iperf3Flow
 from netwarp.scenario.model import MAX_RUN_NS, Capture, Scenario, Tuner
-from netwarp.scenario.reach import unreachable
+from netwarp.scenario.reach import links_between, unreachable
 from netwarp.scenario.source import Keys
 from netwarp.scenario.units import format_duration
 
 Found = tuple[Keys, str]
 MAX_FLOWS = 10_000
+LIFETIMES = {"ipv4": "net.ipv4.ip_default_ttl", "ipv6": "net.ipv6.conf.default.hop_limit"}
+"""What decides how many links a packet crosses, by family."""
+DEFAULT_LIFETIME = 64
+MAX_LIFETIME = 255
+"""TTL and hop limit have eight bits."""
 
 
 def check_scenario(scenario: Scenario) -> Iterator[Found]:
@@ -79,11 +84,33 @@ def _check_flow(
         why = unreachable(ends, forwarding, flow.from_, flow.to)
         if why:
             yield (*keys, "to"), why
+        else:
+            yield from _check_lifetime(keys, flow, scenario, links_between(ends, forwarding, flow.from_, flow.to) or 0)
     yield from _check_flow_times(keys, name, scenario)
     if isinstance(flow, CommandFlow) and flow.ready is not None and flow.server is None:
         yield (*keys, "ready"), "there is no server to wait for; give `server` or leave `ready` out"
     if isinstance(flow, Iperf3Flow) and flow.protocol == "udp" and flow.cc is not None:
         yield (*keys, "cc"), 'UDP has no congestion control; leave `cc` out or use protocol = "tcp"'
+
+
+def _check_lifetime(keys: Keys, flow: Flow, scenario: Scenario, links: int) -> Iterator[Found]:
+    """Each router takes one from a packet's TTL or hop limit, and drops it when none is left (RFC 1812, 5.3.1;
+    RFC 8200, section 3). A `command` may set its own.
+    """
+    if isinstance(flow, CommandFlow):
+        return
+    name = LIFETIMES[flow.family]
+    for node in (flow.from_, flow.to):
+        lives = scenario.given_sysctl(node).get(name, str(DEFAULT_LIFETIME))
+        if links > MAX_LIFETIME:
+            yield (*keys, "to"), f"{links} links lie between the ends, and no packet crosses more than {MAX_LIFETIME}"
+            return
+        if lives.isdecimal() and links > int(lives):
+            yield (
+                (*keys, "to"),
+                f'{links} links lie between the ends, and packets of "{node}" cross {lives}; '
+                f'add sysctl = {{ "{name}" = {MAX_LIFETIME} }} to that node',
+            )
 
 
 def _check_flow_times(keys: Keys, name: str, scenario: Scenario) -> Iterator[Found]:

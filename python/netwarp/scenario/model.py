@@ -560,6 +560,11 @@ class Scenario(Model):
         """The tuner in use, if any."""
         return self.tuners.get(self.run.tuner)
 
+    def given_sysctl(self, node: str) -> dict[str, str]:
+        """The sysctls that the scenario gives a node: its own, over them those of the tuner in use."""
+        tuner = self.tuner
+        return self.nodes[node].sysctl | (tuner.sysctl if tuner and tuner.tunes(node) else {})
+
     @property
     def source(self) -> Source:
         """Where this scenario came from: its text, its data, and what was set from outside."""

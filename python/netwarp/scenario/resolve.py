@@ -30,7 +30,7 @@ SectionKey = tuple[str, ...]
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 # Fields that no check holds against another part of the scenario: points that differ only here are checked once.
 _INDEPENDENT = frozenset(
-    {*DIRECTED, "mtu", "offload", "cc", "sysctl", "packet_size", "interval", "size", "args", "memory", "sample"}
+    {*DIRECTED, "mtu", "offload", "cc", "packet_size", "interval", "size", "args", "memory", "sample"}
 )
 
 

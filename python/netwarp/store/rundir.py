@@ -13,7 +13,7 @@ from netwarp.store.errors import StoreError
 from netwarp.store.files import read_json, write_atomic, write_json
 from netwarp.store.network import Network, network_of
 from netwarp.store.schemas import TABLES
-from netwarp.store.streams import StreamState, scan_stream, stream_state
+from netwarp.store.streams import StreamState, has_rows, scan_stream, stream_state
 from netwarp.store.tables import read_parquet
 
 METRICS_SCHEMA = pl.Schema({"scope": pl.String, "name": pl.String, "metric": pl.String, "value": pl.Float64})
@@ -55,8 +55,7 @@ class RunDir:
 
     def has_rows(self, table: str) -> bool:
         """Whether the table has any row; looks at its first batches only."""
-        first = TABLES[table].columns[0].name
-        return self.scan(table).select(first).head(1).collect().height > 0
+        return has_rows(self.path / TABLES[table].file)
 
     @property
     def metrics_path(self) -> Path:

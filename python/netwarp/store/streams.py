@@ -1,6 +1,6 @@
 """Reading Arrow IPC streams lazily, whatever state a dying run left them in."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -45,22 +45,46 @@ def scan_stream(path: Path, table: Table) -> pl.LazyFrame:
     whole batch; a missing or empty file has no rows. Nullable columns the file lacks are absent in every row.
     Raises StoreError if the file is no Arrow stream or lacks a column that must be there.
     """
-    schema = polars_schema(table)
-    _check(path, table)
+    return scan_streams([path], table, [])
+
+
+def scan_streams(paths: Sequence[Path], table: Table, labels: Sequence[pl.Series]) -> pl.LazyFrame:
+    """Likewise over several streams of a table, one after the other; each row begins with the labels of its stream.
+
+    Each of `labels` has a value for each stream. It is one source, however many streams there are: what polars makes
+    of a union grows with the square of its parts. Raises StoreError as `scan_stream` does.
+    """
+    own = polars_schema(table)
+    schema = pl.Schema({label.name: label.dtype for label in labels} | dict(own))
+    for path in paths:
+        _check(path, table)
 
     def source(
         columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
         wanted = list(schema) if columns is None else columns
         left = n_rows
-        for frame in _frames(path, table, wanted, schema):
-            part = frame if left is None else frame.head(left)
-            left = None if left is None else left - part.height
-            yield part if predicate is None else part.filter(predicate)
-            if left == 0:
-                return
+        named = [label for label in labels if label.name in wanted]
+        yield pl.DataFrame(schema={name: schema[name] for name in wanted})
+        for number, path in enumerate(paths):
+            # At least one of its own, by which it is known how many rows there are.
+            inner = [name for name in wanted if name in own] or list(own)[:1]
+            for frame in _frames(path, table, inner, own):
+                part = frame if left is None else frame.head(left)
+                left = None if left is None else left - part.height
+                heads = [pl.lit(label[number], label.dtype).alias(label.name) for label in named]
+                part = part.with_columns(heads).select(wanted)
+                yield part if predicate is None else part.filter(predicate)
+                if left == 0:
+                    return
 
     return register_io_source(source, schema=schema, is_pure=True)
+
+
+def has_rows(path: Path) -> bool:
+    """Whether the stream at `path` has any row; looks at its first batches only."""
+    reader = _open(path)
+    return reader is not None and any(batch.num_rows for batch in _batches(reader))
 
 
 def stream_state(path: Path) -> StreamState:

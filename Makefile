@@ -5,6 +5,7 @@
 #   make test     setup, then all tests
 #   make check    formatting, lint, types
 #   make bench    setup, then the benchmarks
+#   make nightly  setup, then what takes an hour or two: the same bytes 200 times, and runs that are struck at random
 #   make fuzz     feed the reader of captures with what is none, for a minute (FUZZ_SECONDS=60)
 #   make kernel   the kernel alone
 #   make clean    everything that these commands made in this directory
@@ -14,7 +15,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo test check bench fuzz kernel clean packages
+.PHONY: setup demo test check bench nightly fuzz kernel clean packages
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
@@ -51,6 +52,10 @@ check: $(STAMPS)/python
 
 bench: setup
 	$(BIN)/python -m bench
+
+nightly: setup
+	$(BIN)/python -m bench.repeats
+	$(BIN)/python -m bench.kills
 
 # A corpus grows in capture/fuzz/corpus; what is worth keeping of it goes to capture/tests/corpus and is then a test.
 # The stable compiler does: the fuzzer needs its coverage flags, and no sanitizer where `unsafe` is forbidden.

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from netwarp.engines import EngineError, Job, VirtualEngine
-from netwarp.engines import programs as programs_module
 from netwarp.engines.programs import digest_of
 from netwarp.kernels import Kernel
 
@@ -43,7 +42,7 @@ def test_a_kernel_as_built_is_read_once(engine: VirtualEngine, monkeypatch: pyte
         return digest(*arguments)
 
     digest = hashlib.file_digest
-    monkeypatch.setattr(programs_module.hashlib, "file_digest", counted)
+    monkeypatch.setattr(hashlib, "file_digest", counted)
     for _ in range(1000):
         engine.verify()
     assert len(read) == 1

@@ -40,7 +40,7 @@ from = "h1"
 to = "h2"
 tool = "command"
 client = ["sh", "-c", "cat /proc/meminfo /proc/cmdline /proc/cpuinfo /proc/mounts /proc/self/maps /proc/self/stat \
-/proc/1/cmdline /proc/1/maps; ls -l /proc/1/exe /run/netwarp; sleep 0.5; ss -tan; umask; ulimit -a; env; exec dmesg"]
+/proc/1/cmdline /proc/1/maps; ls -l /proc/1/exe; sleep 0.5; ss -tan; umask; ulimit -a; env; exec dmesg"]
 [record]
 sample = "100ms"
 captures = [{ at = "l:h1", filter = "tcp" }]
@@ -81,7 +81,7 @@ ODD = {
     "the root directory": Odd(shell="cd /"),
     "a long path": Odd(place="/".join("n" * 100 for _ in range(10))),
     "a low priority": Odd(prefix=("nice", "-n", "19")),
-    "random addresses": Odd(prefix=("setarch", "--verbose", "x86_64")),
+    "another name of the host's kernel": Odd(prefix=("setarch", "--uname-2.6")),
     "compatible addresses": Odd(prefix=("setarch", "--addr-compat-layout", "--3gb", "--mmap-page-zero")),
     "executable data": Odd(prefix=("setarch", "--read-implies-exec")),
     "a session of its own": Odd(prefix=("setsid", "--wait")),

@@ -7,6 +7,7 @@
 #   make check    formatting, lint, types, generated files
 #   make generate write the generated files anew
 #   make bench    setup, then the benchmarks
+#   make nightly  setup, then what takes an hour or two: the same bytes 200 times, and runs that are struck at random
 #   make fuzz     feed the reader of captures with what is none, for a minute (FUZZ_SECONDS=60)
 #   make kernel   the kernel alone
 #   make clean    everything that these commands made in this directory
@@ -18,7 +19,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo quick test check generate bench fuzz kernel clean packages test-packages
+.PHONY: setup demo quick test check generate bench nightly fuzz kernel clean packages test-packages
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
@@ -66,6 +67,10 @@ generate: $(STAMPS)/netwarp
 
 bench: setup $(STAMPS)/dev
 	$(BIN)/python -m bench
+
+nightly: setup $(STAMPS)/dev
+	$(BIN)/python -m bench.repeats
+	$(BIN)/python -m bench.kills
 
 # A corpus grows in capture/fuzz/corpus; what is worth keeping of it goes to capture/tests/corpus and is then a test.
 # The stable compiler does: the fuzzer needs its coverage flags, and no sanitizer where `unsafe` is forbidden.

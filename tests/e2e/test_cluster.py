@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import IO
 import psutil
 import pytest
 from e2e_command import NETWARP, digests, finished, netwarp, succeed, wait_until, write_scenario
+from netwarp.kernels import find_kernel
 
 DASK = str(Path(sys.executable).parent / "dask")
 QUEUES = [f"pfifo limit {limit}" for limit in (20, 30, 40, 50)]
@@ -120,6 +122,22 @@ def test_a_worker_without_this_kernel_is_named_and_not_used(own: Cluster, tmp_pa
     assert "rsync -a --mkpath" in told
     assert str(tmp_path / "empty" / "netwarp" / "kernels") in told
     assert len(finished(tmp_path / "r")) == 2
+
+
+def test_a_worker_whose_kernel_was_changed_is_named(own: Cluster, tmp_path: Path) -> None:
+    """Its kernel.json has the digest that is asked for; its binary has not."""
+    kernel = find_kernel()
+    copied = tmp_path / "netwarp" / "kernels" / kernel.key
+    shutil.copytree(kernel.directory, copied)
+    own.worker("changed", XDG_CACHE_HOME=str(tmp_path))
+    with (copied / "linux").open("ab") as file:
+        file.write(b"x")
+    scenario = write_scenario(tmp_path / "s.toml")
+    alone = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address)
+    assert alone.returncode == 4
+    told = next(line for line in alone.stderr.splitlines() if "worker changed" in line)
+    assert f"The kernel {copied / 'linux'} is not what was built" in told
+    assert "`netwarp kernel build`" in told
 
 
 def test_a_worker_with_another_agent_is_named(own: Cluster, tmp_path: Path) -> None:

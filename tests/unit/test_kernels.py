@@ -128,6 +128,15 @@ def test_a_second_build_takes_the_first_from_the_cache(workshop: Workshop) -> No
     assert workshop.builds() == 1
 
 
+def test_a_damaged_kernel_is_built_again(workshop: Workshop) -> None:
+    kernel = workshop.build()
+    content = kernel.path.read_bytes()
+    os.truncate(kernel.path, 3)
+    assert workshop.build() == kernel
+    assert kernel.path.read_bytes() == content
+    assert workshop.count.read_text().count("run") == 2
+
+
 def test_the_same_recipe_gives_the_same_bytes(workshop: Workshop) -> None:
     first = workshop.build()
     kernels.remove(first.key, cache=workshop.cache)

@@ -11,6 +11,7 @@ mod drops;
 mod events;
 mod machine;
 mod packets;
+mod surroundings;
 mod tuples;
 mod watchdog;
 
@@ -154,6 +155,8 @@ pub fn main(options: &Options) -> ExitCode {
 
 fn guard(options: &Options) -> Result<Report> {
     let begin = Instant::now();
+    surroundings::hear_of_children();
+    surroundings::raise_limits();
     let mut machine = Machine::start(options)?;
     let mut console = Console::create(&options.dir.join("console.log"))?;
     let mut recorder = options

@@ -49,7 +49,7 @@ def tc_digest() -> str:
 
 
 def digest_of(file: Path) -> str:
-    """SHA-256 of one file. Raises OSError."""
+    """SHA-256 of one file: computed once in a process for each state of the file. Raises OSError."""
     return _content(file, *_state(file)).hex()
 
 
@@ -150,14 +150,17 @@ def _total(files: Iterable[Path]) -> str:
     return hashlib.sha256(b"".join(_content(path, *_state(path)) for path in files)).hexdigest()
 
 
-def _state(path: Path) -> tuple[int, int]:
-    """What changes with a file's content."""
+_State = tuple[int, int, int, int]
+
+
+def _state(path: Path) -> _State:
+    """What changes with a file's content. The modification time can be set back, the time of that cannot."""
     stat = path.stat()
-    return stat.st_mtime_ns, stat.st_size
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 @lru_cache(maxsize=1024)
-def _content(path: Path, _changed_ns: int, _size: int) -> bytes:
+def _content(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) -> bytes:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
 
@@ -171,7 +174,7 @@ def _libraries(path: Path) -> tuple[Path, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _loaded(path: Path, _changed_ns: int, _size: int) -> tuple[Path, ...]:
+def _loaded(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) -> tuple[Path, ...]:
     ldd = find_program("ldd")
     if ldd is None:
         raise EngineError(

@@ -25,6 +25,10 @@ CONSOLE = "console.log"
 _GRACE_S = 10.0
 _TICK_S = 0.05
 _TAIL_LINES = 12
+_MEMORY_KILLER = (
+    "; the host's memory killer does that: make fewer runs at once (-j), or give each less memory ([run] memory)"
+)
+_MEND = "`netwarp kernel build` builds it again."
 _ENOMEM = "UML ran out of memory on the host side"
 
 
@@ -57,6 +61,7 @@ class VirtualEngine:
     @property
     def identity(self) -> Mapping[str, str]:
         """Digests of the kernel, the agent, the libraries of both, and tc. Raises EngineError."""
+        self.verify()
         return {
             "kernel": self.kernel.digest,
             "agent": digest_of(self.agent),
@@ -64,8 +69,24 @@ class VirtualEngine:
             "tc": tc_digest(),
         }
 
+    def verify(self) -> None:
+        """Raise EngineError unless the kernel's binary is the one that was built; one that changes is read again."""
+        try:
+            found = digest_of(self.kernel.path)
+        except OSError as error:
+            raise EngineError(f"The kernel {self.kernel.path} cannot be read ({error.strerror}). {_MEND}") from error
+        if found != self.kernel.digest:
+            raise EngineError(
+                f"The kernel {self.kernel.path} is not what was built, it was cut short or changed: its SHA-256 begins "
+                f"{found[:12]}, not {self.kernel.digest[:12]}. {_MEND}"
+            )
+
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         """Run the machine to its end; see `Engine.run`."""
+        try:
+            self.verify()
+        except EngineError as error:
+            return Outcome("failed", str(error))
         if reason := too_many_mappings(job.lab):
             return Outcome("failed", reason)
         _raise_open_files()
@@ -215,8 +236,17 @@ def _told(directory: Path, report: dict[str, Any]) -> str | None:
     """Why the agent says that the run failed, or that it could say nothing."""
     outcome = _read_outcome(directory)
     if outcome is None:
-        return f"the virtual machine died (exit status {report['exit_status']})" + _last_words(directory)
+        return _death(report["exit_status"]) + _last_words(directory)
     return None if outcome["status"] == "ok" else str(outcome.get("reason", "the agent gave no reason"))
+
+
+def _death(status: int | None) -> str:
+    """How the machine's kernel ended: 128 and a signal is what a shell would say, too."""
+    if status is None or status <= 128 or status == 128 + signal.SIGABRT:  # which is how a panic ends
+        return f"the virtual machine died (exit status {status})"
+    number = status - 128
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    return f"the virtual machine was killed on the host ({name})" + (_MEMORY_KILLER if number == signal.SIGKILL else "")
 
 
 def _read_outcome(directory: Path) -> dict[str, Any] | None:
@@ -245,8 +275,18 @@ def _last_words(directory: Path) -> str:
     panic = next((line for line in _console(directory) if "Kernel panic" in line), None)
     if panic is None:
         return _console_tail(directory)
-    mend = ": give it more with [run] memory" if "memory" in panic.lower() else f"; see {CONSOLE}"
-    return f": {panic}{mend}"
+    return f": {panic}{_mend(panic)}"
+
+
+def _mend(panic: str) -> str:
+    """What helps against a panic; the words of the first three are of arch/um/os-Linux/netwarp_host.c."""
+    if "the host killed a process of the machine with signal 9" in panic:
+        return _MEMORY_KILLER
+    if "no further process" in panic:
+        return ": raise the limit of processes (`ulimit -u`, or of the container), or make fewer runs at once (-j)"
+    if "the host has no room for the machine's memory" in panic:
+        return ": make room for its memory file, or choose a larger place with TMPDIR"
+    return ": give it more with [run] memory" if "memory" in panic.lower() else f"; see {CONSOLE}"
 
 
 def _console_tail(directory: Path) -> str:

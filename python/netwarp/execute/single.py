@@ -1,7 +1,7 @@
 """One run from its plan to its place in the result directory: lab, engine, digests, metrics, status."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,11 @@ def refuse(order: Order, result: ResultDir, reason: str) -> Outcome:
         write_digests(directory)
         RunDir(directory).write_status("failed", reason)
     return Outcome("failed", reason)
+
+
+def changed(others: Sequence[str]) -> str:
+    """Why a run is not made with what is another now than when its study was begun, and its id computed."""
+    return f"{' and '.join(others)} is not the same here as when the study was begun."
 
 
 def order_of(run: Run, engine: Engine) -> Order:

@@ -12,7 +12,7 @@ from pickle import PickleBuffer
 
 from netwarp.engines import EngineError, Outcome, VirtualEngine, differing, identity_here, sources_digest
 from netwarp.execute.processors import claimed_processor
-from netwarp.execute.single import Cancelled, Order, fulfil
+from netwarp.execute.single import Cancelled, Order, changed, fulfil
 from netwarp.kernels import Kernel, cache_directory, list_kernels
 from netwarp.store.errors import StoreError, speaking
 
@@ -71,7 +71,7 @@ def make_run(order: Order, kernel_digest: str, study: str) -> Made:
     """
     engine = _engine(kernel_digest)
     if others := differing(engine, order.description["identity"]):
-        raise EngineError(f"{' and '.join(others)} is not the same here as where the study was begun")
+        raise EngineError(changed(others))
     with (
         tempfile.TemporaryDirectory(prefix="netwarp-", ignore_cleanup_errors=True) as place,
         claimed_processor() as cpu,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 OK, FAILED_EXPECTATION, USAGE, FAILED_RUN, ENVIRONMENT, INTERRUPTED = 0, 1, 2, 3, 4, 130
 CLOSED_PIPE = 141
 """What a shell says of a program that SIGPIPE ended: whoever read the output has gone, so there is no verdict."""
+NO_MEMORY = "there is not enough memory for this (ulimit -v, or what the machine has); give it more"
 _WIDE = 160
 
 
@@ -19,6 +20,8 @@ def errors() -> Iterator[None]:
     """Every error that a user can act on, as its sentence and its exit code."""
     try:
         yield
+    except MemoryError:
+        fail(MemoryError(NO_MEMORY), ENVIRONMENT)
     except Exception as error:
         code = None if isinstance(error, BrokenPipeError) else _exit_code(error)
         if code is None:

@@ -15,6 +15,7 @@ from netwarp.imports.network import Timed, scenario_toml
 from netwarp.imports.run import Note, ReadRun, read_run, write_run
 from netwarp.plan import ID_DIGITS
 from netwarp.store.digests import digest_file
+from netwarp.store.errors import StoreError
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import create_result
 
@@ -72,8 +73,16 @@ def _id(files: RunFiles) -> str:
     """A run's id: of what it is called and of the content of its files. Raises StoreError."""
     hashed = hashlib.sha256(f"{IMPORTED} {_FORMAT}\0{files.scenario}\0{files.repetition}".encode())
     for path in files.files():
-        hashed.update(f"\0{path.name}\0{digest_file(path) if path.is_file() else ''}".encode())
+        hashed.update(f"\0{path.name}\0{_digest(path)}".encode(errors="surrogateescape"))
     return hashed.hexdigest()[:ID_DIGITS]
+
+
+def _digest(path: Path) -> str:
+    """Of a file that cannot be read nothing; it is left out, with the reason."""
+    try:
+        return digest_file(path) if path.is_file() else ""
+    except StoreError:
+        return ""
 
 
 def _cases(runs: Sequence[ReadRun]) -> dict[str, dict[str, Timed]]:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from netwarp.scenario.bounds import beyond_bounds
 from netwarp.scenario.check import check_scenario
 from netwarp.scenario.check_study import check_study
-from netwarp.scenario.errors import Problem, ScenarioError, did_you_mean
+from netwarp.scenario.errors import MAX_PROBLEMS, Problem, ScenarioError, did_you_mean
 from netwarp.scenario.explain import explain
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.paths import parse_setting, resolve_path, swept_path, with_value
 from netwarp.scenario.presets import with_presets
 from netwarp.scenario.source import Keys, Source
+from netwarp.scenario.toml import TomlError, parse_toml
 
 MAX_FILE_BYTES = 4 * 2**20
-MAX_DEPTH = 20
-"""How deep tables and lists of a scenario may be nested; the format itself needs eight."""
 
 
 def shipped_scenarios() -> dict[str, Path]:
@@ -47,15 +47,14 @@ def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] =
     Files that the scenario names are looked for in `folder`.
     """
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError([_syntax_problem(error)], label) from None
-    except RecursionError:
-        raise ScenarioError("the brackets are nested too deeply to be a scenario", label) from None
-    if _is_deep(data):
-        raise ScenarioError(f"its tables are nested more than {MAX_DEPTH} deep; no scenario's are", label)
+        data = parse_toml(text)
+    except TomlError as error:
+        raise ScenarioError([Problem(str(error), line=error.line)], label) from None
+    _refuse_beyond_bounds(Source(label, text, data))
     data, overrides = _apply(with_presets(data), settings)
-    return validate(Source(label, text, data, overrides, tuple(settings), folder))
+    source = Source(label, text, data, overrides, tuple(settings), folder)
+    _refuse_beyond_bounds(source)
+    return validate(source)
 
 
 def validate(source: Source) -> Scenario:
@@ -64,11 +63,17 @@ def validate(source: Source) -> Scenario:
         scenario = Scenario.model_validate(source.data, context={"folder": source.folder})
     except ValidationError as error:
         raise ScenarioError(problems_at(explain(error, source.data), source), source.label) from None
-    found = [*check_scenario(scenario), *check_study(scenario, source.data, source.overrides)]
+    checks = chain(check_scenario(scenario), check_study(scenario, source.data, source.overrides))
+    found = list(islice(checks, MAX_PROBLEMS))
     if found:
         raise ScenarioError(problems_at(found, source), source.label)
     scenario._source = source
     return scenario
+
+
+def _refuse_beyond_bounds(source: Source) -> None:
+    if found := beyond_bounds(source.data):
+        raise ScenarioError(problems_at(found, source), source.label)
 
 
 def problems_at(found: Sequence[tuple[Keys, str]], source: Source) -> list[Problem]:
@@ -125,27 +130,8 @@ def _read(path: Path) -> str:
         raise ScenarioError([problem], str(path)) from None
 
 
-def _is_deep(data: object) -> bool:
-    level: list[object] = [data]
-    for _ in range(MAX_DEPTH):
-        level = [
-            inner
-            for value in level
-            for inner in (value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
-        ]
-    return bool(level)
-
-
 def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
-def _syntax_problem(error: tomllib.TOMLDecodeError) -> Problem:
-    message = str(error)
-    match = re.search(r" \(at line (\d+), column (\d+)\)", message)
-    line = int(match[1]) if match else None
-    column = f" (column {match[2]})" if match else ""
-    return Problem(f"this is not TOML: {re.sub(r' [(]at .*[)]$', '', message)}{column}", line=line)
 
 
 def _apply(data: dict[str, Any], settings: Sequence[str]) -> tuple[dict[str, Any], Mapping[str, Any]]:

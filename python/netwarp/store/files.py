@@ -46,7 +46,9 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as indented JSON in the order given, atomically. Raises StoreError."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    # Half a surrogate pair, which a path's bytes may become, stays the escape that it is in JSON.
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def require_regular(path: Path) -> None:

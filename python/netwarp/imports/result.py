@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from netwarp.execute.manifest import manifest
-from netwarp.imports.layout import RunFiles, find_runs
+from netwarp.imports.layout import TESTS, RunFiles, find_runs
 from netwarp.imports.network import Timed, scenario_toml
 from netwarp.imports.run import Note, ReadRun, read_run, write_run
 from netwarp.plan import ID_DIGITS
@@ -49,6 +49,9 @@ def import_result(directory: Path, output: Path | None = None) -> Imported:
     place = output or Path("results") / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     ids = [_id(files) for files in found]
     runs = [read_run(files) for files in found]
+    if not any(run.tests for run in runs):
+        why = [note for run in runs for note in run.notes if note.file in TESTS.values()]
+        raise StoreError(f"{directory}: no test of any run can be used: {'; '.join(map(str, why[:4]))}")
     repetitions = sorted({files.repetition for files in found})
     text = scenario_toml(name, directory.resolve().name, _cases(runs), repetitions)
     notes: list[Note] = []

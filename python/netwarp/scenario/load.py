@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -117,7 +118,7 @@ def _find(source: str | Path) -> Path:
 def _read(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
+            content = file.read(MAX_FILE_BYTES + 1) if os.fstat(file.fileno()).st_size else b""
     except OSError as error:
         raise ScenarioError(f"the file cannot be read: {_reason(error)}", str(path)) from None
     if len(content) > MAX_FILE_BYTES:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -154,12 +155,13 @@ def load_trace(value: object, folder: Path) -> Trace:
 def _read(path: Path) -> bytes | None:
     """The content of a file, None if it is larger than a trace may be. Raises OSError, ValueError.
 
-    Only of a file: a device or a pipe may never end, or never begin.
+    Only of a file: a device or a pipe may never end, or never begin. Nor may some of /proc's files, which claim to be
+    empty, so what claims to be is not read.
     """
     if path.exists() and not path.is_file():
         raise ValueError("it is no file")
     with path.open("rb") as file:
-        content = file.read(MAX_BYTES + 1)
+        content = file.read(MAX_BYTES + 1) if os.fstat(file.fileno()).st_size else b""
     return content if len(content) <= MAX_BYTES else None
 
 

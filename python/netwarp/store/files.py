@@ -27,16 +27,25 @@ def write_atomic(path: Path, write: Callable[[Path], None]) -> None:
     """
     with speaking(path, "write"):
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-        os.close(handle)
         temporary = Path(name)
         try:
-            write(temporary)
+            write(_textual(temporary, handle))
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
                 os.fchmod(file.fileno(), 0o666 & ~_umask())
             temporary.replace(path)
         finally:
+            os.close(handle)
             temporary.unlink(missing_ok=True)
+
+
+def _textual(path: Path, handle: int) -> Path:
+    """The path of an open file; another of the same file where its own is no text: polars takes no bytes."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return Path(f"/proc/self/fd/{handle}")
+    return path
 
 
 def write_text(path: Path, text: str) -> None:
@@ -86,7 +95,8 @@ def _refuse_odd(path: Path, facts: os.stat_result) -> None:
 def read_content(path: Path, most: int = MAX_DOCUMENT_BYTES) -> bytes:
     """The content of a regular file of at most so many bytes. Raises StoreError."""
     with open_regular(path) as file, speaking(path, "read"):
-        content = file.read(most + 1)
+        # Some files of /proc never end, and claim to be empty.
+        content = file.read(most + 1) if os.fstat(file.fileno()).st_size else b""
     if len(content) > most:
         raise StoreError(f"cannot read {path}: it is larger than {most >> 20} MiB; no such file is")
     return content

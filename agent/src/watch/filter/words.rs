@@ -78,7 +78,8 @@ pub fn words(filter: &str) -> Result<Vec<Word>, FilterError> {
             (&rest[..len], len)
         };
         if found.len() == MAX_WORDS {
-            let message = format!("it has more than {MAX_WORDS} words and signs; take a shorter one");
+            let message =
+                format!("it has more than {MAX_WORDS} words and signs; take a shorter one");
             return Err(FilterError::new("", 0..0, message));
         }
         found.push(Word {

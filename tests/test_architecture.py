@@ -15,6 +15,7 @@ STAGES = [
     "words",
     "terminal",
     "threads",
+    "scratch",
     "agent",
     "traces",
     "scenario",

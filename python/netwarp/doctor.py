@@ -18,8 +18,9 @@ from rich.console import Console
 from netwarp.agent import AGENT, SEARCH_PATH
 from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
 from netwarp.kernels.build import WORK
-from netwarp.kernels.cache import TEMPORARY, clean_stale, digest_of
+from netwarp.kernels.cache import TEMPORARY, digest_of
 from netwarp.kernels.source import SERIES, find_source
+from netwarp.scratch import RUNS, clean_stale
 from netwarp.terminal import Terminal
 
 MEMORY_BYTES = 256_000_000
@@ -110,9 +111,11 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[Finding]:
 
 
 def clean(*, environ: Mapping[str, str] | None = None, console: Console | None = None) -> list[Path]:
-    """Remove what killed builds have left in the cache and in TMPDIR; tell it on `console` (default: stderr)."""
+    """Remove what killed processes have left: builds in the cache and in TMPDIR, runs of Dask workers and of `rerun` in
+    TMPDIR. Tell it on `console` (default: stderr)."""
     console = console or Terminal(stderr=True)
-    removed = clean_stale([(cache_directory(environ), TEMPORARY), (Path(tempfile.gettempdir()), WORK)])
+    temporary = Path(tempfile.gettempdir())
+    removed = clean_stale([(cache_directory(environ), TEMPORARY), (temporary, WORK), (temporary, RUNS)])
     for path in removed:
         console.print(f"Removed {path}", soft_wrap=True, highlight=False)
     if not removed:

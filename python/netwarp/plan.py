@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
+from netwarp.scenario.bounds import MAX_RUNS
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.resolve import Resolver, canonical_json
 from netwarp.scenario.sweep import axes_of, cases_of, check_given, points_of
 
 ID_DIGITS = 12
-MAX_RUNS = 100_000
 
 
 @dataclass(frozen=True, eq=False)

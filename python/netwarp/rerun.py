@@ -3,7 +3,6 @@
 import contextlib
 import shutil
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from netwarp.execute import execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.plan import Plan, Run, make_plan
+from netwarp.scratch import RUNS, scratch
 from netwarp.store.digests import Difference, compare_digests, digest_run
 from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.planfile import IMPORTED, place_of
@@ -131,8 +131,8 @@ def _directory(keep: Path | None) -> Iterator[Path]:
     if keep is not None:
         yield keep
         return
-    with tempfile.TemporaryDirectory(prefix="netwarp-rerun-", ignore_cleanup_errors=True) as place:
-        yield Path(place)
+    with scratch(RUNS) as place:
+        yield place
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from netwarp.analysis.ensemble import statistics_frame
 from netwarp.analysis.expectations import Checked, check_expectations
+from netwarp.analysis.faults import FaultError, contained
 from netwarp.analysis.harm import with_harm
 from netwarp.analysis.reckoning import is_current, reckon
 from netwarp.engines import VirtualEngine, identity_of
@@ -21,8 +22,8 @@ from netwarp.execute.progress import RunProgress
 from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, parse_scenario
 from netwarp.scenario.trace import KEPT, trace_files
-from netwarp.store.errors import speaking
-from netwarp.store.files import make_folder, write_bytes
+from netwarp.store.errors import StoreError
+from netwarp.store.files import make_folder, read_text, write_bytes
 from netwarp.store.findings import NAME as FINDINGS
 from netwarp.store.findings import Finding, read_findings
 from netwarp.store.lock import locked
@@ -68,6 +69,10 @@ class Study:
     def failed(self) -> bool:
         """Whether any of its runs failed."""
         return bool((self.summary["status"] == "failed").any())
+
+
+_BEFORE = "before_the_fault"
+"""The field of status.json with what a run was, and why, before it could not be analysed."""
 
 
 def default_directory(scenario: Scenario) -> Path:
@@ -169,15 +174,28 @@ def summarise(result: ResultDir, told: Collection[str] = ()) -> pl.DataFrame:
 def scenario_of(result: ResultDir) -> Scenario:
     """The scenario that a result was made from, settings included. Raises StoreError, ScenarioError."""
     path = result.path / "scenario.toml"
-    with speaking(path, "read"):
-        text = path.read_text(encoding="utf-8")
-    return parse_scenario(text, str(path), result.plan.get("asked", {}).get("settings", ()), result.path)
+    return parse_scenario(read_text(path), str(path), result.plan.get("asked", {}).get("settings", ()), result.path)
 
 
 def _reckon(result: ResultDir, run_id: str) -> None:
     run = result.run(run_id)
-    if result.is_complete(run_id) and run.status().get("status") != "failed" and not is_current(run):
-        reckon(run)
+    if not result.is_complete(run_id):
+        return
+    status = run.status()
+    # A run that failed by a fault of netwarp's own keeps what it was before: another version may be without the fault.
+    before = status.get(_BEFORE, status)
+    if before.get("status") == "failed" or (before is status and is_current(run)):
+        return
+    facts = {name: value for name, value in status.items() if name not in ("status", "reason", _BEFORE)}
+    try:
+        with contained(run.path, StoreError):
+            reckon(run)
+    except FaultError as error:
+        kept = {name: before.get(name) for name in ("status", "reason")}
+        run.write_status("failed", str(error), **facts, **{_BEFORE: kept})
+        return
+    if before is not status:
+        run.write_status(str(before.get("status")), before.get("reason"), **facts)
 
 
 def _draw(result: ResultDir, summary: pl.DataFrame, console: Console) -> tuple[Path, ...]:

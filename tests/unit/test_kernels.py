@@ -18,6 +18,7 @@ from netwarp.kernels import BuildFailed, KernelError, KernelMissing, SourceMissi
 from netwarp.kernels import cache as cache_module
 from netwarp.kernels.recipe import Recipe, options_of, patches_of, tree_digest, unmet_options
 from netwarp.kernels.source import find_source, read_source
+from netwarp.scratch import held
 from rich.console import Console
 
 FAKE_MAKE = r"""#!/bin/sh
@@ -256,7 +257,7 @@ def test_what_a_killed_build_left_goes_at_the_next(workshop: Workshop) -> None:
 def test_what_another_build_holds_stays(workshop: Workshop) -> None:
     place = workshop.root / "tmp" / "netwarp-kernel-held"
     place.mkdir()
-    with cache_module.held(place):
+    with held(place):
         workshop.build()
         assert place.exists()
     assert not place.exists()

@@ -223,7 +223,7 @@ def test_a_plan_has_a_bound_that_is_checked_before_any_work() -> None:
         make_plan(parse_scenario(DUMBBELL), seeds=range(1, 10**9 + 1))
     numbers = ", ".join(map(str, range(1, 401)))
     sweep = "".join(f'"flows.bulk.{key}" = [{numbers}]\n' for key in ("count", "bytes", "start"))
-    with pytest.raises(ScenarioError, match="64,000,000 runs"):
+    with pytest.raises(ScenarioError, match="64,000,000 points"):
         plan(replaced(tail=f"[sweep]\n{sweep}"))
 
 

@@ -18,6 +18,7 @@ from netwarp.cli.agent import pcap_app, watch_app
 from netwarp.cli.common import CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
 from netwarp.cli.export import export
 from netwarp.cli.kernel import kernel_app
+from netwarp.words import tolerate
 
 
 def _version() -> str:
@@ -46,6 +47,7 @@ app.command(scenarios.list_, name="list")
 def main() -> NoReturn:
     """Entry point of the command `netwarp`."""
     signal.signal(signal.SIGTERM, _interrupt)
+    tolerate(sys.stdout, sys.stderr)
     try:
         code = app(sys.argv[1:], exit_on_error=False, print_error=True)
     except CycloptsError:
@@ -164,7 +166,7 @@ def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
     Parameters
     ----------
     clean
-        Remove what killed builds have left in the cache.
+        Remove what killed processes have left in the cache and in TMPDIR.
     """
     with errors():
         from netwarp import doctor as doctor_

@@ -16,6 +16,7 @@ from netwarp.cli.common import (
     say,
     stderr,
     stdout,
+    write_json,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ MAX_FINDINGS_WITH_VALUES = 12
 def tell(study: "Study", *, as_json: bool) -> int:
     """Print a study and return the exit code that it deserves: a failed run outweighs a failed expectation."""
     if as_json:
-        sys.stdout.write(study.summary.write_json() + "\n")
+        write_json(study.summary.write_json())
     else:
         from netwarp.analysis.table import ensemble_table, metrics_table
 

@@ -32,7 +32,7 @@ def manifest(engine: Maker, argv: list[str]) -> dict[str, Any]:
         "netwarp": version("netwarp"),
         "engine": engine.name,
         "identity": dict(engine.identity),
-        "argv": argv,
+        "argv": [os.fsencode(word).decode(errors="backslashreplace") for word in argv],
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in ("polars", "pyarrow", "pydantic", "matplotlib")},

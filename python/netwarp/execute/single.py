@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netwarp.analysis.faults import FaultError, contained
 from netwarp.analysis.reckoning import reckon
 from netwarp.analysis.validity import check_run
 from netwarp.engines import Engine, Job, Outcome, identity_of
@@ -102,9 +103,10 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
 def _analysed(directory: Path, outcome: Outcome) -> Outcome:
     """The outcome with what the records say of it; their metrics written."""
     try:
-        verdict = check_run(directory)
-        if verdict.status != "failed":
-            reckon(RunDir(directory))
-    except StoreError as error:
+        with contained(directory, StoreError):
+            verdict = check_run(directory)
+            if verdict.status != "failed":
+                reckon(RunDir(directory))
+    except (StoreError, FaultError) as error:
         return Outcome("failed", str(error), outcome.facts)
     return Outcome(verdict.status, verdict.reason, outcome.facts)

@@ -1,6 +1,5 @@
 """What a Dask worker does for a study: says what it would make runs with, and makes them in a directory of its own."""
 
-import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from netwarp.engines import EngineError, Outcome, VirtualEngine, differing, iden
 from netwarp.execute.processors import claimed_processor
 from netwarp.execute.single import Cancelled, Order, changed, fulfil
 from netwarp.kernels import Kernel, cache_directory, list_kernels
+from netwarp.scratch import RUNS, scratch
 from netwarp.store.errors import StoreError, speaking
 
 
@@ -73,14 +73,14 @@ def make_run(order: Order, kernel_digest: str, study: str) -> Made:
     if others := differing(engine, order.description["identity"]):
         raise EngineError(changed(others))
     with (
-        tempfile.TemporaryDirectory(prefix="netwarp-", ignore_cleanup_errors=True) as place,
+        scratch(RUNS) as place,
         claimed_processor() as cpu,
     ):
         try:
-            outcome = fulfil(order, engine, Path(place), cpu, _cancelled[study])
+            outcome = fulfil(order, engine, place, cpu, _cancelled[study])
         except Cancelled:
             return Made(None, {})
-        return Made(outcome, pack(Path(place)))
+        return Made(outcome, pack(place))
 
 
 def cancel(study: str) -> None:

@@ -17,9 +17,7 @@ from netwarp.kernels.cache import (
     TEMPORARY,
     Kernel,
     cache_directory,
-    clean_stale,
     digest_of,
-    held,
     locked,
     read_kernel,
     write_facts,
@@ -40,6 +38,7 @@ from netwarp.kernels.recipe import (
     unmet_options,
 )
 from netwarp.kernels.source import Source, find_source, read_source
+from netwarp.scratch import clean_stale, held
 from netwarp.terminal import Terminal
 
 WORK = "netwarp-kernel-"

@@ -127,48 +127,12 @@ def locked(cache: Path, console: Console | None) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def held(directory: Path) -> Iterator[Path]:
-    """Own a temporary directory: while this lasts it is not stale, afterwards it is gone, whatever happened."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield directory
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-        os.close(descriptor)
-
-
-def clean_stale(places: list[tuple[Path, str]]) -> list[Path]:
-    """Remove what killed builds have left: this user's directories (place, prefix) that nobody holds."""
-    stale = [path for place, prefix in places for path in sorted(place.glob(f"{prefix}*")) if _stale(path)]
-    for path in stale:
-        shutil.rmtree(path, ignore_errors=True)
-    return stale
-
-
 def share(kernel: Kernel) -> list[Path]:
     """Let other users read the kernel (a+rX); return the directories above it that still keep them out."""
     for path in [*kernel.directory.iterdir(), kernel.directory, *kernel.directory.parents[:2]]:
         mode = path.stat().st_mode
         path.chmod(mode | 0o444 | (0o111 if path.is_dir() or mode & 0o100 else 0))
     return [path for path in kernel.directory.parents[2:] if not path.stat().st_mode & 0o001]
-
-
-def _stale(path: Path) -> bool:
-    try:
-        if path.is_symlink() or path.stat().st_uid != os.getuid():
-            return False
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True
 
 
 def _named(name: str, cache: Path) -> Kernel:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from netwarp.scenario import paths
-from netwarp.scenario.errors import did_you_mean
+from netwarp.scenario.errors import MAX_PROBLEMS, did_you_mean
 from netwarp.scenario.flows import FLOW_MODELS, flow_fields, tools_with
 from netwarp.scenario.model import (
     SECTIONS,
@@ -60,7 +60,7 @@ _BOUNDS = {"greater_than_equal": ("ge", "at least"), "less_than_equal": ("le", "
 def explain(error: ValidationError, data: Mapping[str, Any], prefix: Keys = ()) -> list[Found]:
     """Every finding of a validation of `data` as `(keys, sentence)`; `prefix` is where `data` stands in the file."""
     found = []
-    for detail in error.errors(include_url=False):
+    for detail in error.errors(include_url=False)[:MAX_PROBLEMS]:
         keys = _in_file(tuple(detail["loc"]), data, prefix)
         found.append((keys, _sentence(detail, keys, data, prefix)))
     return found

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from netwarp.scenario.bounds import beyond_bounds
 from netwarp.scenario.check import check_scenario
 from netwarp.scenario.check_study import check_study
-from netwarp.scenario.errors import COMMAND_LINE, Problem, ScenarioError, did_you_mean
+from netwarp.scenario.errors import COMMAND_LINE, MAX_PROBLEMS, Problem, ScenarioError, did_you_mean
 from netwarp.scenario.explain import explain
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.paths import parse_setting, resolve_path, swept_path, with_value
 from netwarp.scenario.presets import with_presets
 from netwarp.scenario.source import Keys, Source, split_dotted
+from netwarp.scenario.toml import TomlError, parse_toml
 
 MAX_FILE_BYTES = 4 * 2**20
-MAX_DEPTH = 20
-"""How deep tables and lists of a scenario may be nested; the format itself needs eight."""
-_TOO_DEEP = f"its tables are nested more than {MAX_DEPTH} deep; no scenario's are"
-# Looked for before parsing, since tomllib's time grows with the square of a key's parts: 19 s for 30,000 of them.
-_KEY = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
-_DEEP_KEY = re.compile(rf"(?:^|[{{,])[ \t\[]*(?:{_KEY}[ \t]*\.[ \t]*){{{MAX_DEPTH}}}", re.MULTILINE)
 
 
 def shipped_scenarios() -> dict[str, Path]:
@@ -50,20 +47,17 @@ def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] =
 
     Files that the scenario names are looked for in `folder`.
     """
-    if _DEEP_KEY.search(text):
-        raise ScenarioError(_TOO_DEEP, label)
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError([_syntax_problem(error)], label) from None
-    except RecursionError:
-        raise ScenarioError("the brackets are nested too deeply to be a scenario", label) from None
-    if _is_deep(data):
-        raise ScenarioError(_TOO_DEEP, label)
+        data = parse_toml(text)
+    except TomlError as error:
+        raise ScenarioError([Problem(str(error), line=error.line)], label) from None
+    _refuse_beyond_bounds(Source(label, text, data))
     data = with_presets(data)
     changed, overrides = _apply(data, settings)
+    source = Source(label, text, changed, overrides, tuple(settings), folder)
+    _refuse_beyond_bounds(source)
     try:
-        return validate(Source(label, text, changed, overrides, tuple(settings), folder))
+        return validate(source)
     except ScenarioError as error:
         if all(problem.origin for problem in error.problems) or not _is_valid(Source(label, text, data, folder=folder)):
             raise
@@ -86,11 +80,17 @@ def validate(source: Source) -> Scenario:
         scenario = Scenario.model_validate(source.data, context={"folder": source.folder})
     except ValidationError as error:
         raise ScenarioError(problems_at(explain(error, source.data), source), source.label) from None
-    found = [*check_scenario(scenario), *check_study(scenario, source.data, source.overrides)]
+    checks = chain(check_scenario(scenario), check_study(scenario, source.data, source.overrides))
+    found = list(islice(checks, MAX_PROBLEMS))
     if found:
         raise ScenarioError(problems_at(found, source), source.label)
     scenario._source = source
     return scenario
+
+
+def _refuse_beyond_bounds(source: Source) -> None:
+    if found := beyond_bounds(source.data):
+        raise ScenarioError(problems_at(found, source), source.label)
 
 
 def problems_at(found: Sequence[tuple[Keys, str]], source: Source) -> list[Problem]:
@@ -134,7 +134,7 @@ def _find(source: str | Path) -> Path:
 def _read(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
+            content = file.read(MAX_FILE_BYTES + 1) if os.fstat(file.fileno()).st_size else b""
     except OSError as error:
         raise ScenarioError(f"the file cannot be read: {_reason(error)}", str(path)) from None
     if len(content) > MAX_FILE_BYTES:
@@ -147,27 +147,8 @@ def _read(path: Path) -> str:
         raise ScenarioError([problem], str(path)) from None
 
 
-def _is_deep(data: object) -> bool:
-    level: list[object] = [data]
-    for _ in range(MAX_DEPTH):
-        level = [
-            inner
-            for value in level
-            for inner in (value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
-        ]
-    return bool(level)
-
-
 def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
-def _syntax_problem(error: tomllib.TOMLDecodeError) -> Problem:
-    message = str(error)
-    match = re.search(r" \(at line (\d+), column (\d+)\)", message)
-    line = int(match[1]) if match else None
-    column = f" (column {match[2]})" if match else ""
-    return Problem(f"this is not TOML: {re.sub(r' [(]at .*[)]$', '', message)}{column}", line=line)
 
 
 def _apply(data: dict[str, Any], settings: Sequence[str]) -> tuple[dict[str, Any], Mapping[str, Any]]:

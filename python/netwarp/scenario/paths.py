@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.flows import flow_fields
 from netwarp.scenario.model import SECTIONS, Change, Link, Node, Record, RunOptions, Tuner
 from netwarp.scenario.source import split_dotted
+from netwarp.scenario.toml import TomlSyntaxError, parse_toml
 
 PLAIN = ("duration", "warmup")
 SET_ONLY = ("name", "summary", "seeds", "views", "baseline")
@@ -132,8 +132,8 @@ def parse_setting(setting: str) -> tuple[str, Any]:
     if not equals or not path.strip():
         raise ValueError(f'"{setting}" is not PATH=VALUE, such as links.bottleneck.rate=5mbit')
     try:
-        parsed = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+        parsed = parse_toml(f"value = {text}")
+    except TomlSyntaxError:
         return path.strip(), text.strip()
     return path.strip(), parsed["value"] if len(parsed) == 1 else text.strip()
 

@@ -16,6 +16,8 @@ _KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=\s*(.*)$")
+_MAX_LINE = 10_000
+"""Beyond it no key is looked for in a line; its first ones are enough to say where something is."""
 _INLINE = re.compile(rf"[{{,]\s*({_DOTTED})\s*=")
 
 
@@ -70,7 +72,8 @@ def key_lines(text: str) -> Iterator[tuple[Keys, int]]:
     prefix: Keys = ()
     arrays: dict[Keys, int] = {}
     closing: str | None = None
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, whole in enumerate(text.splitlines(), start=1):
+        line = whole[:_MAX_LINE]
         if closing is not None:
             closing = None if closing in line else closing
             continue

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from netwarp.store.description import Description, describe
 from netwarp.store.documents import RunDocument, StatusDocument, checked
 from netwarp.store.errors import StoreError
-from netwarp.store.files import read_json, write_atomic, write_json
+from netwarp.store.files import open_regular, read_json, write_atomic, write_json
 from netwarp.store.network import Network, network_of
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState, has_rows, scan_stream, stream_state
@@ -77,8 +79,10 @@ class RunDir:
     def metrics_reckoned_by(self) -> str | None:
         """What `write_metrics` was told; None if there are no metrics that can be read."""
         try:
-            return pl.read_parquet_metadata(self.metrics_path).get(_RECKONED_BY)
-        except (OSError, pl.exceptions.PolarsError):
+            with open_regular(self.metrics_path) as file:
+                told = pq.ParquetFile(file).metadata.metadata or {}
+            return bytes(told.get(_RECKONED_BY.encode(), b"")).decode() or None
+        except (StoreError, OSError, ValueError, pa.ArrowException):
             return None
 
     def status(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Reading Arrow IPC streams lazily, whatever state a dying run left them in."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
@@ -11,6 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from polars.io.plugins import register_io_source
 
 from netwarp.store.errors import StoreError, speaking
+from netwarp.store.files import require_regular
 from netwarp.store.schemas import Table
 
 _CHUNK_ROWS = 1 << 18
@@ -28,7 +30,11 @@ class StreamState(StrEnum):
 def write_stream(path: Path, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write rows as the table's stream; a column that a row lacks is absent in it. Raises StoreError."""
     content = pa.Table.from_pylist([dict(row) for row in rows], schema=table.schema)
-    with speaking(path, "write"), pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+    with (
+        speaking(path, "write"),
+        path.open("wb") as file,
+        pa.ipc.new_stream(file, table.schema) as writer,
+    ):
         writer.write_table(content)
 
 
@@ -91,9 +97,9 @@ def stream_state(path: Path) -> StreamState:
     """In which state the writer left the file; reads headers of batches only (the file is mapped)."""
     if not path.exists():
         return StreamState.MISSING
-    if (reader := _open(path)) is None:
+    if (reader := open_stream(path)) is None:
         return StreamState.EMPTY
-    for _ in _batches(reader):
+    for _ in whole_batches(reader):
         pass
     with path.open("rb") as file:
         file.seek(max(path.stat().st_size - 8, 0))
@@ -101,11 +107,15 @@ def stream_state(path: Path) -> StreamState:
     return StreamState.COMPLETE if ended else StreamState.TRUNCATED
 
 
-def _open(path: Path) -> pa.RecordBatchStreamReader | None:
+def open_stream(path: Path) -> pa.RecordBatchStreamReader | None:
+    """A reader of the stream at `path`; None if it is missing, empty or ends within its schema. Raises StoreError."""
     with speaking(path, "read"):
-        if not path.exists() or path.stat().st_size == 0:
+        if not path.exists():
             return None
-        mapped = pa.memory_map(str(path))
+        require_regular(path)
+        if path.stat().st_size == 0:
+            return None
+        mapped = pa.memory_map(os.fsencode(path))
     try:
         reader = pa.ipc.open_stream(mapped)
         _ = reader.schema.names, reader.schema.types  # both are decoded when they are asked for
@@ -118,7 +128,7 @@ def _open(path: Path) -> pa.RecordBatchStreamReader | None:
 
 def _check(path: Path, table: Table) -> None:
     """Refuse a file that cannot be the table's, before polars reads it, which would hide the sentence in its own."""
-    if (reader := _open(path)) is None:
+    if (reader := open_stream(path)) is None:
         return
     for name in table.schema.names:
         if name not in reader.schema.names and not table.schema.field(name).nullable:
@@ -133,7 +143,7 @@ def _is_cut_short(path: Path) -> bool:
     return b"\xff\xff\xff\xff".startswith(head[:4]) and (len(head) < 8 or path.stat().st_size < 8 + size)
 
 
-def _batches(reader: pa.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
+def whole_batches(reader: pa.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
     """The whole batches; a batch that was cut short ends them. Raises StoreError if one is damaged.
 
     A batch is checked before anyone computes with it: an offset that points elsewhere would end the process.
@@ -155,7 +165,7 @@ def _batches(reader: pa.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
 def _frames(path: Path, table: Table, wanted: list[str], schema: pl.Schema) -> Iterator[pl.DataFrame]:
     """Chunks of about `_CHUNK_ROWS` rows, at least one (perhaps empty)."""
     target = pl.Schema({name: schema[name] for name in wanted})
-    reader = _open(path)
+    reader = open_stream(path)
     if reader is None:
         yield pl.DataFrame(schema=target)
         return
@@ -164,7 +174,7 @@ def _frames(path: Path, table: Table, wanted: list[str], schema: pl.Schema) -> I
     arrow_schema = pa.schema([reader.schema.field(name).remove_metadata() for name in present])
     pending: list[pa.RecordBatch] = []
     rows = 0
-    for batch in _batches(reader):
+    for batch in whole_batches(reader):
         pending.append(batch.select(present))
         rows += batch.num_rows
         if rows >= _CHUNK_ROWS:

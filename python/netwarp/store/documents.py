@@ -176,6 +176,13 @@ class LabDocument(Document):
     record: RecordDocument = RecordDocument()
 
 
+class KernelDocument(Document):
+    """What readers need to know of the kernel that made a run."""
+
+    version: Text = ""
+    drop_reasons: list[Text] = []
+
+
 class RunDocument(Document):
     """`run.json`, with the lab in it or beside it."""
 
@@ -183,6 +190,7 @@ class RunDocument(Document):
     seed: Int64 | None = None
     point: dict[str, Any] = {}
     given_sysctl: dict[str, Any] = {}
+    kernel: KernelDocument = KernelDocument()
     lab: LabDocument
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-import netwarp
 from netwarp.engines.base import Engine
 from netwarp.scenario.model import Scenario
 
@@ -37,7 +36,7 @@ def name_of(key: str) -> str:
 @cache
 def sources_digest(*parts: str) -> str:
     """SHA-256 (hex) over netwarp's own Python sources, or over those of some of its modules and folders."""
-    root = Path(netwarp.__file__).parent
+    root = Path(__file__).parents[1]
     roots = [root / part for part in parts] or [root]
     total = hashlib.sha256()
     for path in sorted(file for place in roots for file in ([place] if place.is_file() else place.rglob("*.py"))):

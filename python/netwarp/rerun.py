@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from netwarp.engines import Engine, Outcome, identity_of
+from netwarp.engines import Engine, EngineError, Outcome, identity_of
 from netwarp.execute import execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
@@ -63,6 +63,10 @@ def rerun(
     there is nothing to repeat), ScenarioError.
     """
     console = console or Terminal(stderr=True)
+    if not engine.capabilities.deterministic:
+        raise EngineError(
+            f'the engine "{engine.spec.name}" does not give the same bytes twice; compare results instead'
+        )
     old = open_result(directory)
     made = {place_of(entry): str(entry["id"]) for entry in old.plan["runs"] if old.is_complete(str(entry["id"]))}
     plan = _plan(old, engine, made)
@@ -138,7 +142,8 @@ def _directory(keep: Path | None) -> Iterator[Path]:
 @contextlib.contextmanager
 def _result(place: Path, plan: Plan, engine: Engine) -> Iterator[ResultDir]:
     text = plan.scenario.source.text
-    content = plan_json(plan, engine)
-    with create_result(place, scenario_toml=text, plan=content, manifest=manifest(engine, sys.argv)) as result:
+    content = plan_json(plan, engine.spec.name)
+    made = manifest(engine.spec.name, engine.own_identity, sys.argv)
+    with create_result(place, scenario_toml=text, plan=content, manifest=made) as result:
         keep_traces(plan.scenario, result)
         yield result

@@ -15,7 +15,7 @@ from netwarp.analysis.expectations import Checked, check_expectations
 from netwarp.analysis.faults import FaultError, contained
 from netwarp.analysis.harm import with_harm
 from netwarp.analysis.reckoning import is_current, reckon
-from netwarp.engines import VirtualEngine, identity_of
+from netwarp.engines import Engine, identity_of, refuse_unsupported
 from netwarp.execute import Execution, execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
@@ -89,7 +89,7 @@ def keep_traces(scenario: Scenario, result: ResultDir) -> None:
 
 def make_study(
     scenario: Scenario,
-    engine: VirtualEngine,
+    engine: Engine,
     directory: Path,
     *,
     seeds: Sequence[int] | None = None,
@@ -108,11 +108,12 @@ def make_study(
     """
     console = console or Terminal(stderr=True)
     plan = make_plan(scenario, seeds, cases, identity_of(engine, scenario))
+    refuse_unsupported(plan, engine)
     with create_result(
         directory,
         scenario_toml=scenario.source.text,
-        plan=plan_json(plan, engine, seeds, cases),
-        manifest=manifest(engine, sys.argv),
+        plan=plan_json(plan, engine.spec.name, seeds, cases),
+        manifest=manifest(engine.spec.name, engine.own_identity, sys.argv),
     ) as result:
         keep_traces(scenario, result)
         with RunProgress(plan, console) as progress:

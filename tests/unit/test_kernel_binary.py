@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from netwarp.engines import EngineError, Job, VirtualEngine
+from netwarp.engines import EngineError, Job
+from netwarp.engines.uml import UmlEngine
 from netwarp.engines.programs import digest_of
 from netwarp.kernels import Kernel
 
@@ -17,11 +18,11 @@ CONTENT = b"a kernel" * 1000
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> VirtualEngine:
+def engine(tmp_path: Path) -> UmlEngine:
     path = tmp_path / "linux"
     path.write_bytes(CONTENT)
     kernel = Kernel(path, hashlib.sha256(CONTENT).hexdigest(), "6.12-netwarp", "key", "tree", "source", "gcc")
-    return VirtualEngine(kernel, tmp_path / "netwarp-agent", tmp_path)
+    return UmlEngine(kernel, tmp_path / "netwarp-agent", tmp_path)
 
 
 def patch(path: Path) -> None:
@@ -34,7 +35,7 @@ def patch(path: Path) -> None:
     assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
 
 
-def test_a_kernel_as_built_is_read_once(engine: VirtualEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_as_built_is_read_once(engine: UmlEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
 
     def counted(*arguments: Any) -> Any:
@@ -49,7 +50,7 @@ def test_a_kernel_as_built_is_read_once(engine: VirtualEngine, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("damage", ["patched", "cut short", "gone"])
-def test_another_kernel_than_was_built_is_refused(engine: VirtualEngine, tmp_path: Path, damage: str) -> None:
+def test_another_kernel_than_was_built_is_refused(engine: UmlEngine, tmp_path: Path, damage: str) -> None:
     engine.verify()
     if damage == "patched":
         patch(engine.kernel.path)
@@ -57,7 +58,7 @@ def test_another_kernel_than_was_built_is_refused(engine: VirtualEngine, tmp_pat
         os.truncate(engine.kernel.path, 1000)
     else:
         engine.kernel.path.unlink()
-    for use in (engine.verify, lambda: engine.identity):
+    for use in (engine.verify, lambda: engine.own_identity):
         with pytest.raises(EngineError, match=str(engine.kernel.path)) as caught:
             use()
         assert "`netwarp kernel build`" in str(caught.value)

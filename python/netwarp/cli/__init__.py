@@ -89,6 +89,7 @@ def run(
     case: Annotated[list[str] | None, Parameter(negative=())] = None,
     seeds: int | None = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
+    engine: str | None = None,
     kernel: str | None = None,
     dask: str | None = None,
     plots: bool = True,
@@ -115,6 +116,8 @@ def run(
         Run with the seeds 1 to N.
     jobs
         Runs at once; default: one for each CPU.
+    engine
+        What makes the runs; default: uml (User Mode Linux in virtual time). Installed packages may offer others.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
     dask
@@ -131,7 +134,7 @@ def run(
         Print the summary as JSON instead of a table.
     """
     with errors():
-        from netwarp.engines import VirtualEngine
+        from netwarp.engines import EngineOptions, find_engine
         from netwarp.lab import network_notes
         from netwarp.scenario import load_scenario, notes
         from netwarp.study import default_directory, make_study
@@ -143,7 +146,7 @@ def run(
             say(f"note: {note.render(loaded.source.label)}")
         study = make_study(
             loaded,
-            VirtualEngine.find(kernel),
+            find_engine(engine, EngineOptions(kernel=kernel)),
             output or default_directory(loaded),
             seeds=range(1, seeds + 1) if seeds else None,
             cases=case,

@@ -52,7 +52,7 @@ def _exit_code(error: Exception) -> int | None:
     """What the command ends with; None for what is no error of the user's or of the machine's."""
     # Imported when there is an error: they bring along libraries that half of the commands never need.
     from netwarp.agent import AgentMissingError
-    from netwarp.engines.job import EngineError
+    from netwarp.engines.base import EngineError
     from netwarp.imports.errors import LayoutError
     from netwarp.kernels.errors import KernelError
     from netwarp.scenario.errors import ScenarioError

@@ -166,6 +166,7 @@ def rerun(
     *,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
+    engine: str | None = None,
     kernel: str | None = None,
 ) -> int:
     """Make every run of a result again and compare digests: the same scenario and seed give the same bytes.
@@ -178,15 +179,19 @@ def rerun(
         Keep the new runs here; default: they are thrown away once compared.
     jobs
         Runs at once; default: one for each CPU.
+    engine
+        What makes the runs, as in `netwarp run`.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
     """
     with errors():
-        from netwarp.engines import VirtualEngine
+        from netwarp.engines import EngineOptions, find_engine
         from netwarp.rerun import rerun as rerun_
 
         positive("--jobs", jobs)
-        found = rerun_(directory, VirtualEngine.find(kernel), jobs=jobs, keep=output, console=stderr())
+        found = rerun_(
+            directory, find_engine(engine, EngineOptions(kernel=kernel)), jobs=jobs, keep=output, console=stderr()
+        )
         if found.changed:
             say(f"not the same {', '.join(found.changed)} as then: differences are to be expected", style="yellow")
         for run in found.runs:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from netwarp.agent import SEARCH_PATH
-from netwarp.engines.job import EngineError
+from netwarp.engines.base import EngineError
 from netwarp.scenario.model import Scenario
 
 FILTER_COMPILER = "tcpdump"

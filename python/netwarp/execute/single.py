@@ -27,7 +27,7 @@ class Cancelled(Exception):
 
 
 @dataclass(frozen=True)
-class Order:
+class RunSpec:
     """All that it takes to make a run, here or on another machine: what the engine gets, and what run.json says."""
 
     job: Job
@@ -36,17 +36,19 @@ class Order:
 
 def execute_run(run: Run, engine: Engine, result: ResultDir, cpu: int | None, cancelled: threading.Event) -> Outcome:
     """Make one run; a failed one has its directory as well, with the reason. Raises Cancelled, StoreError."""
-    order = order_of(run, engine)
+    spec = spec_of(run, engine)
     with result.making(run.id) as directory:
-        return fulfil(order, engine, directory, cpu, cancelled)
+        return execute_spec(spec, engine, directory, cpu, cancelled)
 
 
-def fulfil(order: Order, engine: Engine, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
-    """Make the ordered run in an empty directory. Raises Cancelled, StoreError."""
-    write_json(directory / "run.json", order.description)
-    outcome = engine.run(order.job, directory, cpu, cancelled)
+def execute_spec(
+    spec: RunSpec, engine: Engine, directory: Path, cpu: int | None, cancelled: threading.Event
+) -> Outcome:
+    """Make the run in an empty directory. Raises Cancelled, StoreError."""
+    write_json(directory / "run.json", spec.description)
+    outcome = engine.run(spec.job, directory, cpu, cancelled)
     if outcome.status == "cancelled":
-        raise Cancelled(order.job.id)
+        raise Cancelled(spec.job.id)
     write_digests(directory)
     if outcome.status == "ok":
         outcome = _analysed(directory, outcome)
@@ -54,10 +56,10 @@ def fulfil(order: Order, engine: Engine, directory: Path, cpu: int | None, cance
     return outcome
 
 
-def refuse(order: Order, result: ResultDir, reason: str) -> Outcome:
-    """File the ordered run as failed, without having made it. Raises StoreError."""
-    with result.making(order.job.id) as directory:
-        write_json(directory / "run.json", order.description)
+def record_failure(spec: RunSpec, result: ResultDir, reason: str) -> Outcome:
+    """File the run as failed, without having made it. Raises StoreError."""
+    with result.making(spec.job.id) as directory:
+        write_json(directory / "run.json", spec.description)
         write_digests(directory)
         RunDir(directory).write_status("failed", reason)
     return Outcome("failed", reason)
@@ -68,10 +70,10 @@ def changed(others: Sequence[str]) -> str:
     return f"{' and '.join(others)} is not the same here as when the study was begun."
 
 
-def order_of(run: Run, engine: Engine) -> Order:
-    """The run as an order."""
+def spec_of(run: Run, engine: Engine) -> RunSpec:
+    """All that it takes to make a run with this engine."""
     job = job_of(run)
-    return Order(job, _description(run, job, engine))
+    return RunSpec(job, _description(run, job, engine))
 
 
 def job_of(run: Run) -> Job:
@@ -91,11 +93,12 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
         "scenario": {"name": run.scenario.name},
         "warmup_ns": run.scenario.warmup,
         "memory_bytes": job.memory_bytes,
-        "engine": engine.name,
+        "engine": engine.spec.name,
         "identity": identity_of(engine, run.scenario),
         "given_sysctl": {
             node: sorted(given) for node in run.scenario.nodes if (given := run.scenario.given_sysctl(node))
         },
+        **engine.facts,
         "lab": job.lab,
     }
 

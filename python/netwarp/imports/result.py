@@ -3,8 +3,8 @@
 import hashlib
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,6 @@ class Imported:
     notes: tuple[Note, ...]
 
 
-@dataclass(frozen=True)
-class _Maker:
-    name: str = IMPORTED
-    identity: Mapping[str, str] = field(default_factory=dict)
-
-
 def import_result(directory: Path, output: Path | None = None) -> Imported:
     """Make a result of the scripts' measurements below `directory`; without metrics, which the analysis reckons.
 
@@ -59,7 +53,7 @@ def import_result(directory: Path, output: Path | None = None) -> Imported:
         place,
         scenario_toml=text,
         plan=_plan(name, found, ids),
-        manifest=manifest(_Maker(), sys.argv),
+        manifest=manifest(IMPORTED, {}, sys.argv),
     ) as result:
         for run, run_id in zip(runs, ids, strict=True):
             with result.making(run_id) as made:

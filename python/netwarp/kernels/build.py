@@ -24,6 +24,7 @@ from netwarp.kernels.cache import (
 )
 from netwarp.kernels.cache import share as share_kernel
 from netwarp.kernels.commands import Log, terminable
+from netwarp.kernels.description import describe, write_description
 from netwarp.kernels.display import Display
 from netwarp.kernels.errors import BuildFailed
 from netwarp.kernels.recipe import (
@@ -220,5 +221,6 @@ def _keep(unpacked: Path, result: Path, recipe: Recipe) -> Kernel:
         source_digest=recipe.source_digest,
         compiler=recipe.compiler,
     )
+    write_description(describe(unpacked, kernel.version), result)
     write_facts(kernel, result)
     return kernel

@@ -10,10 +10,12 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 
 from rich.console import Console
 
+from netwarp.kernels.description import KernelDescription, read_description
 from netwarp.kernels.errors import KernelError, KernelMissing
 from netwarp.kernels.recipe import TREE, recipe_of, tree_digest
 from netwarp.kernels.source import find_source, read_source
@@ -49,6 +51,11 @@ class Kernel:
     def config(self) -> Path:
         """The complete configuration that the kernel was built with."""
         return self.directory / CONFIG
+
+    @cached_property
+    def description(self) -> KernelDescription:
+        """What it says of itself. Raises KernelError."""
+        return read_description(self.directory)
 
 
 def cache_directory(environ: Mapping[str, str] | None = None) -> Path:

@@ -213,6 +213,13 @@ class LabDocument(Document):
     record: RecordDocument = RecordDocument()
 
 
+class KernelDocument(Document):
+    """What readers need to know of the kernel that made a run."""
+
+    version: Text = ""
+    drop_reasons: list[Text] = []
+
+
 class RunDocument(Document):
     """`run.json`, with the lab in it or beside it."""
 
@@ -222,6 +229,7 @@ class RunDocument(Document):
     given_sysctl: dict[str, list[Text]] = {}
     warmup_ns: Time = 0
     scenario: dict[str, Any] | Text = {}
+    kernel: KernelDocument = KernelDocument()
     lab: LabDocument
 
 

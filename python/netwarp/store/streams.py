@@ -89,8 +89,8 @@ def scan_streams(paths: Sequence[Path], table: Table, labels: Sequence[pl.Series
 
 def has_rows(path: Path) -> bool:
     """Whether the stream at `path` has any row; looks at its first batches only."""
-    reader = _open(path)
-    return reader is not None and any(batch.num_rows for batch in _batches(reader))
+    reader = open_stream(path)
+    return reader is not None and any(batch.num_rows for batch in whole_batches(reader))
 
 
 def stream_state(path: Path) -> StreamState:

@@ -1,4 +1,4 @@
-"""The virtual engine: one User Mode Linux in virtual time for each run, under the agent's guard."""
+"""The engine `uml`: one User Mode Linux in virtual time for each run, under the agent's guard."""
 
 import json
 import re
@@ -7,18 +7,39 @@ import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from netwarp.agent import SEARCH_PATH, AgentMissingError, find_agent
 from netwarp.doctor import max_mappings, memory_place
-from netwarp.engines.job import EngineError, Job, Outcome
+from netwarp.engines.base import (
+    Capabilities,
+    EngineError,
+    EngineOptions,
+    EngineSpec,
+    Job,
+    MissingPartError,
+    Outcome,
+)
 from netwarp.engines.mappings import too_many_mappings
 from netwarp.engines.memory import NoRoomError, reserved
-from netwarp.engines.programs import digest_of, libraries_digest, tc_digest, tc_directory
-from netwarp.kernels import Kernel, KernelError, find_kernel
+from netwarp.engines.programs import (
+    digest_of,
+    libraries_digest,
+    program_digests,
+    programs_here,
+    tc_digest,
+    tc_directory,
+)
+from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
+from netwarp.plan import Plan
+from netwarp.scenario.kernel_features import KernelFeature, kernel_features
+from netwarp.scenario.model import RunOptions, Scenario
+from netwarp.scenario.source import Keys
+from netwarp.words import did_you_mean
 
 OUTCOME = "outcome.json"
 CONSOLE = "console.log"
@@ -32,34 +53,38 @@ _MEND = "`netwarp kernel build` builds it again."
 _ENOMEM = "UML ran out of memory on the host side"
 
 
+NAME = "uml"
+_BY_DIGEST = "sha256:"
+
+
 @dataclass(frozen=True)
-class VirtualEngine:
-    """A kernel, the agent, and a place for memory files."""
+class UmlEngine:
+    """A kernel, the agent, and a place for memory files; see `Engine`."""
 
     kernel: Kernel
     agent: Path
     memory_dir: Path
-    name: str = "virtual"
 
-    @classmethod
-    def find(cls, kernel: str | None = None) -> "VirtualEngine":
-        """The engine of this machine, with the kernel of that name. Raises EngineError saying what is missing."""
-        try:
-            found, agent = find_kernel(kernel), find_agent()
-        except (KernelError, AgentMissingError) as error:
-            raise EngineError(str(error)) from error
-        place, wrongs = memory_place()
-        if place is None:
-            raise EngineError(
-                "There is no place for the virtual machine's memory file: "
-                + " ".join(wrongs)
-                + " See `netwarp doctor`."
-            )
-        tc_digest()
-        return cls(found, agent, place)
+    capabilities = Capabilities(clock="virtual", deterministic=True, exact=True, captures=True, portable=True)
 
     @property
-    def identity(self) -> Mapping[str, str]:
+    def spec(self) -> EngineSpec:
+        """This engine with the kernel of this digest."""
+        return EngineSpec(NAME, EngineOptions(kernel=_BY_DIGEST + self.kernel.digest))
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """The agent's file and the kernel's directory."""
+        return {"kernel": str(self.kernel.directory), "agent": str(self.agent)}
+
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """Version and drop reasons of the kernel. Raises EngineError."""
+        described = _described(self.kernel)
+        return {"kernel": {"version": described.version, "drop_reasons": list(described.drop_reasons)}}
+
+    @property
+    def own_identity(self) -> Mapping[str, str]:
         """Digests of the kernel, the agent, the libraries of both, and tc. Raises EngineError."""
         self.verify()
         return {
@@ -80,6 +105,26 @@ class VirtualEngine:
                 f"The kernel {self.kernel.path} is not what was built, it was cut short or changed: its SHA-256 begins "
                 f"{found[:12]}, not {self.kernel.digest[:12]}. {_MEND}"
             )
+
+    def identity(self, scenario: Scenario) -> Mapping[str, str]:
+        """With the programs of this machine that run in the scenario's labs. Raises EngineError."""
+        return {**self.own_identity, **program_digests(scenario)}
+
+    def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
+        """With the programs that `asked` names. Raises EngineError."""
+        return {**self.own_identity, **programs_here(asked)}
+
+    def check(self, plan: Plan) -> Iterator[tuple[Keys, str]]:
+        """Congestion controls and queue disciplines that the kernel lacks. Raises EngineError."""
+        described = _described(self.kernel)
+        has = {"congestion control": described.congestion_controls, "queue discipline": described.qdiscs}
+        for keys, feature in _asked_of_the_kernel(plan):
+            if feature.name not in (known := has[feature.kind]):
+                yield (
+                    keys,
+                    f'the kernel {described.version} has no {feature.kind} "{feature.name}"'
+                    f"{did_you_mean(feature.name, known)}; it has {', '.join(known)}",
+                )
 
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         """Run the machine to its end; see `Engine.run`."""
@@ -141,6 +186,50 @@ def _raise_open_files() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def find_uml_engine(options: EngineOptions) -> UmlEngine:
+    """The engine of this machine. Raises EngineError saying what is missing, MissingPartError for its kernel."""
+    try:
+        found, agent = _find_kernel(options.kernel), find_agent()
+    except (KernelError, AgentMissingError) as error:
+        raise EngineError(str(error)) from error
+    place, wrongs = memory_place()
+    if place is None:
+        raise EngineError(
+            f"There is no place for the virtual machine's memory file: {' '.join(wrongs)} See `netwarp doctor`."
+        )
+    tc_digest()
+    return UmlEngine(found, agent, place)
+
+
+def _find_kernel(name: str | None) -> Kernel:
+    """The kernel of that name; see `EngineOptions`."""
+    if name is None or not name.startswith(_BY_DIGEST):
+        return find_kernel(name)
+    digest, found = name.removeprefix(_BY_DIGEST), list_kernels()
+    for kernel in found:
+        if kernel.digest == digest:
+            return kernel
+    there = ", ".join(f"{kernel.digest[:12]} ({kernel.version})" for kernel in found) or "none"
+    raise MissingPartError(
+        f"the kernel {digest[:12]} is not among its kernels ({there})", "kernel", f"{cache_directory()}/"
+    )
+
+
+def _described(kernel: Kernel) -> KernelDescription:
+    try:
+        return kernel.description
+    except KernelError as error:
+        raise EngineError(str(error)) from error
+
+
+def _asked_of_the_kernel(plan: Plan) -> Iterator[tuple[Keys, KernelFeature]]:
+    """What the sections of a plan's scenarios ask of the kernel, those of tuners that no run uses left out."""
+    tuners = {section.tuner for _, section in plan.sections if isinstance(section, RunOptions)}
+    for key, section in plan.sections:
+        if key[0] != "tuners" or key[1] in tuners:
+            yield from kernel_features(key, section)
 
 
 def _wait(guard: "subprocess.Popen[bytes]", job: Job, cancelled: threading.Event) -> tuple[dict[str, Any] | None, str]:

@@ -134,8 +134,8 @@ def test_a_worker_whose_kernel_was_changed_is_named(own: Cluster, tmp_path: Path
         file.write(b"x")
     scenario = write_scenario(tmp_path / "s.toml")
     alone = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address)
-    assert alone.returncode == 4
-    told = next(line for line in alone.stderr.splitlines() if "worker changed" in line)
+    assert alone.code == 4
+    told = next(line for line in alone.err.splitlines() if "worker changed" in line)
     assert f"The kernel {copied / 'linux'} is not what was built" in told
     assert "`netwarp kernel build`" in told
 

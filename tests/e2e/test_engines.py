@@ -47,13 +47,13 @@ def test_run_resume_and_rerun(environment: dict[str, str], scenario: Path, tmp_p
     succeed("run", scenario, "--engine", "replay", "-o", result, "--no-plots", env=environment)
     assert times(result) == before, "resumed, nothing was made again"
     again = succeed("rerun", result, "--engine", "replay", env=environment)
-    assert "2 of 2 runs are identical" in again.stdout
+    assert "2 of 2 runs are identical" in again.out
 
 
 def test_another_engine_is_another_plan(environment: dict[str, str], scenario: Path) -> None:
     answer = netwarp("run", scenario, "--engine", "replay", "-o", environment["REPLAY_FROM"], env=environment)
-    assert answer.returncode == 2
-    assert "plan" in answer.stderr
+    assert answer.code == 2
+    assert "plan" in answer.err
 
 
 @pytest.fixture
@@ -81,8 +81,8 @@ def test_what_it_cannot_do_is_refused_before_the_start(
     captures = 'record.captures=[{ at = "bottleneck:r1" }]'
     result = tmp_path / "r"
     answer = netwarp("run", scenario, "--engine", "replay", "--set", captures, "-o", result, env=environment)
-    assert answer.returncode == 2
-    assert 'the engine "replay" cannot capture packets' in answer.stderr
+    assert answer.code == 2
+    assert 'the engine "replay" cannot capture packets' in answer.err
     assert not result.exists()
 
 
@@ -107,9 +107,9 @@ def test_an_engine_that_is_not_there(
         (offered / "entry_points.txt").write_text("[netwarp.engines]\nbroken = no_such_module:find\n")
         env = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{environment['PYTHONPATH']}"}
     answer = netwarp("run", scenario, "--engine", name, "-o", tmp_path / "r", env=env)
-    assert answer.returncode == 4
-    assert said in answer.stderr
-    assert "Traceback" not in answer.stderr
+    assert answer.code == 4
+    assert said in answer.err
+    assert "Traceback" not in answer.err
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ def test_what_the_kernel_lacks_is_refused_before_the_start(
     result = tmp_path / "r"
     options = [part for setting in settings for part in ("--set", setting)]
     answer = netwarp("run", scenario, *options, "-o", result)
-    assert answer.returncode == 2, answer.stderr
-    assert said in answer.stderr
-    assert "it has " in answer.stderr
+    assert answer.code == 2, answer.err
+    assert said in answer.err
+    assert "it has " in answer.err
     assert not result.exists()
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from netwarp.agent import AGENT, SEARCH_PATH
+from netwarp.agent import AGENT, SEARCH_PATH, AgentError, confinement_here, find_agent
 from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
 from netwarp.kernels.build import WORK
 from netwarp.kernels.cache import TEMPORARY, clean_stale, digest_of
@@ -98,6 +98,7 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[Finding]:
         _agent,
         lambda: _memory(environ),
         _tracing,
+        _confinement,
         lambda: _cache(environ),
         _pinning,
     ]
@@ -248,6 +249,18 @@ def _tracing() -> Finding:
     except (OSError, subprocess.TimeoutExpired) as error:
         return _forbidden(str(error))
     return Finding("ptrace", True, "a process may trace its children")
+
+
+def _confinement() -> Finding:
+    try:
+        found = confinement_here(find_agent())
+    except AgentError as error:
+        return Finding("confinement", False, str(error), "make setup")
+    if not found.lacks:
+        detail = f"Landlock (version {found.landlock}) and seccomp keep what a scenario runs from your files"
+        return Finding("confinement", True, detail)
+    mend = "boot a kernel with CONFIG_SECURITY_LANDLOCK, and landlock among lsm=; or use no container that forbids it"
+    return Finding("confinement", False, " ".join(f"{lack[0].upper()}{lack[1:]}." for lack in found.lacks), mend)
 
 
 def _forbidden(reason: str) -> Finding:

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from netwarp.engines import Engine, Outcome, identity_of
+from netwarp.engines import Outcome, VirtualEngine, identity_of, refuse_withheld
 from netwarp.execute import execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
@@ -21,7 +21,7 @@ from netwarp.store.digests import Difference, compare_digests, digest_run
 from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.planfile import IMPORTED, place_of
 from netwarp.store.result import ResultDir, create_result, open_result
-from netwarp.study import keep_traces, scenario_of, summarise
+from netwarp.study import keep_traces, note_confinement, scenario_of, summarise
 from netwarp.terminal import Terminal
 
 
@@ -50,7 +50,7 @@ class Rerun:
 
 def rerun(
     directory: Path,
-    engine: Engine,
+    engine: VirtualEngine,
     *,
     jobs: int | None = None,
     keep: Path | None = None,
@@ -66,6 +66,7 @@ def rerun(
     old = open_result(directory)
     made = {place_of(entry): str(entry["id"]) for entry in old.plan["runs"] if old.is_complete(str(entry["id"]))}
     plan = _plan(old, engine, made)
+    note_confinement(engine, console)
     repeated: dict[str, Repeated] = {}
     with _directory(keep) as place, _result(place, plan, engine) as new:
         compare = _Comparison(old, new, made, keep is None, repeated)
@@ -103,7 +104,7 @@ class _Comparison:
             threading.Thread(target=shutil.rmtree, args=(after,), kwargs={"ignore_errors": True}).start()
 
 
-def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
+def _plan(old: ResultDir, engine: VirtualEngine, made: Mapping[str, str]) -> Plan:
     """The old plan as this netwarp makes it, of the runs that there are."""
     if old.plan.get("engine") == IMPORTED:
         raise SelectionError(f"{old.path} was imported, not run: what measured it cannot be repeated from here")
@@ -111,6 +112,7 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
     if asked is None:
         raise StoreError(f"{old.path} does not say what it was asked for (plan.json); an older netwarp made it")
     scenario = scenario_of(old)
+    refuse_withheld(scenario, engine.agent, engine.read)
     plan = make_plan(scenario, asked["seeds"], asked["cases"], identity_of(engine, scenario))
     runs = tuple(run for run in plan if _place(run) in made)
     if not runs:
@@ -136,7 +138,7 @@ def _directory(keep: Path | None) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _result(place: Path, plan: Plan, engine: Engine) -> Iterator[ResultDir]:
+def _result(place: Path, plan: Plan, engine: VirtualEngine) -> Iterator[ResultDir]:
     text = plan.scenario.source.text
     content = plan_json(plan, engine)
     with create_result(place, scenario_toml=text, plan=content, manifest=manifest(engine, sys.argv)) as result:

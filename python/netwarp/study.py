@@ -14,7 +14,7 @@ from netwarp.analysis.ensemble import statistics_frame
 from netwarp.analysis.expectations import Checked, check_expectations
 from netwarp.analysis.harm import with_harm
 from netwarp.analysis.reckoning import is_current, reckon
-from netwarp.engines import VirtualEngine, identity_of
+from netwarp.engines import VirtualEngine, identity_of, refuse_withheld
 from netwarp.execute import Execution, execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
@@ -102,6 +102,9 @@ def make_study(
     With `page` write `report.html`. Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     console = console or Terminal(stderr=True)
+    refuse_withheld(scenario, engine.agent, engine.read)
+    if dask is None:
+        note_confinement(engine, console)
     plan = make_plan(scenario, seeds, cases, identity_of(engine, scenario))
     with create_result(
         directory,
@@ -119,6 +122,12 @@ def make_study(
         views = () if execution.interrupted else _view(result, scenario, summary, plots, console)
         study = Study(result, execution, summary, tuple(checked), figures, views)
         return _with_page(study, scenario, plots, console) if page and not execution.interrupted else study
+
+
+def note_confinement(engine: VirtualEngine, console: Console) -> None:
+    """Say what keeps this machine from confining what a scenario runs. Raises AgentError."""
+    for sentence in engine.confinement.lacks:
+        console.print(f"note: {sentence}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def _on_cluster(address: str, console: Console) -> Callable[..., Execution]:

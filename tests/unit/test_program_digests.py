@@ -22,6 +22,7 @@ class Engine:
 
     name: str = "e"
     identity: dict[str, str] = field(default_factory=lambda: {"kernel": "k"})
+    read: tuple[Path, ...] = ()
     run: Any = None
 
 

@@ -14,6 +14,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::unistd::{Pid, pipe2};
 
 use super::Options;
+use super::confinement::Confinement;
 use crate::network::TC_DIRECTORY;
 
 const UML_DIR: &str = ".uml";
@@ -29,6 +30,7 @@ pub struct Machine {
     /// What its kernel records; `None` once that has ended, or when nothing is recorded.
     pub records: Option<File>,
     uml_dir: PathBuf,
+    memory_dir: PathBuf,
 }
 
 /// What it took.
@@ -38,7 +40,7 @@ pub struct Usage {
 }
 
 impl Machine {
-    pub fn start(options: &Options) -> Result<Self> {
+    pub fn start(options: &Options, mut confinement: Confinement) -> Result<Self> {
         let dir = options
             .dir
             .canonicalize()
@@ -69,7 +71,7 @@ impl Machine {
             fcntl(&records_end, FcntlArg::F_SETFD(FdFlag::empty()))?;
         }
         let parent = std::process::id();
-        // SAFETY: between fork and exec only system calls are made, all async-signal-safe.
+        // SAFETY: the guard has one thread, so that the child may do after the fork what the guard could.
         unsafe {
             command.pre_exec(move || {
                 if let Some(cpus) = &cpus {
@@ -85,7 +87,7 @@ impl Machine {
                 if libc::getppid() != parent as i32 {
                     return Err(std::io::Error::other("the guard is gone"));
                 }
-                Ok(())
+                confinement.apply().map_err(std::io::Error::other)
             });
         }
         let child = command
@@ -99,6 +101,7 @@ impl Machine {
             console: Some(File::from(console)),
             records,
             uml_dir,
+            memory_dir: options.memory_dir.clone(),
         })
     }
 
@@ -131,6 +134,7 @@ impl Machine {
         };
         self.kill();
         let _ = std::fs::remove_dir_all(&self.uml_dir);
+        let _ = std::fs::remove_dir(&self.memory_dir);
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
         let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
         let cpu_s = seconds(usage.user_time()) + seconds(usage.system_time());

@@ -85,6 +85,7 @@ def run(
     seeds: int | None = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
     kernel: str | None = None,
+    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
     dask: str | None = None,
     plots: bool = True,
     report: Annotated[bool, Parameter(negative=())] = False,
@@ -112,6 +113,9 @@ def run(
         Runs at once; default: one for each CPU.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
+    read
+        A file or directory, with all that is in it, that the scenario's programs may read beside the system's and its
+        own; may be given several times.
     dask
         Address of a Dask scheduler, such as tcp://host:8786: its workers make the runs, instead of this machine.
     plots
@@ -138,7 +142,7 @@ def run(
             say(f"note: {note.render(loaded.source.label)}")
         study = make_study(
             loaded,
-            VirtualEngine.find(kernel),
+            VirtualEngine.find(kernel, read or ()),
             output or default_directory(loaded),
             seeds=range(1, seeds + 1) if seeds else None,
             cases=case,

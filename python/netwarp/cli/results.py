@@ -166,6 +166,7 @@ def rerun(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
     kernel: str | None = None,
+    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
 ) -> int:
     """Make every run of a result again and compare digests: the same scenario and seed give the same bytes.
 
@@ -179,13 +180,15 @@ def rerun(
         Runs at once; default: one for each CPU.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
+    read
+        A file or directory that the scenario's programs may read beside the system's; may be given several times.
     """
     with errors():
         from netwarp.engines import VirtualEngine
         from netwarp.rerun import rerun as rerun_
 
         positive("--jobs", jobs)
-        found = rerun_(directory, VirtualEngine.find(kernel), jobs=jobs, keep=output, console=stderr())
+        found = rerun_(directory, VirtualEngine.find(kernel, read or ()), jobs=jobs, keep=output, console=stderr())
         if found.changed:
             say(f"not the same {', '.join(found.changed)} as then: differences are to be expected", style="yellow")
         for run in found.runs:

@@ -13,13 +13,18 @@ class EngineError(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """One run, ready to be executed. `memory_bytes` is the virtual machine's, `time_limit_s` real seconds."""
+    """One run, ready to be executed. `memory_bytes` is the virtual machine's, `time_limit_s` real seconds.
+
+    What it runs may read the scenario's `folder`, and what whoever runs it allows beyond that (`read`).
+    """
 
     id: str
     seed: int
     lab: Mapping[str, Any]
     memory_bytes: int
     time_limit_s: float
+    folder: Path
+    read: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,10 @@ class Engine(Protocol):
     @property
     def identity(self) -> Mapping[str, str]:
         """Whatever of the engine decides a result (digests of kernel, agent, tools): part of every run's id."""
+
+    @property
+    def read(self) -> tuple[Path, ...]:
+        """What whoever runs it allows runs to read of this machine's files."""
 
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         """Execute `job` in `directory`, which holds its run.json, on one CPU; return how it went.

@@ -1,19 +1,23 @@
 """The virtual engine: one User Mode Linux in virtual time for each run, under the agent's guard."""
 
+import contextlib
 import json
 import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netwarp.agent import SEARCH_PATH, AgentMissingError, find_agent
+from netwarp.agent import SEARCH_PATH, AgentError, Confinement, confinement_here, find_agent
 from netwarp.doctor import memory_place
+from netwarp.engines.confinement import readable
 from netwarp.engines.job import EngineError, Job, Outcome
+from netwarp.engines.leavings import odd_files, read_start
 from netwarp.engines.mappings import max_mappings, too_many_mappings
 from netwarp.engines.memory import NoRoomError, reserved
 from netwarp.engines.programs import digest_of, libraries_digest, tc_digest, tc_directory
@@ -21,27 +25,34 @@ from netwarp.kernels import Kernel, KernelError, find_kernel
 
 OUTCOME = "outcome.json"
 CONSOLE = "console.log"
+MEMORY = "netwarp-memory-"
 _GRACE_S = 10.0
 _TICK_S = 0.05
 _TAIL_LINES = 12
+_CONSOLE_BYTES = 16 << 20
+"""What the guard writes of a console at most."""
+_OUTCOME_BYTES = 1 << 20
+_NAMED = 5
+"""How many odd files a reason names."""
 _ENOMEM = "UML ran out of memory on the host side"
 
 
 @dataclass(frozen=True)
 class VirtualEngine:
-    """A kernel, the agent, and a place for memory files."""
+    """A kernel, the agent, a place for memory files, and what runs may `read` beside what all may."""
 
     kernel: Kernel
     agent: Path
     memory_dir: Path
+    read: tuple[Path, ...] = ()
     name: str = "virtual"
 
     @classmethod
-    def find(cls, kernel: str | None = None) -> "VirtualEngine":
+    def find(cls, kernel: str | None = None, read: Iterable[Path] = ()) -> "VirtualEngine":
         """The engine of this machine, with the kernel of that name. Raises EngineError saying what is missing."""
         try:
             found, agent = find_kernel(kernel), find_agent()
-        except (KernelError, AgentMissingError) as error:
+        except (KernelError, AgentError) as error:
             raise EngineError(str(error)) from error
         place, wrongs = memory_place()
         if place is None:
@@ -51,7 +62,7 @@ class VirtualEngine:
                 + " See `netwarp doctor`."
             )
         tc_digest()
-        return cls(found, agent, place)
+        return cls(found, agent, place, tuple(path.absolute() for path in read))
 
     @property
     def identity(self) -> Mapping[str, str]:
@@ -63,19 +74,26 @@ class VirtualEngine:
             "tc": tc_digest(),
         }
 
+    @property
+    def confinement(self) -> Confinement:
+        """How this machine's host keeps what a scenario runs from everything else. Raises AgentError."""
+        return confinement_here(self.agent)
+
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         """Run the machine to its end; see `Engine.run`."""
         if reason := too_many_mappings(job.lab):
             return Outcome("failed", reason)
+        if missing := [str(path) for path in job.read if not path.exists()]:
+            return Outcome("failed", f"it was to read {' and '.join(missing)}, which this machine does not have")
         try:
-            with reserved(self.memory_dir, job.memory_bytes, cancelled):
-                return self._run(job, directory, cpu, cancelled)
+            with reserved(self.memory_dir, job.memory_bytes, cancelled), _memory_directory(self.memory_dir) as memory:
+                return self._run(job, directory, memory, cpu, cancelled)
         except NoRoomError as error:
             return Outcome("failed", str(error))
 
-    def _run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+    def _run(self, job: Job, directory: Path, memory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         guard = subprocess.Popen(
-            self._command(job, directory, cpu),
+            self._command(job, directory, memory, cpu),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -86,13 +104,14 @@ class VirtualEngine:
         finally:
             _end(guard)
             shutil.rmtree(directory / ".uml", ignore_errors=True)
-        return _judge(job, directory, report, complaint or _end_of_guard(guard.returncode))
+            odd = odd_files(directory)
+        return _judge(job, directory, report, complaint or _end_of_guard(guard.returncode), odd)
 
-    def _command(self, job: Job, directory: Path, cpu: int | None) -> list[str]:
+    def _command(self, job: Job, directory: Path, memory: Path, cpu: int | None) -> list[str]:
         options: dict[str, Any] = {
             "kernel": self.kernel.path,
             "dir": directory,
-            "memory-dir": self.memory_dir,
+            "memory-dir": memory,
             "memory": job.memory_bytes,
             "seed": job.seed,
             "time-limit": job.time_limit_s,
@@ -103,6 +122,8 @@ class VirtualEngine:
             options["tc-directory"] = directory_of_tc
         command = [str(self.agent), "guard"]
         command += [part for name, value in options.items() for part in (f"--{name}", str(value))]
+        for path in readable(self.agent, job.folder, job.read):
+            command += ["--read", str(path)]
         if cpu is not None:
             command += ["--cpu", str(cpu)]
         if job.lab["record"]["exact"]:
@@ -110,6 +131,16 @@ class VirtualEngine:
         for capture in job.lab["record"]["captures"]:
             command += ["--capture", f"{capture['link']}-{capture['node']}"]
         return command
+
+
+@contextlib.contextmanager
+def _memory_directory(place: Path) -> Iterator[Path]:
+    """A directory for one machine's memory file, since a machine may write to all that is beside it.
+
+    The guard removes it as well, should this process be killed. Raises OSError.
+    """
+    with tempfile.TemporaryDirectory(prefix=MEMORY, dir=place, ignore_cleanup_errors=True) as directory:
+        yield Path(directory)
 
 
 def _wait(guard: "subprocess.Popen[bytes]", job: Job, cancelled: threading.Event) -> tuple[dict[str, Any] | None, str]:
@@ -164,13 +195,17 @@ def _end_of_guard(status: int) -> str:
     return f"its guard ended without a report (exit status {status})"
 
 
-def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: str) -> Outcome:
+def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: str, odd: Sequence[str]) -> Outcome:
     if report is None:
         return Outcome("failed", complaint)
-    facts = {key: report[key] for key in ("real_s", "cpu_s", "events")}
+    facts = {key: report[key] for key in ("real_s", "cpu_s", "events", "confinement")}
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
-    reasons = (_killed(job, directory, report) or _told(directory, report), _out_of_mappings(directory))
+    reasons = (
+        _killed(job, directory, report) or _told(directory, report),
+        _out_of_mappings(directory),
+        f"it left what are no files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
+    )
     reason = "; ".join(reason for reason in reasons if reason) or None
     return Outcome("failed" if reason else "ok", reason, facts)
 
@@ -212,9 +247,9 @@ def _told(directory: Path, report: dict[str, Any]) -> str | None:
 def _read_outcome(directory: Path) -> dict[str, Any] | None:
     path = directory / OUTCOME
     try:
-        outcome = json.loads(path.read_text())
+        outcome = json.loads(read_start(path, _OUTCOME_BYTES))
         path.unlink()
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return outcome if isinstance(outcome, dict) and "status" in outcome else None
 
@@ -247,7 +282,7 @@ def _console_tail(directory: Path) -> str:
 
 def _console(directory: Path) -> list[str]:
     try:
-        text = (directory / CONSOLE).read_text(errors="replace")
+        text = read_start(directory / CONSOLE, _CONSOLE_BYTES).decode(errors="replace")
     except OSError:
         return []
     lines = [re.sub(r"^<\d>", "", line).rstrip() for line in text.splitlines()]

@@ -95,13 +95,23 @@ def _share(value: object) -> float:
 Share = Annotated[float, BeforeValidator(_share), WithJsonSchema({"type": "string", "examples": ["80%"]})]
 
 
+def _path(value: str) -> str:
+    if "\0" in value or not value.strip():
+        raise ValueError("this is no path of a file or directory")
+    return value
+
+
 class RunOptions(Model):
-    """How the runs are made. None stands for "auto"; `start_jitter` and `time_limit` are ns, `memory` bytes."""
+    """How the runs are made. None stands for "auto"; `start_jitter` and `time_limit` are ns, `memory` bytes.
+
+    `read`: files and directories beyond the scenario's own that its programs need, which `--read` allows them.
+    """
 
     start_jitter: AutoDuration = None
     memory: Annotated[int | None, BeforeValidator(_memory), WithJsonSchema({"type": "string"})] = None
     time_limit: AutoDuration = None
     tuner: Name = "default"
+    read: tuple[Annotated[Line, AfterValidator(_path)], ...] = ()
 
 
 class Capture(Model):

@@ -38,6 +38,10 @@ ETC = (
 """What programs look up in /etc. No keys and no passwords, which are there for root to read."""
 
 
+MAX_BYTES = 4 << 30
+"""Of a file that a scenario names: all of it goes into the ids of its runs."""
+
+
 def readable(agent: Path, folder: Path, granted: Iterable[Path]) -> list[Path]:
     """What a machine may read, everything beneath it included: what is there of the system, netwarp, the scenario's
     `folder` unless it is private, and what was `granted`."""
@@ -78,6 +82,8 @@ def _withheld(scenario: Scenario, places: Sequence[Path]) -> Iterator[tuple[Keys
         names = (path.parent.resolve() / path.name, path.resolve())
         if not path.exists():
             yield keys, f"{path}: there is no such file or directory"
+        elif path.is_file() and path.stat().st_size > MAX_BYTES:
+            yield keys, f"{path} is larger than {MAX_BYTES >> 30} GiB, which takes too long to digest"
         elif not all(any(name.is_relative_to(place) for place in places) for name in names):
             advice = f"if you trust it with that, add `--read {path}`, or a directory above it"
             yield keys, f"what the scenario runs may not read {path} (SECURITY.md); {advice}"
@@ -87,7 +93,7 @@ def _declared(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:
     values = [scenario.run.read]
     values += [tuple(value) for value in scenario.sweep.get("run.read", ()) if isinstance(value, list | tuple)]
     for value in values:
-        yield from ((("run", "read"), scenario.source.folder / path) for path in value)
+        yield from ((("run", "read"), Path(path)) for path in value)
 
 
 def _etc() -> Iterator[Path]:

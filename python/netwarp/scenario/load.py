@@ -16,6 +16,7 @@ from netwarp.scenario.check import check_scenario
 from netwarp.scenario.check_study import check_study
 from netwarp.scenario.errors import Problem, ScenarioError, did_you_mean
 from netwarp.scenario.explain import explain
+from netwarp.scenario.files import read_file
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.paths import parse_setting, resolve_path, swept_path, with_value
 from netwarp.scenario.presets import with_presets
@@ -111,9 +112,8 @@ def _find(source: str | Path) -> Path:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
+        content = read_file(path, MAX_FILE_BYTES)
+    except (OSError, ValueError) as error:
         raise ScenarioError(f"the file cannot be read: {_reason(error)}", str(path)) from None
     if len(content) > MAX_FILE_BYTES:
         raise ScenarioError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB; no scenario is", str(path))

@@ -96,8 +96,8 @@ Share = Annotated[float, BeforeValidator(_share), WithJsonSchema({"type": "strin
 
 
 def _path(value: str) -> str:
-    if "\0" in value or not value.strip():
-        raise ValueError("this is no path of a file or directory")
+    if not value.startswith("/") or "\0" in value:
+        raise ValueError(f'"{value[:200]}" is no absolute path; programs do not know where the scenario lies')
     return value
 
 

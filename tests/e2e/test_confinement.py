@@ -34,7 +34,7 @@ mount the home directory|mkdir -p /run/h && mount -t hostfs -o {home} none /run/
 mount all of the host|mkdir -p /run/r && mount -t hostfs none /run/r
 mount it by the run directory|mkdir -p /run/d && mount -t hostfs -o /proc/self/cwd/../../.. none /run/d
 read there|cat /run/h/.ssh/id_rsa || cat /run/r/{home}/.ssh/id_rsa
-write there|echo x > /run/h/new || echo x > /run/r/{home}/new
+write there|test -e /run/h/.ssh && echo x > /run/h/new || test -e /run/r/{home} && echo x > /run/r/{home}/new
 cut there|truncate -s 0 /run/h/.ssh/id_rsa
 permit there|test -e /run/h/.ssh && chmod 777 /run/h/.ssh/id_rsa
 date there|test -e /run/h/.ssh && touch -d 2001-01-01 /run/h/.ssh/id_rsa
@@ -46,7 +46,7 @@ plant a link for the console|rm -f /run/netwarp/console.log; ln -s {home}/new /r
 plant a hard link|ln /run/netwarp/run.json /run/netwarp/hard
 plant a pipe|mkfifo /run/netwarp/pipe
 plant a device|mknod /run/netwarp/zero c 1 5
-leave the run directory|echo x > /run/netwarp/../../{home}/new || echo x > /run/netwarp/../new_result
+leave the run directory|echo x > /run/netwarp/../../{home}/new || echo x > /run/netwarp/../../new
 read what others left in /tmp|cat {beside}
 read the password hashes|cat /etc/shadow
 read a host key|cat /etc/ssh/ssh_host_*_key

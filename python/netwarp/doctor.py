@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from netwarp.agent import AGENT, SEARCH_PATH
+from netwarp.agent import AGENT, SEARCH_PATH, AgentError, confinement_here, find_agent
 from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
 from netwarp.kernels.build import WORK
 from netwarp.kernels.cache import TEMPORARY, digest_of
@@ -104,6 +104,7 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[Finding]:
         lambda: _memory(environ),
         _tracing,
         _mappings,
+        _confinement,
         lambda: _cache(environ),
         _pinning,
     ]
@@ -274,6 +275,18 @@ def _mappings() -> Finding:
         return Finding("memory mappings", True, detail)
     mend = _as_root(f"sysctl vm.max_map_count={USUAL_MAPPINGS}")
     return Finding("memory mappings", False, f"{detail}; usual are {USUAL_MAPPINGS}.", mend)
+
+
+def _confinement() -> Finding:
+    try:
+        found = confinement_here(find_agent())
+    except AgentError as error:
+        return Finding("confinement", False, str(error), "make setup")
+    if not found.lacks:
+        detail = f"Landlock (version {found.landlock}) and seccomp keep what a scenario runs from your files"
+        return Finding("confinement", True, detail)
+    mend = "boot a kernel with CONFIG_SECURITY_LANDLOCK, and landlock among lsm=; or use no container that forbids it"
+    return Finding("confinement", False, " ".join(f"{lack[0].upper()}{lack[1:]}." for lack in found.lacks), mend)
 
 
 def _forbidden(reason: str) -> Finding:

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from netwarp.engines import Engine, EngineError, Outcome, identity_of
+from netwarp.engines import Engine, EngineError, Outcome, identity_of, refuse_unsupported
 from netwarp.execute import execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
@@ -21,7 +21,7 @@ from netwarp.store.digests import Difference, compare_digests, digest_run
 from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.planfile import IMPORTED, place_of
 from netwarp.store.result import ResultDir, create_result, open_result
-from netwarp.study import keep_traces, scenario_of, summarise
+from netwarp.study import keep_traces, note_warnings, scenario_of, summarise
 from netwarp.terminal import Terminal
 
 
@@ -70,6 +70,7 @@ def rerun(
     old = open_result(directory)
     made = {place_of(entry): str(entry["id"]) for entry in old.plan["runs"] if old.is_complete(str(entry["id"]))}
     plan = _plan(old, engine, made)
+    note_warnings(engine, console)
     repeated: dict[str, Repeated] = {}
     with _directory(keep) as place, _result(place, plan, engine) as new:
         compare = _Comparison(old, new, made, keep is None, repeated)
@@ -116,6 +117,7 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
         raise StoreError(f"{old.path} does not say what it was asked for (plan.json); an older netwarp made it")
     scenario = scenario_of(old)
     plan = make_plan(scenario, asked["seeds"], asked["cases"], identity_of(engine, scenario))
+    refuse_unsupported(plan, engine)
     runs = tuple(run for run in plan if _place(run) in made)
     if not runs:
         raise StoreError(f"{old.path} has no finished run that could be repeated")

@@ -107,6 +107,8 @@ def make_study(
     With `page` write `report.html`. Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     console = console or Terminal(stderr=True)
+    if dask is None:
+        note_warnings(engine, console)
     plan = make_plan(scenario, seeds, cases, identity_of(engine, scenario))
     refuse_unsupported(plan, engine)
     with create_result(
@@ -125,6 +127,12 @@ def make_study(
         views = () if execution.interrupted else _view(result, scenario, summary, plots, console)
         study = Study(result, execution, summary, tuple(checked), figures, views)
         return _with_page(study, scenario, plots, console) if page and not execution.interrupted else study
+
+
+def note_warnings(engine: Engine, console: Console) -> None:
+    """Say what whoever runs an engine on this machine should know. Raises EngineError."""
+    for sentence in engine.warnings:
+        console.print(f"note: {sentence}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def _on_cluster(address: str, console: Console) -> Callable[..., Execution]:

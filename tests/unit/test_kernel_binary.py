@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from netwarp.engines import EngineError, Job
-from netwarp.engines.uml import UmlEngine
 from netwarp.engines.programs import digest_of
+from netwarp.engines.uml import UmlEngine
 from netwarp.kernels import Kernel
 
 CONTENT = b"a kernel" * 1000

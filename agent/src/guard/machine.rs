@@ -13,6 +13,7 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::unistd::{Pid, pipe2};
 
+use super::confinement::Confinement;
 use super::{Options, surroundings};
 use crate::network::TC_DIRECTORY;
 
@@ -33,6 +34,7 @@ pub struct Machine {
     /// What its kernel records; `None` once that has ended, or when nothing is recorded.
     pub records: Option<File>,
     uml_dir: PathBuf,
+    memory_dir: PathBuf,
 }
 
 /// What it took.
@@ -42,7 +44,7 @@ pub struct Usage {
 }
 
 impl Machine {
-    pub fn start(options: &Options) -> Result<Self> {
+    pub fn start(options: &Options, mut confinement: Confinement) -> Result<Self> {
         let dir = options
             .dir
             .canonicalize()
@@ -78,7 +80,7 @@ impl Machine {
             fcntl(&records_end, FcntlArg::F_SETFD(FdFlag::empty()))?;
         }
         let parent = std::process::id();
-        // SAFETY: between fork and exec only system calls are made, all async-signal-safe.
+        // SAFETY: the guard has one thread, so that the child may do after the fork what the guard could.
         unsafe {
             command.pre_exec(move || {
                 if let Some(cpus) = &cpus {
@@ -90,7 +92,7 @@ impl Machine {
                 if libc::getppid() != parent as i32 {
                     return Err(std::io::Error::other("the guard is gone"));
                 }
-                Ok(())
+                confinement.apply().map_err(std::io::Error::other)
             });
         }
         let child = command.spawn().map_err(|e| {
@@ -106,6 +108,7 @@ impl Machine {
             console: Some(File::from(console)),
             records,
             uml_dir,
+            memory_dir: options.memory_dir.clone(),
         })
     }
 
@@ -138,6 +141,7 @@ impl Machine {
         };
         self.kill();
         let _ = std::fs::remove_dir_all(&self.uml_dir);
+        let _ = std::fs::remove_dir(&self.memory_dir);
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
         let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
         let cpu_s = seconds(usage.user_time()) + seconds(usage.system_time());

@@ -91,6 +91,7 @@ def run(
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
     engine: str | None = None,
     kernel: str | None = None,
+    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
     dask: str | None = None,
     plots: bool = True,
     report: Annotated[bool, Parameter(negative=())] = False,
@@ -120,6 +121,9 @@ def run(
         What makes the runs; default: uml (User Mode Linux in virtual time). Installed packages may offer others.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
+    read
+        A file or directory, with all that is in it, that the scenario's programs may read beside the system's and its
+        own; may be given several times.
     dask
         Address of a Dask scheduler, such as tcp://host:8786: its workers make the runs, instead of this machine.
     plots
@@ -146,7 +150,7 @@ def run(
             say(f"note: {note.render(loaded.source.label)}")
         study = make_study(
             loaded,
-            find_engine(engine, EngineOptions(kernel=kernel)),
+            find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ()))),
             output or default_directory(loaded),
             seeds=range(1, seeds + 1) if seeds else None,
             cases=case,

@@ -51,7 +51,7 @@ def _refuse_little_memory() -> None:
 def _exit_code(error: Exception) -> int | None:
     """What the command ends with; None for what is no error of the user's or of the machine's."""
     # Imported when there is an error: they bring along libraries that half of the commands never need.
-    from netwarp.agent import AgentMissingError
+    from netwarp.agent import AgentError
     from netwarp.engines.base import EngineError
     from netwarp.imports.errors import LayoutError
     from netwarp.kernels.errors import KernelError
@@ -60,7 +60,7 @@ def _exit_code(error: Exception) -> int | None:
 
     if isinstance(error, ScenarioError | PlanMismatchError | SelectionError | LayoutError):
         return USAGE
-    if isinstance(error, AgentMissingError | EngineError | KernelError | StoreError | OSError):
+    if isinstance(error, AgentError | EngineError | KernelError | StoreError | OSError):
         return ENVIRONMENT
     return None
 

@@ -168,6 +168,7 @@ def rerun(
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
     engine: str | None = None,
     kernel: str | None = None,
+    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
 ) -> int:
     """Make every run of a result again and compare digests: the same scenario and seed give the same bytes.
 
@@ -183,15 +184,16 @@ def rerun(
         What makes the runs, as in `netwarp run`.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
+    read
+        A file or directory that the scenario's programs may read beside the system's; may be given several times.
     """
     with errors():
         from netwarp.engines import EngineOptions, find_engine
         from netwarp.rerun import rerun as rerun_
 
         positive("--jobs", jobs)
-        found = rerun_(
-            directory, find_engine(engine, EngineOptions(kernel=kernel)), jobs=jobs, keep=output, console=stderr()
-        )
+        chosen = find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ())))
+        found = rerun_(directory, chosen, jobs=jobs, keep=output, console=stderr())
         if found.changed:
             say(f"not the same {', '.join(found.changed)} as then: differences are to be expected", style="yellow")
         for run in found.runs:

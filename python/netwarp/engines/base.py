@@ -5,7 +5,7 @@ names one: whoever needs to know something of an engine asks for the property.
 """
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -51,10 +51,12 @@ class Capabilities:
 class EngineOptions:
     """What may be chosen of an engine where it is asked for; None: not given. An engine refuses what it cannot honour.
 
-    `kernel` names one of `netwarp kernel list`, by its key, its path, or `sha256:` and the digest of its image.
+    `kernel` names one of `netwarp kernel list`, by its key, its path, or `sha256:` and the digest of its image. `read`:
+    files and directories of this machine that runs may read, beside the system's and those of the scenario's directory.
     """
 
     kernel: str | None = None
+    read: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,18 @@ class EngineSpec:
 
 @dataclass(frozen=True)
 class Job:
-    """One run, ready to be executed. `memory_bytes` is the virtual machine's, `time_limit_s` real seconds."""
+    """One run, ready to be executed. `memory_bytes` is the virtual machine's, `time_limit_s` real seconds.
+
+    What it runs may read the scenario's `folder`, and what whoever runs it allows beyond that (`read`).
+    """
 
     id: str
     seed: int
     lab: Mapping[str, Any]
     memory_bytes: int
     time_limit_s: float
+    folder: Path
+    read: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,6 +123,10 @@ class Engine(Protocol):
 
     def check(self, plan: Plan) -> Iterable[tuple[Keys, str]]:
         """What of a plan this engine cannot do: the place in the scenario, and a sentence."""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What whoever runs it on this machine should know, in sentences. Raises EngineError."""
 
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         """Execute `job` in `directory`, which holds its run.json, on one CPU; return how it went.

@@ -16,6 +16,7 @@ from typing import Any
 from netwarp.agent import SEARCH_PATH
 from netwarp.engines.base import EngineError
 from netwarp.scenario.model import Scenario
+from netwarp.scenario.source import Keys
 
 FILTER_COMPILER = "tcpdump"
 """What makes a capture's filter into instructions for the kernel (the agent's record/captures.rs)."""
@@ -65,7 +66,23 @@ def program_digests(scenario: Scenario) -> dict[str, str]:
     absolute path of a file (a script); where a capture has a filter also tcpdump. What such a program reads or starts
     itself is not known. One that is not there is left out: its run will say so. Raises EngineError.
     """
-    return _digests(sorted(set(_names(scenario.source.data))))
+    return _digests(sorted({name for _, name in _names(scenario.source.data)}))
+
+
+def named_files(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:
+    """The files that a scenario names as programs, or in their words, by absolute path: where it does, and the file.
+
+    Those that are not there are left out, and what is the guest's own.
+    """
+    for keys, name in _names(scenario.source.data):
+        found = find_program(name) if "/" not in name else Path(name)
+        if found and found.is_file():
+            yield keys, found
+
+
+def guests_own(path: Path) -> bool:
+    """Whether a path is another file in a lab, whatever the host has there."""
+    return path.is_relative_to("/proc") or any(path.is_relative_to(place) for place in ("/sys", "/dev", "/run"))
 
 
 def programs_here(identity: Mapping[str, str]) -> dict[str, str]:
@@ -77,17 +94,19 @@ def _digests(names: Iterable[str]) -> dict[str, str]:
     return {_PREFIX + name: digest for name in names if (digest := _digest(name)) is not None}
 
 
-def _names(data: Mapping[str, Any]) -> Iterator[str]:
+def _names(data: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
+    """Where a scenario names a program or a file, and the name."""
     for path, value in (*_given(data), *_varied(data)):
-        match path.split("."):
-            case ["flows", _, "tool"] if value == "iperf3":
-                yield "iperf3"
-            case ["flows", _, "args"]:
-                yield from _files(value)
-            case ["flows", _, "client" | "server"]:
-                yield from _command(value)
-            case ["record", "captures"] if any(isinstance(c, Mapping) and c.get("filter") for c in _list(value)):
-                yield FILTER_COMPILER
+        keys = tuple(path.split("."))
+        match keys:
+            case ("flows", _, "tool") if value == "iperf3":
+                yield keys, "iperf3"
+            case ("flows", _, "args"):
+                yield from ((keys, name) for name in _files(value))
+            case ("flows", _, "client" | "server"):
+                yield from ((keys, name) for name in _command(value))
+            case ("record", "captures") if any(isinstance(c, Mapping) and c.get("filter") for c in _list(value)):
+                yield keys, FILTER_COMPILER
 
 
 def _given(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -113,7 +132,15 @@ def _command(value: object) -> Iterator[str]:
 
 
 def _files(words: object) -> Iterator[str]:
-    yield from (w for w in _list(words) if isinstance(w, str) and w.startswith("/") and Path(w).is_file())
+    yield from (word for word in _list(words) if isinstance(word, str) and _is_file(word))
+
+
+def _is_file(word: str) -> bool:
+    """Whether a word is the absolute path of a file of the host's (for which one has to ask: a pipe may never end)."""
+    try:
+        return word.startswith("/") and not guests_own(Path(word)) and Path(word).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _list(value: object) -> list[Any]:
@@ -121,7 +148,8 @@ def _list(value: object) -> list[Any]:
 
 
 def _find(name: str) -> Path | None:
-    return find_program(name) or (Path(name) if name.startswith("/") else None)
+    found = find_program(name) if "/" not in name else Path(name) if _is_file(name) else None
+    return found if found and found.is_file() else None
 
 
 def _interpreters(script: Path) -> list[str]:

@@ -1,19 +1,21 @@
 """The engine `uml`: one User Mode Linux in virtual time for each run, under the agent's guard."""
 
+import contextlib
 import json
 import re
 import resource
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from netwarp.agent import SEARCH_PATH, AgentMissingError, find_agent
+from netwarp.agent import SEARCH_PATH, AgentError, confinement_here, find_agent
 from netwarp.doctor import max_mappings, memory_place
 from netwarp.engines.base import (
     Capabilities,
@@ -24,6 +26,8 @@ from netwarp.engines.base import (
     MissingPartError,
     Outcome,
 )
+from netwarp.engines.confinement import readable, withheld
+from netwarp.engines.leavings import odd_files, read_start
 from netwarp.engines.mappings import too_many_mappings
 from netwarp.engines.memory import NoRoomError, reserved
 from netwarp.engines.programs import (
@@ -43,6 +47,7 @@ from netwarp.words import did_you_mean
 
 OUTCOME = "outcome.json"
 CONSOLE = "console.log"
+MEMORY = "netwarp-memory-"
 _GRACE_S = 10.0
 _TICK_S = 0.05
 _TAIL_LINES = 12
@@ -50,6 +55,11 @@ _MEMORY_KILLER = (
     "; the host's memory killer does that: make fewer runs at once (-j), or give each less memory ([run] memory)"
 )
 _MEND = "`netwarp kernel build` builds it again."
+_CONSOLE_BYTES = 16 << 20
+"""What the guard writes of a console at most."""
+_OUTCOME_BYTES = 1 << 20
+_NAMED = 5
+"""How many odd files a reason names."""
 _ENOMEM = "UML ran out of memory on the host side"
 
 
@@ -59,18 +69,19 @@ _BY_DIGEST = "sha256:"
 
 @dataclass(frozen=True)
 class UmlEngine:
-    """A kernel, the agent, and a place for memory files; see `Engine`."""
+    """A kernel, the agent, a place for memory files, and what runs may `read` beside what all may; see `Engine`."""
 
     kernel: Kernel
     agent: Path
     memory_dir: Path
+    read: tuple[Path, ...] = ()
 
     capabilities = Capabilities(clock="virtual", deterministic=True, exact=True, captures=True, portable=True)
 
     @property
     def spec(self) -> EngineSpec:
-        """This engine with the kernel of this digest."""
-        return EngineSpec(NAME, EngineOptions(kernel=_BY_DIGEST + self.kernel.digest))
+        """This engine with the kernel of this digest, and what runs may read."""
+        return EngineSpec(NAME, EngineOptions(_BY_DIGEST + self.kernel.digest, self.read))
 
     @property
     def parts(self) -> Mapping[str, str]:
@@ -115,7 +126,8 @@ class UmlEngine:
         return {**self.own_identity, **programs_here(asked)}
 
     def check(self, plan: Plan) -> Iterator[tuple[Keys, str]]:
-        """Congestion controls and queue disciplines that the kernel lacks. Raises EngineError."""
+        """Files that it may not read; congestion controls and disciplines that the kernel lacks. Raises EngineError."""
+        yield from withheld(plan.scenario, self.agent, self.read)
         described = _described(self.kernel)
         has = {"congestion control": described.congestion_controls, "queue discipline": described.qdiscs}
         for keys, feature in _asked_of_the_kernel(plan):
@@ -126,6 +138,14 @@ class UmlEngine:
                     f"{did_you_mean(feature.name, known)}; it has {', '.join(known)}",
                 )
 
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What this machine's host lacks to keep what a scenario runs from everything else. Raises EngineError."""
+        try:
+            return confinement_here(self.agent).lacks
+        except AgentError as error:
+            raise EngineError(str(error)) from error
+
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         """Run the machine to its end; see `Engine.run`."""
         try:
@@ -135,15 +155,17 @@ class UmlEngine:
         if reason := too_many_mappings(job.lab):
             return Outcome("failed", reason)
         _raise_open_files()
+        if missing := [str(path) for path in job.read if not path.exists()]:
+            return Outcome("failed", f"it was to read {' and '.join(missing)}, which this machine does not have")
         try:
-            with reserved(self.memory_dir, job.memory_bytes, cancelled):
-                return self._run(job, directory, cpu, cancelled)
+            with reserved(self.memory_dir, job.memory_bytes, cancelled), _memory_directory(self.memory_dir) as memory:
+                return self._run(job, directory, memory, cpu, cancelled)
         except NoRoomError as error:
             return Outcome("failed", str(error))
 
-    def _run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+    def _run(self, job: Job, directory: Path, memory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         guard = subprocess.Popen(
-            self._command(job, directory, cpu),
+            self._command(job, directory, memory, cpu),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -154,13 +176,14 @@ class UmlEngine:
         finally:
             _end(guard)
             shutil.rmtree(directory / ".uml", ignore_errors=True)
-        return _judge(job, directory, report, complaint or _end_of_guard(guard.returncode))
+            odd = odd_files(directory)
+        return _judge(job, directory, report, complaint or _end_of_guard(guard.returncode), odd)
 
-    def _command(self, job: Job, directory: Path, cpu: int | None) -> list[str]:
+    def _command(self, job: Job, directory: Path, memory: Path, cpu: int | None) -> list[str]:
         options: dict[str, Any] = {
             "kernel": self.kernel.path,
             "dir": directory,
-            "memory-dir": self.memory_dir,
+            "memory-dir": memory,
             "memory": job.memory_bytes,
             "seed": job.seed,
             "time-limit": job.time_limit_s,
@@ -171,6 +194,8 @@ class UmlEngine:
             options["tc-directory"] = directory_of_tc
         command = [str(self.agent), "guard"]
         command += [part for name, value in options.items() for part in (f"--{name}", str(value))]
+        for path in readable(self.agent, job.folder, job.read):
+            command += ["--read", str(path)]
         if cpu is not None:
             command += ["--cpu", str(cpu)]
         if job.lab["record"]["exact"]:
@@ -192,7 +217,7 @@ def find_uml_engine(options: EngineOptions) -> UmlEngine:
     """The engine of this machine. Raises EngineError saying what is missing, MissingPartError for its kernel."""
     try:
         found, agent = _find_kernel(options.kernel), find_agent()
-    except (KernelError, AgentMissingError) as error:
+    except (KernelError, AgentError) as error:
         raise EngineError(str(error)) from error
     place, wrongs = memory_place()
     if place is None:
@@ -200,7 +225,7 @@ def find_uml_engine(options: EngineOptions) -> UmlEngine:
             f"There is no place for the virtual machine's memory file: {' '.join(wrongs)} See `netwarp doctor`."
         )
     tc_digest()
-    return UmlEngine(found, agent, place)
+    return UmlEngine(found, agent, place, tuple(path.absolute() for path in options.read))
 
 
 def _find_kernel(name: str | None) -> Kernel:
@@ -230,6 +255,16 @@ def _asked_of_the_kernel(plan: Plan) -> Iterator[tuple[Keys, KernelFeature]]:
     for key, section in plan.sections:
         if key[0] != "tuners" or key[1] in tuners:
             yield from kernel_features(key, section)
+
+
+@contextlib.contextmanager
+def _memory_directory(place: Path) -> Iterator[Path]:
+    """A directory for one machine's memory file, since a machine may write to all that is beside it.
+
+    The guard removes it as well, should this process be killed. Raises OSError.
+    """
+    with tempfile.TemporaryDirectory(prefix=MEMORY, dir=place, ignore_cleanup_errors=True) as directory:
+        yield Path(directory)
 
 
 def _wait(guard: "subprocess.Popen[bytes]", job: Job, cancelled: threading.Event) -> tuple[dict[str, Any] | None, str]:
@@ -284,13 +319,17 @@ def _end_of_guard(status: int) -> str:
     return f"its guard ended without a report (exit status {status})"
 
 
-def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: str) -> Outcome:
+def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: str, odd: Sequence[str]) -> Outcome:
     if report is None:
         return Outcome("failed", complaint)
-    facts = {key: report[key] for key in ("real_s", "cpu_s", "events")}
+    facts = {key: report[key] for key in ("real_s", "cpu_s", "events", "confinement")}
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
-    reasons = (_killed(job, directory, report) or _told(directory, report), _out_of_mappings(directory))
+    reasons = (
+        _killed(job, directory, report) or _told(directory, report),
+        _out_of_mappings(directory),
+        f"it left what are no files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
+    )
     reason = "; ".join(reason for reason in reasons if reason) or None
     return Outcome("failed" if reason else "ok", reason, facts)
 
@@ -341,9 +380,9 @@ def _death(status: int | None) -> str:
 def _read_outcome(directory: Path) -> dict[str, Any] | None:
     path = directory / OUTCOME
     try:
-        outcome = json.loads(path.read_text())
+        outcome = json.loads(read_start(path, _OUTCOME_BYTES))
         path.unlink()
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return outcome if isinstance(outcome, dict) and "status" in outcome else None
 
@@ -386,7 +425,7 @@ def _console_tail(directory: Path) -> str:
 
 def _console(directory: Path) -> list[str]:
     try:
-        text = (directory / CONSOLE).read_text(errors="replace")
+        text = read_start(directory / CONSOLE, _CONSOLE_BYTES).decode(errors="replace")
     except OSError:
         return []
     lines = [re.sub(r"^<\d>", "", line).rstrip() for line in text.splitlines()]

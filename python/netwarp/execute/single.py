@@ -72,16 +72,17 @@ def changed(others: Sequence[str]) -> str:
 
 def spec_of(run: Run, engine: Engine) -> RunSpec:
     """All that it takes to make a run with this engine."""
-    job = job_of(run)
+    job = job_of(run, engine)
     return RunSpec(job, _description(run, job, engine))
 
 
-def job_of(run: Run) -> Job:
+def job_of(run: Run, engine: Engine) -> Job:
     """What the engine gets of a run."""
     scenario = run.scenario
     limit_ns = scenario.run.time_limit
     limit_s = _LIMIT_BASE_S + _LIMIT_PER_S * scenario.duration / 1e9 if limit_ns is None else limit_ns / 1e9
-    return Job(run.id, run.seed, dict(build_lab(run)), memory_bytes(run), limit_s)
+    folder = scenario.source.folder.absolute()
+    return Job(run.id, run.seed, dict(build_lab(run)), memory_bytes(run), limit_s, folder, engine.spec.options.read)
 
 
 def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:

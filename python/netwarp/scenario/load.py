@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -18,6 +17,7 @@ from netwarp.scenario.check import check_scenario
 from netwarp.scenario.check_study import check_study
 from netwarp.scenario.errors import COMMAND_LINE, MAX_PROBLEMS, Problem, ScenarioError, did_you_mean
 from netwarp.scenario.explain import explain
+from netwarp.scenario.files import read_file
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.paths import parse_setting, resolve_path, swept_path, with_value
 from netwarp.scenario.presets import with_presets
@@ -133,9 +133,8 @@ def _find(source: str | Path) -> Path:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1) if os.fstat(file.fileno()).st_size else b""
-    except OSError as error:
+        content = read_file(path, MAX_FILE_BYTES)
+    except (OSError, ValueError) as error:
         raise ScenarioError(f"the file cannot be read: {_reason(error)}", str(path)) from None
     if len(content) > MAX_FILE_BYTES:
         raise ScenarioError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB; no scenario is", str(path))

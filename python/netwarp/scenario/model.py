@@ -115,6 +115,12 @@ def _share(value: object) -> float:
 Share = Annotated[float, BeforeValidator(_share), kind("percentage", "80%")]
 
 
+def _path(value: str) -> str:
+    if not value.startswith("/") or "\0" in value:
+        raise ValueError(f'"{value[:200]}" is no absolute path; programs do not know where the scenario lies')
+    return value
+
+
 class RunOptions(Model):
     """How the runs are made."""
 
@@ -139,6 +145,13 @@ class RunOptions(Model):
     )
     tuner: Name = about(
         "Which of the scenario's tuners is in use; `default` is none.", "big", refused=["none"], default="default"
+    )
+    read: tuple[Annotated[Line, AfterValidator(_path)], ...] = about(
+        "Files and directories beyond the scenario's own directory that its programs need, as absolute paths. Whoever "
+        "runs it allows them with `--read`: a scenario grants itself nothing (SECURITY.md).",
+        ["/srv/payload"],
+        refused=[["payload"]],
+        default=(),
     )
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -24,6 +23,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_serializer
 
 from netwarp.scenario.fields import Model
+from netwarp.scenario.files import read_file
 from netwarp.scenario.netem import LossModel, parse_loss
 from netwarp.scenario.opportunities import Opportunities, parse_opportunities
 from netwarp.scenario.units import parse_duration, parse_positive_rate
@@ -121,7 +121,8 @@ def trace_files(data: Mapping[str, Any], folder: Path) -> dict[str, bytes]:
     values = [item for value in named for item in (value.values() if isinstance(value, Mapping) else [value])]
     paths = {kept_name(value): _find(value, folder) for value in values if isinstance(value, str)}
     shipped = set(shipped_traces().values())
-    return {name: path.read_bytes() for name, path in paths.items() if path not in shipped and path.is_file()}
+    kept = {name: path for name, path in paths.items() if path not in shipped and path.is_file()}
+    return {name: read_file(path, MAX_BYTES) for name, path in kept.items()}
 
 
 def _is_trace(path: str) -> bool:
@@ -137,12 +138,12 @@ def load_trace(value: object, folder: Path) -> Trace:
     shipped = shipped_traces()
     path = _find(value, folder)
     try:
-        content = _read(path)
+        content = read_file(path, MAX_BYTES)
     except (OSError, ValueError) as error:
         known = f"shipped traces are {', '.join(shipped)}{did_you_mean(value, shipped)}"
         why = getattr(error, "strerror", None) or error
         raise ValueError(f'the trace "{value[:200]}" cannot be read ({why}); {known}') from None
-    if content is None:
+    if len(content) > MAX_BYTES:
         raise ValueError(f'the trace "{value}" is larger than {MAX_BYTES // 2**20} MiB')
     try:
         text = content.decode("utf-8-sig")
@@ -150,19 +151,6 @@ def load_trace(value: object, folder: Path) -> Trace:
         line = content[: error.start].count(b"\n") + 1
         raise ValueError(f"{path.name}:{line}: this is not text; a trace is CSV or a list of milliseconds") from None
     return parse_trace(text, path.name)
-
-
-def _read(path: Path) -> bytes | None:
-    """The content of a file, None if it is larger than a trace may be. Raises OSError, ValueError.
-
-    Only of a file: a device or a pipe may never end, or never begin. Nor may some of /proc's files, which claim to be
-    empty, so what claims to be is not read.
-    """
-    if path.exists() and not path.is_file():
-        raise ValueError("it is no file")
-    with path.open("rb") as file:
-        content = file.read(MAX_BYTES + 1) if os.fstat(file.fileno()).st_size else b""
-    return content if len(content) <= MAX_BYTES else None
 
 
 def parse_trace(text: str, name: str) -> Trace:

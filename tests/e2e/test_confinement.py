@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import digests
-from e2e_command import Answer, netwarp
+from e2e_command import Answer, digests, netwarp
 from e2e_runs import only_run
 from e2e_traffic import flow, pair
 from netwarp.kernels import find_kernel

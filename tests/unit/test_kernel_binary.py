@@ -62,7 +62,7 @@ def test_another_kernel_than_was_built_is_refused(engine: UmlEngine, tmp_path: P
         with pytest.raises(EngineError, match=str(engine.kernel.path)) as caught:
             use()
         assert "`netwarp kernel build`" in str(caught.value)
-    job = Job("id", 1, {"flows": []}, 1 << 20, 1.0)
+    job = Job("id", 1, {"flows": []}, 1 << 20, 1.0, tmp_path)
     outcome = engine.run(job, tmp_path, None, threading.Event())
     assert outcome.status == "failed"
     assert "`netwarp kernel build`" in str(outcome.reason)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from netwarp.agent import Confinement
 from netwarp.engines import confinement
-from netwarp.engines.confinement import is_private, readable, refuse_withheld
+from netwarp.engines.confinement import is_private, readable
 from netwarp.engines.leavings import odd_files, read_start
-from netwarp.scenario import ScenarioError, load_scenario
+from netwarp.scenario import load_scenario
 from netwarp.scenario.files import read_file
 from scenario_texts import replaced
 
@@ -60,11 +60,8 @@ def scenario(folder: Path, client: str, run: str = "") -> Path:
 
 
 def withheld(path: Path, *granted: Path) -> str:
-    try:
-        refuse_withheld(load_scenario(path), AGENT, granted)
-    except ScenarioError as error:
-        return str(error)
-    return ""
+    found = confinement.withheld(load_scenario(path), AGENT, granted)
+    return "\n".join(f"{'.'.join(map(str, keys))}: {why}" for keys, why in found)
 
 
 def test_files_that_a_scenario_names_elsewhere_have_to_be_allowed(home: Path) -> None:

@@ -1,0 +1,5 @@
+"""Attacks on netwarp, counted: `make torture`, or `python -m bench.torture`.
+
+Each attack is a case, named by its family and a seed: `--case results:17` makes one again and keeps its files.
+docs/torture.md says what is attacked and what counts as a failure.
+"""

@@ -5,6 +5,7 @@
 #   make test     setup, then all tests
 #   make check    formatting, lint, types
 #   make bench    setup, then the benchmarks
+#   make torture  attack netwarp for an hour and count what fails (TORTURE_MINUTES=5); goes on where it was ended
 #   make fuzz     feed the reader of captures with what is none, for a minute (FUZZ_SECONDS=60)
 #   make kernel   the kernel alone
 #   make clean    everything that these commands made in this directory
@@ -14,7 +15,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo test check bench fuzz kernel clean packages
+.PHONY: setup demo test check bench torture fuzz kernel clean packages
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
@@ -52,6 +53,12 @@ check: $(STAMPS)/python
 bench: setup
 	$(BIN)/python -m bench
 
+# Counts, and the files of cases that failed, are in .torture; docs/torture.md. Another TORTURE_SEED, other attacks.
+TORTURE_MINUTES ?= 60
+TORTURE_SEED ?= 0
+torture: setup
+	$(BIN)/python -m bench.torture --minutes $(TORTURE_MINUTES) --seed $(TORTURE_SEED)
+
 # A corpus grows in capture/fuzz/corpus; what is worth keeping of it goes to capture/tests/corpus and is then a test.
 # The stable compiler does: the fuzzer needs its coverage flags, and no sanitizer where `unsafe` is forbidden.
 FUZZ_SECONDS ?= 60
@@ -67,7 +74,7 @@ kernel: packages $(STAMPS)/netwarp
 	@$(BIN)/netwarp kernel build
 
 clean:
-	rm -rf $(VENV) target agent/target capture/target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .torture target agent/target capture/target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Debian's package manager is asked only for what is missing.
 packages:

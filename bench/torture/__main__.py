@@ -17,8 +17,8 @@ from rich.table import Table
 from bench.torture import captures
 from bench.torture.arrow import Arrow
 from bench.torture.bases import AGENT, ROOT, Bases
-from bench.torture.cases import Family, Report
 from bench.torture.captures import Captures
+from bench.torture.cases import Family, Report
 from bench.torture.imports import Imports
 from bench.torture.judge import KINDS
 from bench.torture.kills import Kills
@@ -65,7 +65,7 @@ def main() -> int:
     for case, failures in state.failed.items():
         output.print(f"{case}: {failures[0]}", markup=False, soft_wrap=True)
     if state.failed:
-        output.print(f"The files of these cases are in {directory / 'failures'}; again: python -m bench.torture --case FAMILY:SEED")
+        output.print(f"Files: {directory / 'failures'}. One case again: python -m bench.torture --case FAMILY:SEED")
     return 1 if state.failed else 0
 
 
@@ -99,7 +99,7 @@ def _teller(console: Console):  # type: ignore[no-untyped-def]
         nonlocal last, made
         made += 1
         for failure in report.failures:
-            console.print(f"{report.name}: {failure.kind}: {failure.detail[:400]}", soft_wrap=True)
+            console.print(f"{report.name}: {failure.brief}", soft_wrap=True)
         if time.monotonic() - last > 30:
             last = time.monotonic()
             console.print(f"{(last - begin) / 60:.1f} minutes, {made} cases")
@@ -114,7 +114,13 @@ def _table(state: State) -> Table:
         table.add_column(heading, justify="right")
     for name, count in state.families.items():
         found = [str(count.failures[kind]) for kind in KINDS]
-        table.add_row(f"{name} ({FAMILIES[name].unit})", f"{count.attacks:,}", f"{count.cases:,}", f"{count.seconds / 60:.1f}", *found)
+        table.add_row(
+            f"{name} ({FAMILIES[name].unit})",
+            f"{count.attacks:,}",
+            f"{count.cases:,}",
+            f"{count.seconds / 60:.1f}",
+            *found,
+        )
         for target, number in sorted(count.targets.items()):
             table.add_row(f"  {target}", f"{number:,}")
     return table
@@ -124,15 +130,6 @@ def _warm() -> None:
     """Load what commands load, before anything is forked; nothing that starts threads of its own is used."""
     import matplotlib.backends.backend_agg  # noqa: PLC0415
     import matplotlib.backends.backend_svg  # noqa: F401, PLC0415
-    import netwarp.api  # noqa: PLC0415
-    import netwarp.cli  # noqa: PLC0415
-    import netwarp.compare.formats  # noqa: PLC0415
-    import netwarp.exports  # noqa: PLC0415
-    import netwarp.imports.result  # noqa: PLC0415
-    import netwarp.plots.metric  # noqa: PLC0415
-    import netwarp.plots.timeseries  # noqa: PLC0415
-    import netwarp.report  # noqa: PLC0415
-    import netwarp.rerun  # noqa: PLC0415
     from netwarp.lab import build_lab  # noqa: PLC0415
     from netwarp.plan import make_plan  # noqa: PLC0415
     from netwarp.scenario import load_scenario  # noqa: PLC0415
@@ -143,8 +140,15 @@ def _warm() -> None:
 def _tree() -> str:
     """What is attacked: netwarp's sources and the agent, and the attacks themselves."""
     digest = hashlib.sha256()
-    places = (ROOT / "python" / "netwarp", ROOT / "bench" / "torture", ROOT / "capture" / "src", ROOT / "tests" / "torture")
-    files = [path for place in places for path in place.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    places = (
+        ROOT / "python" / "netwarp",
+        ROOT / "bench" / "torture",
+        ROOT / "capture" / "src",
+        ROOT / "tests" / "torture",
+    )
+    files = [
+        path for place in places for path in place.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    ]
     for path in (*sorted(files), AGENT):
         digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]

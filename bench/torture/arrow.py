@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from tests.torture.mutate import mutate_bytes
+from mutate import mutate_bytes
 
 from bench.torture.cases import Case
 from bench.torture.results import copied, redigest, use

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from tests.torture.mutate import mutate_bytes
+from mutate import mutate_bytes
 
 from bench.torture.bases import AGENT, ROOT
 from bench.torture.cases import Case

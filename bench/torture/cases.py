@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from bench.torture.bases import Bases
-from bench.torture.commands import Action, Ended, Limits, finish, start
+from bench.torture.commands import QUICK, Action, Ended, Limits, finish, start
 from bench.torture.judge import EXIT_CODES, Failure, judge_end, judge_place
 from bench.torture.sandbox import Sandbox
 
@@ -73,29 +73,25 @@ class Case:
         self,
         *arguments: str | Path,
         outputs: Sequence[Path] = (),
-        limits: Limits = Limits(),
+        limits: Limits = QUICK,
         action: Action | None = None,
-        codes: frozenset[int] = EXIT_CODES,
-        before: Callable[[], None] | None = None,
     ) -> Ended:
         """Run `netwarp` with these arguments in a process forked from this one, and judge how it ends.
 
         Only what lies at or under `outputs` may be other than before.
         """
-        return self._judged(("netwarp", *arguments), outputs, limits, action or command_line, codes, before)
+        return self._judged(("netwarp", *arguments), outputs, limits, action or command_line)
 
-    def program(self, *arguments: str | Path, outputs: Sequence[Path] = (), limits: Limits = Limits()) -> Ended:
+    def program(self, *arguments: str | Path, outputs: Sequence[Path] = (), limits: Limits = QUICK) -> Ended:
         """Run a program, and judge how it ends."""
-        return self._judged(arguments, outputs, limits, None, EXIT_CODES, None)
+        return self._judged(arguments, outputs, limits)
 
     def _judged(
         self,
         arguments: Sequence[str | Path],
         outputs: Sequence[Path],
         limits: Limits,
-        action: Action | None,
-        codes: frozenset[int],
-        before: Callable[[], None] | None,
+        action: Action | None = None,
     ) -> Ended:
         earlier = self.place.snapshot(outputs)
         running = start(
@@ -104,11 +100,10 @@ class Case:
             environment=self.place.environment(),
             logs=self.place.root,
             action=action,
-            before=before,
             processor=self.processor,
         )
         ended = finish(running, limits)
-        self.judge(ended, codes)
+        self.judge(ended)
         self.report.failures += judge_place(earlier, self.place.snapshot(outputs))
         return ended
 

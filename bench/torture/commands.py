@@ -43,6 +43,10 @@ class Limits:
     memory_bytes: int = 2 << 30
 
 
+QUICK = Limits()
+"""Of every command but those that make runs."""
+
+
 @dataclass
 class Ended:
     """How a command ended. `idle_s` is the time in which it neither computed nor waited for a processor."""
@@ -83,7 +87,7 @@ def start(
     environment: Mapping[str, str],
     logs: Path,
     action: Action | None = None,
-    before: Callable[[], None] | None = None,
+    before: Callable[[], object] | None = None,
     processor: int | None = None,
 ) -> Running:
     """Start a program with these arguments, or fork and do `action` with them. `before` is called in the new process.
@@ -121,6 +125,9 @@ def _enter(cwd: Path, environment: Mapping[str, str], out: Path, err: Path, proc
         os.dup2(opened, descriptor)
         os.close(opened)
     os.closerange(3, 256)
+    # Whoever started the torture may have put something else in their place, such as a test's capture.
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
@@ -148,7 +155,7 @@ def _act(action: Action, words: Sequence[str]) -> NoReturn:
     os._exit(code if isinstance(code, int) else 0 if code is None else 1)
 
 
-def finish(running: Running, limits: Limits = Limits(), known: Collection[int] = ()) -> Ended:
+def finish(running: Running, limits: Limits = QUICK, known: Collection[int] = ()) -> Ended:
     """Wait for the command to end, or end it at a limit; then look for what it left running, and end that.
 
     Processes of `known` (and what they have started) are none of the command's.

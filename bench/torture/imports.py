@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from tests.torture.mutate import damage, files_of
+from mutate import damage, files_of
 
 from bench.torture.cases import Case
 
@@ -30,7 +30,9 @@ class Imports:
             shutil.copyfile(one, other)
             case.note(f"{other.name} is a copy of {one.name}")
         if rng.random() < 0.05:
-            odd = rng.choice(("one_run_-1", "one_run_99999999999999999999", "one_run_٣", "[x]_run_1", "_run_1", "a\nb_run_1"))
+            odd = rng.choice(
+                ("one_run_-1", "one_run_99999999999999999999", "one_run_٣", "[x]_run_1", "_run_1", "a\nb_run_1")
+            )
             shutil.move(place / "one" / "one_run_2", place / "one" / odd)
             case.note(f"one_run_2 is called {odd!r}")
         directory = case.place.work / (_LAYOUTS[0] if rng.random() < 0.8 else rng.choice(_LAYOUTS))

@@ -37,6 +37,12 @@ class Failure:
     kind: str
     detail: str
 
+    @property
+    def brief(self) -> str:
+        """In a line: of a traceback the end, which says what was raised."""
+        detail = self.detail.strip()
+        return f"{self.kind}: {detail.splitlines()[-1][:300] if self.kind == TRACEBACK and detail else detail[:300]}"
+
 
 def judge_end(ended: Ended, codes: Collection[int] = EXIT_CODES) -> list[Failure]:
     """What is wrong with how a command ended; `codes` are those that it may end with."""
@@ -64,5 +70,9 @@ def judge_place(before: Mapping[str, str], after: Mapping[str, str]) -> list[Fai
     """What is wrong with how the sandbox has changed."""
     changed = [f"{path} is gone" for path in before.keys() - after.keys()]
     changed += [f"{path} is new" for path in after.keys() - before.keys()]
-    changed += [f"{path} changed: {before[path]}, {after[path]}" for path in before if after.get(path, before[path]) != before[path]]
+    changed += [
+        f"{path} changed: {before[path]}, {after[path]}"
+        for path in before
+        if after.get(path, before[path]) != before[path]
+    ]
     return [Failure(OUTSIDE, "; ".join(sorted(changed)[:8]))] if changed else []

@@ -16,7 +16,7 @@ from bench.torture.bases import NETWARP
 from bench.torture.cases import Case
 from bench.torture.commands import Ended, Running, finish, start
 from bench.torture.judge import LEFT, OUTSIDE, WRONG
-from bench.torture.repeats import LIMITS, digests_of, same
+from bench.torture.repeats import LIMITS, same
 
 SCENARIO = """
 name = "killed"
@@ -112,7 +112,9 @@ class Kills:
         codes = {0, 3} if target not in ("client", "tree") or sent is signal.SIGSTOP or not hit else _codes(sent)
         _judge(case, ended, codes)
         if sent is signal.SIGSTOP and ended.status != 0:
-            case.fail(WRONG, f"stopping and continuing the {target} made it end with {ended.status}: {ended.err[-900:]}")
+            case.fail(
+                WRONG, f"stopping and continuing the {target} made it end with {ended.status}: {ended.err[-900:]}"
+            )
         if hit and ended.status == 0 and not case.report.failures:
             # It went on as if nothing had happened: then nothing may have.
             same(case, "killed", case.place.work / "result")
@@ -134,7 +136,9 @@ def _start(case: Case, *options: str) -> Running:
     )
 
 
-def _strike(case: Case, running: Running, find: Callable[[Running], list[psutil.Process]], sent: signal.Signals) -> bool:
+def _strike(
+    case: Case, running: Running, find: Callable[[Running], list[psutil.Process]], sent: signal.Signals
+) -> bool:
     """Wait until there is somebody to strike, and a moment more; whether anybody was struck."""
     deadline = time.monotonic() + _APPEARS_S
     moment = case.rng.uniform(0.0, 2.0) if case.rng.random() < 0.7 else 0.0
@@ -281,18 +285,17 @@ def _below(running: Running) -> list[psutil.Process]:
 
 def _children(process: psutil.Process) -> list[psutil.Process]:
     with contextlib.suppress(psutil.Error):
-        return process.children()
+        return list(process.children())
     return []
 
 
 def _descendants(process: psutil.Process) -> list[psutil.Process]:
     with contextlib.suppress(psutil.Error):
-        return process.children(recursive=True)
+        return list(process.children(recursive=True))
     return []
 
 
 def _words(process: psutil.Process) -> list[str]:
     with contextlib.suppress(psutil.Error):
-        return process.cmdline()
+        return list(process.cmdline())
     return []
-

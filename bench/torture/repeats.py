@@ -46,15 +46,20 @@ def _scenario(name: str, flows: str, *, duration: str, queue: str = "fq_codel li
     return f'name = "{name}"\nduration = "{duration}"\n{_NETWORK.format(exact=exact, queue=queue)}{flows}'
 
 
+_LOOK = "cat /proc/meminfo /proc/net/sockstat; ss -tinm; ip -s link; head -c 16 /dev/urandom | od -x"
 SCENARIOS: dict[str, str] = {
     "mixed": _scenario(
-        "mixed", _flow("bulk", "bulk") + _flow("bbr", "bulk", 'cc = "bbr"\nstart = "1s"') + _flow("ping", "ping"), duration="3s"
+        "mixed",
+        _flow("bulk", "bulk") + _flow("bbr", "bulk", 'cc = "bbr"\nstart = "1s"') + _flow("ping", "ping"),
+        duration="3s",
     ),
     "crowd": _scenario("crowd", _flow("bulk", "bulk", "count = 80") + _flow("ping", "ping"), duration="2s"),
     "sampled": _scenario("sampled", _flow("bulk", "bulk", "count = 20"), duration="3s", exact="false", queue="sfq"),
     "requests": _scenario(
         "requests",
-        _flow("reply", "request", 'count = 10\nresponse_size = "30kB pareto"\nthink = "50ms exponential"\nfamily = "ipv6"')
+        _flow(
+            "reply", "request", 'count = 10\nresponse_size = "30kB pareto"\nthink = "50ms exponential"\nfamily = "ipv6"'
+        )
         + _flow("noise", "on_off", 'rate = "2mbit"\non = "200ms exponential"\noff = "200ms pareto"')
         + _flow("poisson", "poisson", 'rate = "1mbit"'),
         duration="3s",
@@ -63,7 +68,11 @@ SCENARIOS: dict[str, str] = {
     "iperf3": _scenario("iperf3", _flow("tcp", "iperf3", 'args = ["-P", "4"]\nduration = "2s"'), duration="4s"),
     "programs": _scenario(
         "programs",
-        _flow("own", "command", """client = ["sh", "-c", "cat /proc/meminfo /proc/net/sockstat; ss -tinm; ip -s link; head -c 16 /dev/urandom | od -x"]""")
+        _flow(
+            "own",
+            "command",
+            f'client = ["sh", "-c", "{_LOOK}"]',
+        )
         + _flow("bulk", "bulk"),
         duration="1s",
     ),
@@ -77,8 +86,7 @@ class Launch:
     environment: dict[str, str]
     result: Path
     prefix: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
-    before: list[Callable[[], None]] = field(default_factory=list)
+    before: list[Callable[[], object]] = field(default_factory=list)
     busy: int = 0
 
 
@@ -95,7 +103,11 @@ def _path(launch: Launch) -> None:
 
 
 def _libraries(launch: Launch) -> None:
-    launch.environment |= {"LD_LIBRARY_PATH": "/nonexistent", "MALLOC_ARENA_MAX": "1", "GLIBC_TUNABLES": "glibc.malloc.check=3"}
+    launch.environment |= {
+        "LD_LIBRARY_PATH": "/nonexistent",
+        "MALLOC_ARENA_MAX": "1",
+        "GLIBC_TUNABLES": "glibc.malloc.check=3",
+    }
 
 
 def _deep(launch: Launch) -> None:
@@ -104,15 +116,17 @@ def _deep(launch: Launch) -> None:
 
 
 def _stack(launch: Launch) -> None:
-    launch.before.append(lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 30, resource.getrlimit(resource.RLIMIT_STACK)[1])))
+    launch.before.append(
+        lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 30, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+    )
 
 
 def _umask(launch: Launch) -> None:
-    launch.before.append(lambda: os.umask(0o077) and None)
+    launch.before.append(lambda: os.umask(0o077))
 
 
 def _nice(launch: Launch) -> None:
-    launch.before.append(lambda: os.nice(10) and None)
+    launch.before.append(lambda: os.nice(10))
 
 
 def _fixed_addresses(launch: Launch) -> None:
@@ -128,7 +142,9 @@ def _load(launch: Launch) -> None:
 
 
 def _few_files(launch: Launch) -> None:
-    launch.before.append(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+    launch.before.append(
+        lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    )
 
 
 def _shared_memory(launch: Launch) -> None:
@@ -183,7 +199,7 @@ class Repeats:
 def _make(case: Case, file: Path, memory: str, launch: Launch) -> None:
     outputs = [launch.result]
     earlier = case.place.snapshot(outputs)
-    arguments = ("run", file, "--no-plots", "-o", launch.result, "--set", f"run.memory={memory}", *launch.options)
+    arguments = ["run", file, "--no-plots", "-o", launch.result, "--set", f"run.memory={memory}"]
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(launch.busy)]
     try:
         running = start(
@@ -191,7 +207,7 @@ def _make(case: Case, file: Path, memory: str, launch: Launch) -> None:
             cwd=case.place.work,
             environment=launch.environment,
             logs=case.place.root,
-            before=lambda: [call() for call in launch.before] and None,
+            before=lambda: [call() for call in launch.before],
         )
         ended = finish(running, LIMITS)
     finally:
@@ -231,5 +247,10 @@ def same(case: Case, key: str, result: Path) -> None:
     if found.keys() != first.keys():
         case.fail(BYTES, f"{key}: runs {sorted(found)} where the first time were {sorted(first)}")
         return
-    differing = [f"{run}/{name}" for run in found for name in found[run].keys() | first[run].keys() if found[run].get(name) != first[run].get(name)]
+    differing = [
+        f"{run}/{name}"
+        for run in found
+        for name in found[run].keys() | first[run].keys()
+        if found[run].get(name) != first[run].get(name)
+    ]
     case.fail(BYTES, f"{key}: {', '.join(sorted(differing))}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.torture.mutate import damage, files_of
+from mutate import damage, files_of
 
 from bench.torture.cases import Case
 from bench.torture.judge import OUTSIDE, WRONG
@@ -108,9 +109,10 @@ def _records(result: Path) -> dict[str, str]:
     found = {}
     runs = result / "runs"
     for path in sorted(runs.rglob("*")) if runs.is_dir() and not runs.is_symlink() else ():
-        if path.is_file() and not path.is_symlink() and path.name not in derived and path.stat().st_size < 1 << 26:
-            if os.access(path, os.R_OK):
-                found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+        if path.name in derived or path.is_symlink() or not path.is_file() or not os.access(path, os.R_OK):
+            continue
+        if path.stat().st_size < 1 << 26:
+            found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
 
 
@@ -187,12 +189,8 @@ def tour(words: Sequence[str]) -> object:
             try:
                 study.scan(table).collect()
             except pl.exceptions.PolarsError as error:
-                import sys  # noqa: PLC0415
-
                 sys.stderr.write(f"{table}: {error}\n")
     except (nw.StoreError, nw.ScenarioError, OSError) as error:
-        import sys  # noqa: PLC0415
-
         sys.stderr.write(f"{error}\n")
         return 4
     return 0
@@ -209,5 +207,3 @@ COMMANDS: dict[str, Command] = {
     "run": _run,
     "api": _api,
 }
-
-

@@ -6,7 +6,7 @@ import json
 import random
 from typing import Any
 
-from tests.torture.mutate import TOML_VALUES, mutate_toml
+from mutate import TOML_VALUES, mutate_toml
 
 from bench.torture.cases import Case
 from bench.torture.commands import Limits
@@ -38,7 +38,12 @@ _SYSCTLS = (
     *({"net.ipv4.tcp_rmem": "1 1 1"}, {"net.ipv4.tcp_wmem": "4096 4096 4096"}, {"net.ipv4.ip_forward": 0}),
     *({"net.ipv4.tcp_ecn": 1}, {"net.ipv4.tcp_mem": "0 0 0"}, {"net.ipv4.nosuch": 1}, {"net.ipv4.tcp_sack": 0}),
     *({"net.ipv4.tcp_syn_retries": 1}, {"net.ipv4.conf.all.rp_filter": 1}, {"kernel.panic": 1}, {"net/x": "\n"}),
-    *({"net.ipv4.udp_mem": "0 0 0"}, {"net.core.rmem_max": 1}, {"vm.overcommit_memory": 2}, {"net.ipv4.ip_default_ttl": 1}),
+    *(
+        {"net.ipv4.udp_mem": "0 0 0"},
+        {"net.core.rmem_max": 1},
+        {"vm.overcommit_memory": 2},
+        {"net.ipv4.ip_default_ttl": 1},
+    ),
 )
 _ADDRESSES = (
     [["10.0.0.1/24"], ["10.0.0.1/24"]],

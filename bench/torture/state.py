@@ -73,7 +73,7 @@ class State:
         """Count a case."""
         self.families.setdefault(report.family, Count(next=self.seed)).add(report)
         if report.failures:
-            self.failed[report.name] = [f"{failure.kind}: {failure.detail[:300]}" for failure in report.failures]
+            self.failed[report.name] = [failure.brief for failure in report.failures]
 
     def seed_of(self, family: str, in_flight: set[int]) -> int:
         """The next seed of a family that is neither made nor being made."""

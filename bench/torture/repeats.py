@@ -199,7 +199,7 @@ class Repeats:
 def _make(case: Case, file: Path, memory: str, launch: Launch) -> None:
     outputs = [launch.result]
     earlier = case.place.snapshot(outputs)
-    arguments = ["run", file, "--no-plots", "-o", launch.result, "--set", f"run.memory={memory}"]
+    arguments: list[str | Path] = ["run", file, "--no-plots", "-o", launch.result, "--set", f"run.memory={memory}"]
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(launch.busy)]
     try:
         running = start(

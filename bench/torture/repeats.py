@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -130,11 +131,11 @@ def _nice(launch: Launch) -> None:
 
 
 def _fixed_addresses(launch: Launch) -> None:
-    launch.prefix = ("setarch", "--addr-no-randomize")
+    launch.prefix = (str(shutil.which("setarch")), "--addr-no-randomize")
 
 
 def _old_layout(launch: Launch) -> None:
-    launch.prefix = ("setarch", "--addr-compat-layout")
+    launch.prefix = (str(shutil.which("setarch")), "--addr-compat-layout")
 
 
 def _load(launch: Launch) -> None:

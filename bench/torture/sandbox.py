@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PRECIOUS = "what nobody may touch\n"
-_COLOURS = {"FORCE_COLOR", "CLICOLOR_FORCE", "NETWARP_KERNEL", "PYTHONPATH", "MPLCONFIGDIR"}
+_COLOURS = {"FORCE_COLOR", "CLICOLOR_FORCE", "NETWARP_KERNEL", "MPLCONFIGDIR"}
 
 
 @dataclass(frozen=True)

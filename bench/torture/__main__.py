@@ -150,7 +150,7 @@ def _tree() -> str:
         path for place in places for path in place.rglob("*") if path.is_file() and "__pycache__" not in path.parts
     ]
     for path in (*sorted(files), AGENT):
-        digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+        digest.update(f"{path.name}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -47,7 +47,7 @@ duration = "2s"
 from = "h1"
 to = "h2"
 tool = "command"
-client = ["sh", "-c", "while :; do ss -tin | md5sum; sleep 0.05; done"]
+client = ["sh", "-c", "while :; do ss -tin | md5sum; sleep 0.3; done"]
 [sweep]
 "links.bottleneck.queue" = ["pfifo limit 20", "fq_codel", "pfifo limit 60"]
 """
@@ -99,7 +99,7 @@ class Kills:
 
     def attack(self, case: Case) -> None:
         """Kill something of a run here, or of one on a cluster."""
-        if case.rng.random() < 0.15:
+        if case.rng.random() < 0.1:
             _on_cluster(case)
             return
         target, sent = case.rng.choice(list(TARGETS)), case.rng.choice(SIGNALS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 from mutate import mutate_bytes
@@ -22,7 +23,10 @@ class Arrow:
     share = 0.1
 
     def attack(self, case: Case) -> None:
-        """Damage tables of a copy of a result and run a command on it."""
+        """Damage tables of a copy of a result and run a command on it, or of a file of `netwarp watch` and draw it."""
+        if case.rng.random() < 0.15:
+            _draw_watched(case)
+            return
         result = copied(case)
         tables = sorted(result.glob("runs/*/*.arrows")) + sorted(result.glob("runs/*/metrics.parquet"))
         for table in case.rng.sample(tables, case.rng.choice((1, 1, 2))):
@@ -32,6 +36,15 @@ class Arrow:
                 metrics.unlink()  # so that they are computed anew, from what is damaged
         redigest(result, case.rng.choice(("removed", "anew")))
         use(case, result, case.rng.choice(COMMANDS))
+
+
+def _draw_watched(case: Case) -> None:
+    case.report.target = "plot of watch"
+    file, figures = case.place.work / "watched.arrows", case.place.work / "figures"
+    shutil.copy(case.bases.watched, file)
+    damage_table(case, file, case.rng)
+    metric = case.rng.choice(((), (), ("--metric", "rtt_us,cwnd_pkts"), ("--metric", "nosuch")))
+    case.netwarp("plot", file, *metric, "--format", "svg", "-o", figures, outputs=[figures])
 
 
 def damage_table(case: Case, table: Path, rng: random.Random) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -176,6 +178,23 @@ class Bases:
         return tuple(sorted([*(tests / "captures").iterdir(), *(tests / "corpus").iterdir()]))
 
     @cached_property
+    def watched(self) -> Path:
+        """What `netwarp watch` writes of a connection on the loopback."""
+        made = self.place / "watched.arrows"
+        if not made.exists():
+            command = [str(AGENT), "watch", "--interval", "20ms", "--duration", "600ms", "-o", str(made)]
+            with (
+                socket.create_server(("127.0.0.1", 0)) as server,
+                socket.create_connection(server.getsockname()) as client,
+            ):
+                with server.accept()[0] as accepted, subprocess.Popen(command, stderr=subprocess.DEVNULL) as watching:
+                    while watching.poll() is None:
+                        client.sendall(bytes(1000))
+                        accepted.recv(2000)
+                        time.sleep(0.01)
+        return made
+
+    @cached_property
     def scenarios(self) -> tuple[Path, ...]:
         """Scenario files: those that are shipped, and the ones above."""
         place = self.place / "scenarios"
@@ -190,7 +209,7 @@ class Bases:
         """Make what these families take now, rather than while cases run."""
         _ = self.scenarios, self.captures
         if {"results", "arrow"} & set(families):
-            _ = self.results
+            _ = self.results, self.watched
         if "imports" in families:
             _ = self.scripts
 

@@ -186,12 +186,13 @@ class Bases:
             with (
                 socket.create_server(("127.0.0.1", 0)) as server,
                 socket.create_connection(server.getsockname()) as client,
+                server.accept()[0] as accepted,
+                subprocess.Popen(command, stderr=subprocess.DEVNULL) as watching,
             ):
-                with server.accept()[0] as accepted, subprocess.Popen(command, stderr=subprocess.DEVNULL) as watching:
-                    while watching.poll() is None:
-                        client.sendall(bytes(1000))
-                        accepted.recv(2000)
-                        time.sleep(0.01)
+                while watching.poll() is None:
+                    client.sendall(bytes(1000))
+                    accepted.recv(2000)
+                    time.sleep(0.01)
         return made
 
     @cached_property

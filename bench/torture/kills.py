@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import psutil
 
+from bench.kills import KINDS, ROLES, processes_of
 from bench.torture.bases import NETWARP
 from bench.torture.cases import Case
 from bench.torture.commands import Ended, Running, finish, start
@@ -20,7 +22,7 @@ from bench.torture.repeats import LIMITS, same
 
 SCENARIO = """
 name = "killed"
-duration = "3s"
+duration = "2s"
 [nodes]
 h1 = {}
 r1 = { forward = true }
@@ -42,7 +44,7 @@ count = 3
 from = "h1"
 to = "h2"
 tool = "iperf3"
-duration = "2s"
+duration = "1s"
 [flows.own]
 from = "h1"
 to = "h2"
@@ -51,43 +53,15 @@ client = ["sh", "-c", "while :; do ss -tin | md5sum; sleep 0.3; done"]
 [sweep]
 "links.bottleneck.queue" = ["pfifo limit 20", "fq_codel", "pfifo limit 60"]
 """
-SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSTOP)
-"""SIGSTOP is followed by SIGCONT."""
-_APPEARS_S = 60.0
-
-
-def client(running: Running) -> list[psutil.Process]:
-    """`netwarp` itself."""
-    return _alive([running.pid])
-
-
-def guard(running: Running) -> list[psutil.Process]:
-    """The guards: children of `netwarp` that run the agent."""
-    return [process for process in _below(running) if "guard" in _words(process)[1:2]]
-
-
-def kernel(running: Running) -> list[psutil.Process]:
-    """The kernels: what guards have started."""
-    return [child for process in guard(running) for child in _children(process)]
-
-
-def stub(running: Running) -> list[psutil.Process]:
-    """Host processes that hold the memory of guest processes: what kernels have started."""
-    return [child for process in kernel(running) for child in _descendants(process)]
-
-
-def tree(running: Running) -> list[psutil.Process]:
-    """All of it."""
-    return [*client(running), *_below(running)]
-
-
-TARGETS: dict[str, Callable[[Running], list[psutil.Process]]] = {
-    "client": client,
-    "guard": guard,
-    "kernel": kernel,
-    "stub": stub,
-    "tree": tree,
+OF_THE_CLIENT: Mapping[str, tuple[signal.Signals, ...]] = {
+    "kill": (signal.SIGKILL,),
+    "term": (signal.SIGTERM,),
+    "int": (signal.SIGINT,),
+    "stop": (signal.SIGSTOP, signal.SIGCONT),
 }
+"""What `netwarp` itself may get."""
+TARGETS = ("client", "client", *ROLES, "all")
+_APPEARS_S = 60.0
 
 
 class Kills:
@@ -102,27 +76,24 @@ class Kills:
         if case.rng.random() < 0.1:
             _on_cluster(case)
             return
-        target, sent = case.rng.choice(list(TARGETS)), case.rng.choice(SIGNALS)
-        if target == "tree":
-            sent = case.rng.choice((signal.SIGSTOP, signal.SIGSTOP, signal.SIGINT, signal.SIGKILL))
-        case.report.target = target
+        target = case.report.target = case.rng.choice(TARGETS)
+        kinds = OF_THE_CLIENT if target == "client" else {k: s for k, (s, roles) in KINDS.items() if target in roles}
+        kind = case.rng.choice(list(kinds))
         running = _start(case, "-j", case.rng.choice(("1", "2")))
-        hit = _strike(case, running, TARGETS[target], sent)
+        hit = _strike(case, running, kinds[kind])
         ended = finish(running, LIMITS)
-        codes = {0, 3} if target not in ("client", "tree") or sent is signal.SIGSTOP or not hit else _codes(sent)
-        _judge(case, ended, codes)
-        if sent is signal.SIGSTOP and ended.status != 0:
-            case.fail(
-                WRONG, f"stopping and continuing the {target} made it end with {ended.status}: {ended.err[-900:]}"
-            )
+        _judge(case, ended, _codes(kind) if target == "client" and hit else {0, 3})
+        if kind == "stop" and ended.status != 0:
+            case.fail(WRONG, f"stopped and continued, it ended with {ended.status}: {ended.err[-900:]}")
         if hit and ended.status == 0 and not case.report.failures:
             # It went on as if nothing had happened: then nothing may have.
             same(case, "killed", case.place.work / "result")
         _resume(case)
 
 
-def _codes(sent: signal.Signals) -> set[int]:
-    return {-sent} if sent is signal.SIGKILL else {130}
+def _codes(kind: str) -> set[int]:
+    """What `netwarp` ends with when it gets these signals in time."""
+    return {"kill": {-signal.SIGKILL}, "stop": {0}}.get(kind, {130})
 
 
 def _start(case: Case, *options: str) -> Running:
@@ -136,33 +107,40 @@ def _start(case: Case, *options: str) -> Running:
     )
 
 
-def _strike(
-    case: Case, running: Running, find: Callable[[Running], list[psutil.Process]], sent: signal.Signals
-) -> bool:
-    """Wait until there is somebody to strike, and a moment more; whether anybody was struck."""
+def _strike(case: Case, running: Running, signals: Sequence[signal.Signals]) -> bool:
+    """Wait until the first machine runs, and a moment more; whether anybody was struck then."""
     deadline = time.monotonic() + _APPEARS_S
     moment = case.rng.uniform(0.0, 2.0) if case.rng.random() < 0.7 else 0.0
-    while not (found := find(running)) and _alive([running.pid]) and time.monotonic() < deadline:
+    choice = case.rng.random()
+    while not processes_of(case.place.root)["kernel"] and _runs(running.pid) and time.monotonic() < deadline:
         time.sleep(0.01)
     time.sleep(moment)
-    found = find(running)
-    if not found:
-        case.note(f"{sent.name}: it was over before")
-        return False
-    chosen = found if case.report.target == "tree" else [case.rng.choice(found)]
-    case.note(f"{sent.name} to {' '.join(_words(chosen[0]))[:120] or chosen[0].pid} after {moment:.2f} s")
-    send(chosen, sent)
-    if sent is signal.SIGSTOP:
-        time.sleep(case.rng.uniform(0.05, 1.5))
-        send(chosen, signal.SIGCONT)
-    return True
+    target, found = case.report.target, processes_of(case.place.root)
+    if target == "all":
+        chosen = [running.pid, *found["guard"], *found["kernel"], *found["program"]]
+    else:
+        there = [running.pid] if target == "client" else found[target]
+        chosen = there[int(choice * len(there)) :][:1]
+    chosen = [pid for pid in chosen if _runs(pid)]
+    case.note(f"{' and '.join(sent.name for sent in signals)} to {target} after {moment:.2f} s, {len(chosen)} struck")
+    send(chosen, signals, case.rng.uniform(0.05, 1.5))
+    return bool(chosen)
 
 
-def send(processes: list[psutil.Process], sent: signal.Signals) -> None:
-    """Send a signal to those that are still there."""
-    for process in processes:
-        with contextlib.suppress(psutil.Error):
-            process.send_signal(sent)
+def send(pids: Sequence[int], signals: Sequence[signal.Signals], pause_s: float) -> None:
+    """Send signals to those that are still there, a while apart."""
+    for number, sent in enumerate(signals):
+        if number:
+            time.sleep(pause_s)
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, sent)
+
+
+def _runs(pid: int) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    return False
 
 
 def _judge(case: Case, ended: Ended, codes: set[int]) -> None:
@@ -201,20 +179,15 @@ def _on_cluster(case: Case) -> None:
     """A Dask worker is killed; another one makes its runs."""
     case.report.target = "Dask worker"
     with _cluster(case) as (address, scheduler, workers):
-        cluster = [scheduler, *(worker.pid for worker in workers)]
         running = _start(case, "--dask", address)
-        sent = case.rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP))
+        kind = case.rng.choice(("kill", "kill", "term", "stop"))
         deadline = time.monotonic() + _APPEARS_S
-        while not _guards(workers) and _alive([running.pid]) and time.monotonic() < deadline:
+        while not processes_of(case.place.root)["guard"] and _runs(running.pid) and time.monotonic() < deadline:
             time.sleep(0.02)
         time.sleep(case.rng.uniform(0.0, 1.0))
-        case.note(f"{sent.name} to a Dask worker")
-        worker = case.rng.choice(workers)
-        send([worker], sent)
-        if sent is signal.SIGSTOP:
-            time.sleep(case.rng.uniform(0.05, 1.5))
-            send([worker], signal.SIGCONT)
-        ended = finish(running, LIMITS, known=cluster)
+        case.note(f"{kind} to a Dask worker")
+        send([case.rng.choice(workers)], OF_THE_CLIENT[kind], case.rng.uniform(0.05, 1.5))
+        ended = finish(running, LIMITS, known=[scheduler, *workers])
         case.judge(ended, frozenset({0, 3}))
         if ended.status == 0:
             same(case, "killed", case.place.work / "result")
@@ -222,7 +195,7 @@ def _on_cluster(case: Case) -> None:
 
 
 @contextlib.contextmanager
-def _cluster(case: Case) -> Iterator[tuple[str, int, list[psutil.Process]]]:
+def _cluster(case: Case) -> Iterator[tuple[str, int, list[int]]]:
     """A scheduler and two workers, in the sandbox."""
     place = case.place.root / "cluster"
     place.mkdir()
@@ -248,7 +221,7 @@ def _cluster(case: Case) -> Iterator[tuple[str, int, list[psutil.Process]]]:
             if time.monotonic() > deadline:
                 raise RuntimeError("the workers do not come")
             time.sleep(0.1)
-        yield address, processes[0].pid, [psutil.Process(worker.pid) for worker in workers]
+        yield address, processes[0].pid, [worker.pid for worker in workers]
     finally:
         for process in reversed(processes):
             process.kill()
@@ -263,39 +236,3 @@ def _free_port(rng: random.Random) -> int:
         with socket.socket() as tried, contextlib.suppress(OSError):
             tried.bind(("127.0.0.1", port))
             return port
-
-
-def _guards(workers: list[psutil.Process]) -> list[psutil.Process]:
-    return [child for worker in workers for child in _descendants(worker) if "guard" in _words(child)[1:2]]
-
-
-def _alive(pids: list[int]) -> list[psutil.Process]:
-    found = []
-    for pid in pids:
-        with contextlib.suppress(psutil.Error):
-            process = psutil.Process(pid)
-            if process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
-
-
-def _below(running: Running) -> list[psutil.Process]:
-    return [process for first in _alive([running.pid]) for process in _descendants(first)]
-
-
-def _children(process: psutil.Process) -> list[psutil.Process]:
-    with contextlib.suppress(psutil.Error):
-        return list(process.children())
-    return []
-
-
-def _descendants(process: psutil.Process) -> list[psutil.Process]:
-    with contextlib.suppress(psutil.Error):
-        return list(process.children(recursive=True))
-    return []
-
-
-def _words(process: psutil.Process) -> list[str]:
-    with contextlib.suppress(psutil.Error):
-        return list(process.cmdline())
-    return []

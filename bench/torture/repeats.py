@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.repeats import busy_host, bytes_of_result, differing
 from bench.torture.bases import NETWARP
 from bench.torture.cases import Case
 from bench.torture.commands import Limits, finish, start
@@ -88,7 +89,7 @@ class Launch:
     result: Path
     prefix: tuple[str, ...] = ()
     before: list[Callable[[], object]] = field(default_factory=list)
-    busy: int = 0
+    busy: bool = False
 
 
 def _language(launch: Launch) -> None:
@@ -139,7 +140,7 @@ def _old_layout(launch: Launch) -> None:
 
 
 def _load(launch: Launch) -> None:
-    launch.busy = 4
+    launch.busy = True
 
 
 def _few_files(launch: Launch) -> None:
@@ -201,8 +202,7 @@ def _make(case: Case, file: Path, memory: str, launch: Launch) -> None:
     outputs = [launch.result]
     earlier = case.place.snapshot(outputs)
     arguments: list[str | Path] = ["run", file, "--no-plots", "-o", launch.result, "--set", f"run.memory={memory}"]
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(launch.busy)]
-    try:
+    with busy_host() if launch.busy else contextlib.nullcontext():
         running = start(
             [*launch.prefix, sys.executable, NETWARP, *arguments],
             cwd=case.place.work,
@@ -211,26 +211,17 @@ def _make(case: Case, file: Path, memory: str, launch: Launch) -> None:
             before=lambda: [call() for call in launch.before],
         )
         ended = finish(running, LIMITS)
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
     case.judge(ended)
     case.report.failures += judge_place(earlier, case.place.snapshot(outputs))
     if ended.status and not case.report.failures:
         case.fail(WRONG, f"exit code {ended.status}: {ended.err[-600:]}")
 
 
-def digests_of(result: Path) -> dict[str, dict[str, str]]:
-    """The digests of each run that is finished, by its id."""
-    return {path.parent.name: json.loads(path.read_text()) for path in sorted(result.glob("runs/*/digests.json"))}
-
-
 def same(case: Case, key: str, result: Path) -> None:
-    """Compare a result's digests with those of the first of this key; the first is kept for the others."""
+    """Compare the bytes of a result's runs with those of the first of this key; the first is kept for the others."""
     place = case.bases.kept / "digests"
     place.mkdir(parents=True, exist_ok=True)
-    found, kept = digests_of(result), place / f"{key}.json"
+    found, kept = bytes_of_result(result), place / f"{key}.json"
     if not found:
         case.fail(WRONG, "it made no run")
         return
@@ -248,10 +239,5 @@ def same(case: Case, key: str, result: Path) -> None:
     if found.keys() != first.keys():
         case.fail(BYTES, f"{key}: runs {sorted(found)} where the first time were {sorted(first)}")
         return
-    differing = [
-        f"{run}/{name}"
-        for run in found
-        for name in found[run].keys() | first[run].keys()
-        if found[run].get(name) != first[run].get(name)
-    ]
-    case.fail(BYTES, f"{key}: {', '.join(sorted(differing))}")
+    changed = [f"{run}/{name}" for run in found for name in differing(first[run], found[run])]
+    case.fail(BYTES, f"{key}: {', '.join(changed)}")

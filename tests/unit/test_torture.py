@@ -126,7 +126,8 @@ def test_a_byte_that_differs_is_seen(tmp_path: Path) -> None:
         made = Case.begin("unit", number, tmp_path / str(number), Bases(tmp_path, tmp_path / "kept"))
         folder = made.place.work / "result" / "runs" / run
         folder.mkdir(parents=True)
-        (folder / "digests.json").write_text(f'{{"acks.arrows": "{digest}", "run.json": "0"}}')
+        (folder / "acks.arrows").write_text(digest)
+        (folder / "status.json").write_text(str(number))
         same(made, "key", made.place.work / "result")
         return made
 

@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -47,6 +48,7 @@ def main() -> int:
         _forget(directory)
         state.save(directory)
     # No TemporaryDirectory: a forked process would remove it, too, when it ends.
+    interrupted = False
     work = Path(tempfile.mkdtemp(prefix="netwarp-torture-"))
     try:
         bases = Bases(directory / "bases", directory)
@@ -58,7 +60,12 @@ def main() -> int:
         if options.case:
             return _one(families, options.case, bases, work, output)
         schedule = Schedule(families, bases, state, work, directory)
-        schedule.run(options.minutes * 60, options.jobs, _teller(progress))
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            schedule.run(options.minutes * 60, options.jobs, _teller(progress))
+        except KeyboardInterrupt:
+            interrupted = True
+            progress.print(f"interrupted after {state.seconds / 60:.1f} minutes; the same command goes on from here")
     finally:
         shutil.rmtree(work, ignore_errors=True)
     output.print(_table(state))
@@ -66,7 +73,7 @@ def main() -> int:
         output.print(f"{case}: {failures[0]}", markup=False, soft_wrap=True)
     if state.failed:
         output.print(f"Files: {directory / 'failures'}. One case again: python -m bench.torture --case FAMILY:SEED")
-    return 1 if state.failed else 0
+    return 130 if interrupted else 1 if state.failed else 0
 
 
 def _arguments() -> argparse.Namespace:

@@ -239,6 +239,13 @@ def _kill_tree(pid: int) -> None:
             process.kill()
 
 
+def kill_below() -> None:
+    """Kill whatever this process has started or adopted."""
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+
+
 def _left(others: Collection[int]) -> list[str]:
     """What still runs a while after a command has ended; it is ended now."""
     deadline = time.monotonic() + _GRACE_S

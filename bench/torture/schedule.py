@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.torture.bases import Bases
 from bench.torture.cases import Case, Family, Report
-from bench.torture.commands import adopt_orphans, reap
+from bench.torture.commands import adopt_orphans, kill_below, reap
 from bench.torture.judge import WRONG, Failure
 from bench.torture.state import State
 
@@ -124,7 +124,8 @@ class Schedule:
 def make(family: Family, seed: int, root: Path, bases: Bases, processor: int | None = None) -> Report:
     """Make a case in this process, which is then the parent of whatever it leaves."""
     adopt_orphans()
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
+    signal.signal(signal.SIGTERM, _give_up)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal's whole group; who counts ends the cases
     begin = time.monotonic()
     case = Case.begin(family.name, seed, root, bases, processor)
     if case.rng.random() < _WHOLE_CORES:
@@ -136,6 +137,12 @@ def make(family: Family, seed: int, root: Path, bases: Bases, processor: int | N
     reap()
     case.report.seconds = time.monotonic() - begin
     return case.report
+
+
+def _give_up(*_: object) -> None:
+    """End with all that the case has started."""
+    kill_below()
+    os._exit(1)
 
 
 def keep(root: Path, report: Report, directory: Path) -> Path:

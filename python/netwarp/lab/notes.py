@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from netwarp.flows import FlowBase, kind_of
 from netwarp.lab.network import Network
 from netwarp.lab.sizes import MIN_SOCKET_BYTES, Sizes
-from netwarp.scenario.flows import Flow
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.notes import Found
 
+_ANY_MTU = 1500
+"""Neither transport nor direction depends on it."""
 _RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 
 
@@ -22,8 +24,12 @@ def network_notes(scenario: Scenario) -> Iterator[Found]:
     yield from _dctcp_alone(scenario, sizes)
 
 
-def _is_tcp(flow: Flow) -> bool:
-    return flow.tool in {"bulk", "request"} or (flow.tool == "iperf3" and flow.protocol == "tcp")
+def _is_tcp(flow: FlowBase) -> bool:
+    return kind_of(flow.tool).transport_of(flow.lab_fields(_ANY_MTU)) == "tcp"
+
+
+def _is_reverse(flow: FlowBase) -> bool:
+    return kind_of(flow.tool).is_reverse(flow.lab_fields(_ANY_MTU))
 
 
 def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
@@ -31,8 +37,7 @@ def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
     for name, flow in scenario.flows.items():
         if not (flow.count and _is_tcp(flow)):
             continue
-        # Responses to requests, and iperf3 -R, come the other way.
-        reverse = flow.tool == "request" or (flow.tool == "iperf3" and not {"-R", "--reverse"}.isdisjoint(flow.args))
+        reverse = _is_reverse(flow)
         path = sizes.paths[name].back if reverse else sizes.paths[name].forward
         links = [(sizes.network.links[hop.link], hop.direction) for hop in path]
         if any(link.ends[direction] in link.raw for link, direction in links):
@@ -64,7 +69,7 @@ def _socket_sizes(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
 def _dctcp_alone(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
     """CoDel and RED mark an aggregate as a whole (INET_ECN_set_ce()), by a queue that has few of them."""
     for name, flow in scenario.flows.items():
-        if flow.count and flow.tool in {"bulk", "request", "iperf3"} and getattr(flow, "cc", None) == "dctcp":
+        if flow.count and getattr(flow, "cc", None) == "dctcp":
             links = [sizes.network.names[hop.link] for hop in sizes.paths[name].forward]
             if not all(scenario.links[link].offload for link in links):
                 yield (

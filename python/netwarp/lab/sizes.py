@@ -16,7 +16,7 @@ MAX_AUTO_MEMORY_BYTES = 1024 * MIB
 MEMORY_STEP_BYTES = 32 * MIB
 MEMORY_PER_BYTE = 6
 """Bytes of memory for a byte on the way: an skb's true size, its clone for retransmission, and the receiver's copy."""
-MEMORY_PER_FLOW = 320 * 1024
+MEMORY_PER_CONNECTION = 320 * 1024
 """Two threads with their stacks, two sockets with what they hold unsent. A thousand bulk flows over 100 Mbit/s run in
 384 MiB and not in 256."""
 MEMORY_PER_NODE = 512 * 1024
@@ -113,7 +113,7 @@ class Sizes:
             total += bdp_bytes(rate, self.base_rtt_ns[name])
             bottlenecks.update(hops)
         total += sum(self._held_bytes(hop) for hop in bottlenecks)
-        flows = MEMORY_PER_FLOW * sum(flow.count for flow in self.scenario.flows.values())
+        flows = MEMORY_PER_CONNECTION * sum(flow.count * flow.connections for flow in self.scenario.flows.values())
         nodes = MEMORY_PER_NODE * max(len(self.scenario.nodes) - NODES_IN_BASE, 0)
         needed = min(BASE_MEMORY_BYTES + MEMORY_PER_BYTE * total, MAX_AUTO_MEMORY_BYTES) + flows + nodes
         return -(-needed // MEMORY_STEP_BYTES) * MEMORY_STEP_BYTES

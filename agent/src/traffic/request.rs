@@ -7,19 +7,31 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, bail};
 use nix::sys::socket::{MsgFlags, Shutdown, accept, recv, send, setsockopt, shutdown, sockopt};
+use serde::Deserialize;
 
-use super::draws::Draws;
+use super::draws::{Distribution, Draws};
 use super::socket::tcp_info;
 use super::tcp::{self, Ends};
 use super::transfers::{Transfer, Transfers};
-use super::{Account, Generator, lock, spawn};
-use crate::lab::{Flow, Request, Tool};
-use crate::network::Network;
+use super::{Account, Generator, Setup, lock, spawn};
 use crate::sockets::TcpInfo;
 use crate::time::{monotonic_ns, sleep_until};
 
 /// A request begins with its own size and that of the response it wants, as two integers.
 const HEAD: u64 = 16;
+
+/// Its fields in the lab.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    cc: Option<String>,
+    request_size_bytes: u64,
+    request_size_distribution: Distribution,
+    response_size_bytes: u64,
+    response_size_distribution: Distribution,
+    think_ns: i64,
+    think_distribution: Distribution,
+}
 
 #[derive(Default)]
 struct Progress {
@@ -30,63 +42,55 @@ struct Progress {
 }
 
 /// One client and its server.
-pub struct Requests {
+struct Requests {
     client: Arc<OwnedFd>,
     progress: Arc<Mutex<Progress>>,
 }
 
-impl Requests {
-    /// Listens, and starts both threads; every exchange has its row in `transfers`.
-    pub fn prepare(
-        network: &Network,
-        flow: &Flow,
-        t0_ns: i64,
-        transfers: &Arc<Mutex<Transfers>>,
-    ) -> Result<Self> {
-        let Tool::Request(request) = &flow.tool else {
-            bail!("not a request flow")
-        };
-        let Ends {
-            listener,
-            client,
-            to,
-        } = tcp::open(network, flow, request.cc.as_deref())?;
-        setsockopt(&client, sockopt::TcpNoDelay, &true)?;
-        let requests = Self {
-            client: Arc::new(client),
-            progress: Arc::default(),
-        };
-        let progress = Arc::clone(&requests.progress);
-        spawn(format!("to {}", flow.name), move || {
-            if let Err(e) = serve(&listener, &progress) {
-                lock(&progress)
-                    .error
-                    .get_or_insert_with(|| format!("server: {e:#}"));
+/// Listens, and starts both threads; every exchange has its row in `transfers`.
+pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
+    let (flow, t0_ns) = (setup.flow, setup.t0_ns);
+    let fields: Fields = flow.fields()?;
+    let Ends {
+        listener,
+        client,
+        to,
+    } = tcp::open(setup.network, flow, fields.cc.as_deref())?;
+    setsockopt(&client, sockopt::TcpNoDelay, &true)?;
+    let requests = Requests {
+        client: Arc::new(client),
+        progress: Arc::default(),
+    };
+    let progress = Arc::clone(&requests.progress);
+    spawn(format!("to {}", flow.name), move || {
+        if let Err(e) = serve(&listener, &progress) {
+            lock(&progress)
+                .error
+                .get_or_insert_with(|| format!("server: {e:#}"));
+        }
+    })?;
+    let ask = Client {
+        socket: Arc::clone(&requests.client),
+        to,
+        fields,
+        draws: Draws::new(flow.seed),
+        flow_id: flow.id,
+        t0_ns,
+        progress: Arc::clone(&requests.progress),
+        transfers: Arc::clone(&setup.tables.transfers),
+    };
+    let start = t0_ns + flow.start_ns;
+    spawn(format!("from {}", flow.name), move || {
+        sleep_until(start);
+        let progress = Arc::clone(&ask.progress);
+        if let Err(e) = ask.run() {
+            let mut progress = lock(&progress);
+            if !progress.stopped {
+                progress.error.get_or_insert_with(|| format!("{e:#}"));
             }
-        })?;
-        let ask = Client {
-            socket: Arc::clone(&requests.client),
-            to,
-            request: request.clone(),
-            draws: Draws::new(flow.seed),
-            flow_id: flow.id,
-            t0_ns,
-            progress: Arc::clone(&requests.progress),
-            transfers: Arc::clone(transfers),
-        };
-        let start = t0_ns + flow.start_ns;
-        spawn(format!("from {}", flow.name), move || {
-            sleep_until(start);
-            let progress = Arc::clone(&ask.progress);
-            if let Err(e) = ask.run() {
-                let mut progress = lock(&progress);
-                if !progress.stopped {
-                    progress.error.get_or_insert_with(|| format!("{e:#}"));
-                }
-            }
-        })?;
-        Ok(requests)
-    }
+        }
+    })?;
+    Ok(Box::new(requests))
 }
 
 impl Generator for Requests {
@@ -112,7 +116,7 @@ impl Generator for Requests {
 struct Client {
     socket: Arc<OwnedFd>,
     to: SocketAddr,
-    request: Request,
+    fields: Fields,
     draws: Draws,
     flow_id: u32,
     t0_ns: i64,
@@ -125,12 +129,17 @@ impl Client {
         tcp::connect(&self.socket, self.to)?;
         lock(&self.progress).connect_ns = Some(monotonic_ns() - self.t0_ns);
         let socket = self.socket.as_raw_fd();
-        let r = self.request.clone();
         for sequence in 0.. {
             let request = self
-                .size(r.request_size_bytes, r.request_size_distribution)
+                .size(
+                    self.fields.request_size_bytes,
+                    self.fields.request_size_distribution,
+                )
                 .max(HEAD);
-            let response = self.size(r.response_size_bytes, r.response_size_distribution);
+            let response = self.size(
+                self.fields.response_size_bytes,
+                self.fields.response_size_distribution,
+            );
             lock(&self.transfers).begin(Transfer {
                 flow_id: self.flow_id,
                 sequence,
@@ -147,7 +156,10 @@ impl Client {
             }
             let end = monotonic_ns();
             lock(&self.transfers).complete(self.flow_id, end - self.t0_ns)?;
-            let think = self.draws.value(r.think_ns as f64, r.think_distribution) as i64;
+            let think = self
+                .draws
+                .value(self.fields.think_ns as f64, self.fields.think_distribution)
+                as i64;
             if think > 0 {
                 sleep_until(end + think);
             }
@@ -155,7 +167,7 @@ impl Client {
         Ok(())
     }
 
-    fn size(&mut self, mean: u64, distribution: super::Distribution) -> u64 {
+    fn size(&mut self, mean: u64, distribution: Distribution) -> u64 {
         self.draws
             .value(mean as f64, distribution)
             .round()

@@ -6,6 +6,7 @@ mod bulk;
 mod cbr;
 mod command;
 mod draws;
+mod exchange;
 mod iperf3;
 mod on_off;
 mod ping;

@@ -2,23 +2,21 @@
 //! heavy-tailed sizes a reader of pages.
 
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Context, Result, bail};
-use nix::sys::socket::{MsgFlags, Shutdown, accept, recv, send, setsockopt, shutdown, sockopt};
+use anyhow::{Result, bail};
+use nix::sys::socket::{Shutdown, setsockopt, shutdown, sockopt};
 use serde::Deserialize;
 
 use super::draws::{Distribution, Draws};
+use super::exchange;
 use super::socket::tcp_info;
 use super::tcp::{self, Ends};
 use super::transfers::{Transfer, Transfers};
 use super::{Account, Generator, Setup, lock, spawn};
 use crate::sockets::TcpInfo;
 use crate::time::{monotonic_ns, sleep_until};
-
-/// A request begins with its own size and that of the response it wants, as two integers.
-const HEAD: u64 = 16;
 
 /// Its fields in the lab.
 #[derive(Debug, Deserialize)]
@@ -130,15 +128,17 @@ impl Client {
         lock(&self.progress).connect_ns = Some(monotonic_ns() - self.t0_ns);
         let socket = self.socket.as_raw_fd();
         for sequence in 0.. {
-            let request = self
-                .size(
-                    self.fields.request_size_bytes,
-                    self.fields.request_size_distribution,
-                )
-                .max(HEAD);
-            let response = self.size(
-                self.fields.response_size_bytes,
-                self.fields.response_size_distribution,
+            let f = &self.fields;
+            let request = exchange::size(
+                &mut self.draws,
+                f.request_size_bytes,
+                f.request_size_distribution,
+            )
+            .max(exchange::HEAD);
+            let response = exchange::size(
+                &mut self.draws,
+                f.response_size_bytes,
+                f.response_size_distribution,
             );
             lock(&self.transfers).begin(Transfer {
                 flow_id: self.flow_id,
@@ -148,9 +148,7 @@ impl Client {
                 request_bytes: request,
                 bytes: response,
             });
-            let head = [request.to_ne_bytes(), response.to_ne_bytes()].concat();
-            send_whole(socket, &head, request > HEAD).context("request")?;
-            tcp::send_zeros(socket, request - HEAD).context("request")?;
+            exchange::ask(socket, request, response)?;
             if tcp::discard(socket, response) < response {
                 bail!("the server ended the connection");
             }
@@ -166,47 +164,12 @@ impl Client {
         }
         Ok(())
     }
-
-    fn size(&mut self, mean: u64, distribution: Distribution) -> u64 {
-        self.draws
-            .value(mean as f64, distribution)
-            .round()
-            .clamp(1.0, 1e12) as u64
-    }
-}
-
-fn send_whole(socket: RawFd, bytes: &[u8], more: bool) -> Result<()> {
-    let flags = if more {
-        MsgFlags::MSG_NOSIGNAL | MsgFlags::from_bits_retain(libc::MSG_MORE)
-    } else {
-        MsgFlags::MSG_NOSIGNAL
-    };
-    let sent = send(socket, bytes, flags)?;
-    anyhow::ensure!(
-        sent == bytes.len(),
-        "only {sent} of {} bytes were taken",
-        bytes.len()
-    );
-    Ok(())
 }
 
 /// Answers until the client ends.
 fn serve(listener: &OwnedFd, progress: &Mutex<Progress>) -> Result<()> {
-    let fd = accept(listener.as_raw_fd()).context("accept")?;
-    // SAFETY: accept has just made this descriptor, which lives as long as the machine: its counters are read at the end.
-    let socket = std::mem::ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(fd) });
-    setsockopt(&*socket, sockopt::TcpNoDelay, &true)?;
-    lock(progress).server = Some(fd);
-    loop {
-        let mut head = [0_u8; HEAD as usize];
-        let got = recv(fd, &mut head, MsgFlags::MSG_WAITALL).unwrap_or(0);
-        if got < head.len() {
-            return Ok(());
-        }
-        let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| head[at + i]));
-        tcp::discard(fd, word(0) - HEAD);
-        if tcp::send_zeros(fd, word(8)).is_err() {
-            return Ok(());
-        }
-    }
+    let socket = exchange::accepted(listener.as_raw_fd())?;
+    lock(progress).server = Some(socket);
+    exchange::answer(socket);
+    Ok(())
 }

@@ -50,11 +50,6 @@ class FlowBase(Model):
     family: Literal["ipv4", "ipv6"] = about("The version of IP.", "ipv6", refused=["ipv5"], default="ipv4")
 
     @property
-    def connections(self) -> int:
-        """How many connections a single flow has, each with a thread at both of its ends."""
-        return 1
-
-    @property
     def starts_together(self) -> bool:
         """Whether all flows of the group have one start phase, and so start in the same instant."""
         return False
@@ -115,6 +110,10 @@ class FlowKind:
     def transport_of(self, lab_fields: Mapping[str, Any]) -> Transport | None:
         """The transport of one flow by its fields in the lab."""
         return self.transport
+
+    def connections_of(self, lab_fields: Mapping[str, Any]) -> int:
+        """How many connections one flow has, each with a thread of the agent at both of its ends."""
+        return 1
 
     def is_reverse(self, lab_fields: Mapping[str, Any]) -> bool:
         """Whether the data of one flow, by its fields in the lab, goes from destination to source."""

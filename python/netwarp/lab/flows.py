@@ -19,7 +19,7 @@ def build_flows(network: Network, sizes: Sizes, seed: int) -> list[LabFlow]:
     flows: list[LabFlow] = []
     for group, flow in network.scenario.flows.items():
         source, destination = _addresses(network, sizes, group)
-        mtu = min(network.links[hop.link].mtu for hop in sizes.paths[group].forward)
+        fields = flow.lab_fields(sizes.mtu(group))
         for number in range(flow.count):
             name = group if flow.count == 1 else f"{group}.{number}"
             phase = group if flow.starts_together else name
@@ -40,7 +40,7 @@ def build_flows(network: Network, sizes: Sizes, seed: int) -> list[LabFlow]:
                     "start_ns": start,
                     "duration_ns": duration,
                     "seed": seed_for(seed, "flow", name),
-                    **flow.lab_fields(mtu),
+                    **fields,
                 }
             )
     return flows

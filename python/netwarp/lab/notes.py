@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netwarp.flows import FlowBase, kind_of
+from netwarp.flows import kind_of
 from netwarp.lab.network import Network
 from netwarp.lab.sizes import MIN_SOCKET_BYTES, Sizes
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.notes import Found
 
-_ANY_MTU = 1500
-"""Neither transport nor direction depends on it."""
 _RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 
 
@@ -24,20 +22,22 @@ def network_notes(scenario: Scenario) -> Iterator[Found]:
     yield from _dctcp_alone(scenario, sizes)
 
 
-def _is_tcp(flow: FlowBase) -> bool:
-    return kind_of(flow.tool).transport_of(flow.lab_fields(_ANY_MTU)) == "tcp"
+def _is_tcp(name: str, sizes: Sizes) -> bool:
+    flow = sizes.scenario.flows[name]
+    return kind_of(flow.tool).transport_of(flow.lab_fields(sizes.mtu(name))) == "tcp"
 
 
-def _is_reverse(flow: FlowBase) -> bool:
-    return kind_of(flow.tool).is_reverse(flow.lab_fields(_ANY_MTU))
+def _is_reverse(name: str, sizes: Sizes) -> bool:
+    flow = sizes.scenario.flows[name]
+    return kind_of(flow.tool).is_reverse(flow.lab_fields(sizes.mtu(name)))
 
 
 def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
     """TCP small queues: tcp_small_queue_check() in tcp_output.c."""
     for name, flow in scenario.flows.items():
-        if not (flow.count and _is_tcp(flow)):
+        if not (flow.count and _is_tcp(name, sizes)):
             continue
-        reverse = _is_reverse(flow)
+        reverse = _is_reverse(name, sizes)
         path = sizes.paths[name].back if reverse else sizes.paths[name].forward
         links = [(sizes.network.links[hop.link], hop.direction) for hop in path]
         if any(link.ends[direction] in link.raw for link, direction in links):
@@ -56,7 +56,8 @@ def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
 
 def _socket_sizes(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
     """Where a path holds more than the kernel's own maximum of a buffer lets through; one sentence for all points."""
-    nodes = {node for flow in scenario.flows.values() if flow.count and _is_tcp(flow) for node in (flow.from_, flow.to)}
+    tcp = [flow for name, flow in scenario.flows.items() if flow.count and _is_tcp(name, sizes)]
+    nodes = {node for flow in tcp for node in (flow.from_, flow.to)}
     chosen = [node for node in nodes if not scenario.given_sysctl(node).keys() >= {_RMEM, _WMEM}]
     if any(sizes.socket_bytes(node) > MIN_SOCKET_BYTES for node in chosen):
         yield (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from netwarp.flows import kind_of
 from netwarp.lab.model import FRAME_HEADER_BYTES
 from netwarp.lab.network import NS_PER_S, Hop, Network, Path
 from netwarp.scenario.model import Scenario
@@ -73,6 +74,10 @@ class Sizes:
     def _frame(self, hop: Hop) -> int:
         return self.network.links[hop.link].mtu + FRAME_HEADER_BYTES
 
+    def mtu(self, name: str) -> int:
+        """The smallest on the way of the flows of this name."""
+        return min(self.network.links[hop.link].mtu for hop in self.paths[name].forward)
+
     def _bottlenecks(self, name: str) -> tuple[int, list[Hop]]:
         """The most that this flow's path lets through, and the hops where its queue can build up."""
         forward = self.paths[name].forward
@@ -97,12 +102,17 @@ class Sizes:
                     most = 1 << (needed - 1).bit_length()
         return min(most, MAX_SOCKET_BYTES)
 
+    def _connections(self, name: str) -> int:
+        """Of all flows of this name."""
+        flow = self.scenario.flows[name]
+        return flow.count * kind_of(flow.tool).connections_of(flow.lab_fields(self.mtu(name)))
+
     def memory_bytes(self) -> int:
         """The memory of the virtual machine: the user's, or as much as the flows' packets may need.
 
         Auto: 128 MiB and 6 bytes for each byte that flows can have on the way (their BDPs, and the queues at their
-        bottlenecks), 1 GiB at most, 320 KiB for each flow, and 512 KiB for each node beyond 50, in steps of 32 MiB.
-        Flows of one name share a path, and so its BDP.
+        bottlenecks), 1 GiB at most, 320 KiB for each connection, and 512 KiB for each node beyond 50, in steps of
+        32 MiB. Flows of one name share a path, and so its BDP.
         """
         if self.scenario.run.memory is not None:
             return self.scenario.run.memory
@@ -113,7 +123,7 @@ class Sizes:
             total += bdp_bytes(rate, self.base_rtt_ns[name])
             bottlenecks.update(hops)
         total += sum(self._held_bytes(hop) for hop in bottlenecks)
-        flows = MEMORY_PER_CONNECTION * sum(flow.count * flow.connections for flow in self.scenario.flows.values())
+        connections = MEMORY_PER_CONNECTION * sum(map(self._connections, self.scenario.flows))
         nodes = MEMORY_PER_NODE * max(len(self.scenario.nodes) - NODES_IN_BASE, 0)
-        needed = min(BASE_MEMORY_BYTES + MEMORY_PER_BYTE * total, MAX_AUTO_MEMORY_BYTES) + flows + nodes
+        needed = min(BASE_MEMORY_BYTES + MEMORY_PER_BYTE * total, MAX_AUTO_MEMORY_BYTES) + connections + nodes
         return -(-needed // MEMORY_STEP_BYTES) * MEMORY_STEP_BYTES

@@ -7,6 +7,7 @@ mod cbr;
 mod command;
 mod draws;
 mod exchange;
+mod incast;
 mod iperf3;
 mod on_off;
 mod ping;
@@ -44,6 +45,7 @@ const KINDS: &[(&str, Prepare)] = &[
     ("poisson", poisson::prepare),
     ("on_off", on_off::prepare),
     ("request", request::prepare),
+    ("incast", incast::prepare),
     ("iperf3", iperf3::prepare),
     ("ping", ping::prepare),
     ("command", command::prepare),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field
 
-from netwarp.flows import bulk, cbr, command, iperf3, on_off, ping, poisson, request
+from netwarp.flows import bulk, cbr, command, incast, iperf3, on_off, ping, poisson, request
 from netwarp.flows.kind import FlowBase, FlowKind
 
 __all__ = ["KINDS", "Flow", "FlowBase", "FlowKind", "flow_fields", "kind_of", "tools_with"]
@@ -20,6 +20,7 @@ KINDS: dict[str, FlowKind] = {
         poisson,
         on_off,
         request,
+        incast,
         iperf3,
         ping,
         command,

@@ -261,14 +261,30 @@ fn send(
 pub mod tests {
     use super::*;
 
-    /// The departures of a source at 1 Mbit/s whose packets take 12 ms each.
-    pub fn departures<P: Pattern>(pattern: P) -> Departures<P> {
-        let flow = r#"{"id":0,"name":"x","group":"x","tool":"x","from":"a","to":"b","source":"10.0.0.1",
+    const FLOW: &str = r#"{"id":0,"name":"x","group":"x","tool":"x","from":"a","to":"b","source":"10.0.0.1",
             "destination":"10.0.0.2","source_port":1,"destination_port":2,"family":"ipv4","start_ns":0,"duration_ns":1,
             "seed":7,"rate_bps":1000000,"packet_size_bytes":1458,"packet_size_most_bytes":1472,
             "packet_size_distribution":"constant"}"#;
-        let flow: Flow = serde_json::from_str(flow).unwrap_or_else(|e| unreachable!("{e}"));
+
+    fn flow(text: &str) -> Flow {
+        serde_json::from_str(text).unwrap_or_else(|e| unreachable!("{e}"))
+    }
+
+    /// The departures of a source at 1 Mbit/s whose packets take 12 ms each.
+    pub fn departures<P: Pattern>(pattern: P) -> Departures<P> {
+        let flow = flow(FLOW);
         let fields = flow.fields().unwrap_or_else(|e| unreachable!("{e}"));
         Departures::new(&flow, fields, pattern)
+    }
+
+    #[test]
+    fn a_field_that_is_not_known_is_refused() {
+        let more = FLOW.replace(r#""seed":7"#, r#""seed":7,"speed":1"#);
+        let refused = flow(&more).fields::<Fields>().err();
+        let said = refused.map(|e| format!("{e:#}")).unwrap_or_default();
+        assert!(
+            said.starts_with("fields of the tool x: unknown field `speed`"),
+            "{said}"
+        );
     }
 }

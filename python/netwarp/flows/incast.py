@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field
-
-from netwarp.fields import Spread, SpreadDuration, SpreadSize
-from netwarp.flows.kind import CongestionControl, FlowBase, FlowKind, spread_fields
+from netwarp.fields import Spread, SpreadDuration, SpreadSize, about
+from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, spread_fields
 
 
 class IncastFlow(FlowBase):
     """A client at `from` asks `senders` at `to` in the same instant, waits until the last one has answered, pauses
     (`think`), and asks again. Sizes are those of each sender, which has a TCP connection that lasts."""
 
-    tool: Literal["incast"]
-    senders: int = Field(ge=1, le=1000)
-    cc: CongestionControl = "cubic"
-    request_size: SpreadSize = Spread(mean=100)
-    response_size: SpreadSize
-    think: SpreadDuration = Spread(mean=0)
+    tool: Literal["incast"] = about(TOOL, "incast")
+    senders: int = about("How many senders there are at `to`.", 20, refused=[0, 1001], ge=1, le=1000, strict=True)
+    cc: CongestionControl = about(CC, "bbr", refused=["BBR"], default="cubic")
+    request_size: SpreadSize = about("Bytes of each request.", 200, refused=[0], default=Spread(mean=100))
+    response_size: SpreadSize = about("Bytes of each response.", "20kB", refused=["20k"])
+    think: SpreadDuration = about(
+        "The pause between the last response and the next requests.",
+        "100ms exponential",
+        refused=["-1ms"],
+        default=Spread(mean=0),
+    )
 
     def lab_fields(self, mtu: int) -> dict[str, Any]:
         """How many senders, sizes and pauses with their distributions."""

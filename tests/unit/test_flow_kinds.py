@@ -19,7 +19,7 @@ from scenario_texts import replaced
 
 ROOT = Path(netwarp.__file__).parent
 AGENT = ROOT.parents[1] / "agent" / "src" / "traffic" / "mod.rs"
-ASKING = ("scenario", "lab", "store", "engines", "execute", "analysis", "compare", "plots", "views", "report")
+ASKING = ("lab", "store", "engines", "execute", "analysis", "compare", "plots", "views", "report")
 """The stages that must not know which kinds there are."""
 
 
@@ -36,6 +36,19 @@ def test_no_stage_names_a_kind(stage: str) -> None:
             if isinstance(node, ast.Compare | ast.Tuple | ast.List | ast.Set | ast.Dict | ast.MatchValue):
                 named += [f"{path.relative_to(ROOT)}:{child.lineno}: {child.value!r}" for child in _constants(node)]
     assert named == []
+
+
+def test_no_stage_imports_a_kind() -> None:
+    """But the one that imports what the program of a kind has written."""
+    importing = {
+        path.relative_to(ROOT).parts[0]
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module
+        for name in [f"{node.module}.{alias.name}" for alias in node.names]
+        if any(name.startswith(f"netwarp.flows.{tool}") for tool in KINDS)
+    }
+    assert importing == {"flows", "imports"}
 
 
 def _constants(node: ast.AST) -> Iterator[ast.Constant]:

@@ -30,6 +30,7 @@ class ReplayEngine:
     capabilities = Capabilities(clock="virtual", deterministic=True, exact=True, captures=False, portable=True)
     parts: ClassVar[Mapping[str, str]] = {}
     facts: ClassVar[Mapping[str, Any]] = {}
+    warnings = ()
 
     @property
     def own_identity(self) -> Mapping[str, str]:

@@ -21,9 +21,9 @@ def test_a_star_of_four_hundred(runs: Runs) -> None:
 
 
 def test_a_busy_set_up_loses_nothing(runs: Runs) -> None:
-    """Programs that set up one node take so many calls that time passes, before others have been set up at all."""
-    lines = [f'"qdisc {verb} dev {{dev}} root handle 1: pfifo", ' for verb in ("add", "del")]
-    raw = "".join(lines) * 15_000
-    text = star(3, duration="0.5s").replace("[flows", f"[links.l0.raw]\nh0 = [{raw}]\n[flows", 1)
+    """Programs that set up some nodes take so many calls that time passes, before others have been set up at all."""
+    lines = "".join(f'"qdisc {verb} dev {{dev}} root handle 1: pfifo", ' for verb in ("add", "del")) * 500
+    raw = "".join(f"[links.l{link}.raw]\nh{link} = [{lines}]\n" for link in range(30))
+    text = star(40, duration="0.5s").replace("[flows", f"{raw}[flows", 1)
     wires = runs(text).scan("wires").collect()
     assert (wires["sent_pkts"] == wires["delivered_pkts"]).all()

@@ -3,7 +3,8 @@
 #   make setup    system packages, Python environment, agent, kernel
 #   make demo     setup, then the first scenario
 #   make test     setup, then all tests
-#   make check    formatting, lint, types
+#   make check    formatting, lint, types, and that no generated file is stale
+#   make generate write the files that are made from others
 #   make bench    setup, then the benchmarks
 #   make fuzz     feed the reader of captures with what is none, for a minute (FUZZ_SECONDS=60)
 #   make kernel   the kernel alone
@@ -14,7 +15,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo test check bench fuzz kernel clean packages
+.PHONY: setup demo test check generate bench fuzz kernel clean packages
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
@@ -44,10 +45,14 @@ check: $(STAMPS)/python
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict
+	PYTHONPATH=python $(BIN)/python -m tools.generate --check
 	$(CARGO) fmt --check $(MANIFEST)
 	$(CARGO) fmt --check $(CAPTURE)
 	$(CARGO) clippy --quiet --locked --all-targets $(MANIFEST) -- -D warnings
 	$(CARGO) clippy --quiet --locked --all-targets $(CAPTURE) -- -D warnings
+
+generate: $(STAMPS)/python
+	PYTHONPATH=python $(BIN)/python -m tools.generate
 
 bench: setup
 	$(BIN)/python -m bench

@@ -12,6 +12,7 @@ mod record;
 mod run;
 mod sockets;
 mod table;
+mod tables;
 mod time;
 mod traffic;
 mod watch;

@@ -9,8 +9,10 @@ mod captures;
 mod counts;
 mod drops;
 mod events;
+mod layout;
 mod machine;
 mod packets;
+mod record;
 mod tuples;
 mod watchdog;
 

@@ -38,7 +38,7 @@ impl Sampler {
     }
 
     /// Writes what is left.
-    pub fn finish(self) -> Result<()> {
+    pub fn finish(mut self) -> Result<()> {
         self.sockets.finish()?;
         self.queues.finish()?;
         self.links.finish()

@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 
 from netwarp.analysis.flows import FlowData, load_flows
-from netwarp.analysis.queues import SENT
 from netwarp.analysis.series import interval_ns, whole_run
 from netwarp.analysis.throughput import capacity_until
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.analysis.weighting import Times, Values
+from netwarp.store.codes import Fate
 from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
 
@@ -109,7 +109,7 @@ def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, pl.DataFrame]
     sojourn = pl.col("dequeue_ns") - pl.col("enqueue_ns")
     frame = (
         run.scan("packets")
-        .filter(pl.col("tuple_id").is_in(list(flow_of)) & (pl.col("fate") == SENT))
+        .filter(pl.col("tuple_id").is_in(list(flow_of)) & (pl.col("fate") == Fate.SENT))
         .select(
             pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id"),
             "interface_index",

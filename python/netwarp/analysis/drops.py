@@ -1,27 +1,15 @@
 """Drops outside of every recorded queue: where they happened, and which of them a flow lost a packet by."""
 
 from collections.abc import Iterator
-from enum import IntEnum
 
 import polars as pl
 
 from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.weighting import Window
+from netwarp.store.codes import Place
 from netwarp.store.description import Description
 from netwarp.store.drop_reasons import DROP_REASONS, drop_reason
 from netwarp.store.rundir import RunDir
-
-
-class Place(IntEnum):
-    """Where a packet was seen last: enum netwarp_place of linux/netwarp.h."""
-
-    LOCAL = 0
-    OUTPUT = 1
-    QUEUED = 2
-    SENT = 3
-    RECEIVED = 4
-    DELIVERED = 5
-
 
 _FILTERS = {(Place.OUTPUT, "tc_egress"): "egress filter", (Place.RECEIVED, "tc_ingress"): "ingress filter"}
 _AT_INTERFACE = {Place.OUTPUT: "output", Place.SENT: "wire", Place.RECEIVED: "input"}

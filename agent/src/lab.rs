@@ -1,16 +1,17 @@
-//! The resolved lab that netwarp hands over in `run.json`. Nothing is decided here: every address, index, port, tc
-//! line and start time stands in it. Unknown fields are errors, so that an old agent never runs half of a new lab.
+//! The resolved lab that netwarp hands over in `run.json`. Nothing is decided here: every address, index, port, queue
+//! and start time stands in it. Unknown fields are errors, so that an old agent never runs half of a new lab.
 
 use std::fmt::Formatter;
 use std::net::IpAddr;
 
+use anyhow::{Context, Result};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::traffic::Distribution;
 
 /// The version of labs that this agent executes.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// `run.json`: of what describes a run, the agent needs its lab.
 #[derive(Debug, Deserialize)]
@@ -34,6 +35,22 @@ pub struct Lab {
     pub flows: Vec<Flow>,
     pub changes: Vec<Change>,
     pub record: Record,
+}
+
+impl Lab {
+    /// The end with this interface, and the one that it faces.
+    pub fn ends(&self, index: u32) -> Result<(&End, &End)> {
+        self.links
+            .iter()
+            .flat_map(|Link { ends: [a, b], .. }| [(a, b), (b, a)])
+            .find(|(own, _)| own.index == index)
+            .with_context(|| format!("no interface has the index {index}"))
+    }
+
+    /// The end with this interface.
+    pub fn end(&self, index: u32) -> Result<&End> {
+        self.ends(index).map(|(own, _)| own)
+    }
 }
 
 /// Of the whole machine, all namespaces together.
@@ -67,7 +84,7 @@ pub struct Node {
 pub struct Sysctls(pub Vec<(String, String)>);
 
 impl<'de> Deserialize<'de> for Sysctls {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         struct InOrder;
         impl<'de> Visitor<'de> for InOrder {
             type Value = Sysctls;
@@ -76,7 +93,10 @@ impl<'de> Deserialize<'de> for Sysctls {
                 f.write_str("sysctls by name")
             }
 
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Sysctls, M::Error> {
+            fn visit_map<M: MapAccess<'de>>(
+                self,
+                mut map: M,
+            ) -> std::result::Result<Sysctls, M::Error> {
                 let mut settings = Vec::new();
                 while let Some(entry) = map.next_entry()? {
                     settings.push(entry);
@@ -107,9 +127,41 @@ pub struct End {
     pub wire_index: u32,
     pub mac: String,
     pub addresses: Vec<String>,
+    pub shaper: Option<Shaper>,
     pub opportunities: Option<Opportunities>,
-    pub tc: Vec<String>,
+    pub queue: Option<Queue>,
+    /// tc commands of the scenario's own, in place of these three.
+    pub raw: Option<Vec<String>>,
     pub wire: Wire,
+}
+
+/// The rate of a link where packets are sent into it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shaper {
+    pub rate_bps: u64,
+    /// A full frame.
+    pub quantum_bytes: u32,
+}
+
+/// A queueing discipline; its options in the words of tc.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    pub handle: u16,
+    pub kind: String,
+    pub options: Vec<String>,
+}
+
+/// A queue from a moment of the run on.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewQueue {
+    pub handle: u16,
+    pub kind: String,
+    pub options: Vec<String>,
+    /// The one before is changed, or else replaced.
+    pub in_place: bool,
 }
 
 /// Delivery opportunities of a trace in place of a rate, all again every `period_ms`.
@@ -177,7 +229,7 @@ pub struct Route {
     pub interface: String,
 }
 
-/// What changes at one end of a link: its shaper's rate, its queue by tc's words, and `wire`, the whole wire afterwards.
+/// What changes at one end of a link: its shaper's rate, its queue, and `wire`, the whole wire afterwards.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -188,7 +240,7 @@ pub struct Change {
     pub _interface: String,
     pub index: u32,
     pub rate_bps: Option<u64>,
-    pub tc: Vec<String>,
+    pub queue: Option<NewQueue>,
     pub wire: Option<Wire>,
 }
 

@@ -12,15 +12,12 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::lab::{Change, Lab};
+use crate::lab::{Change, Lab, Shaper};
 pub use namespace::Namespace;
 pub use tc::DIRECTORY as TC_DIRECTORY;
 
 /// The hidden namespace in which every link's wire lies.
 const WIRE: &str = "wire";
-
-/// The Ethernet header, which queues count with every packet.
-const FRAME_HEADER_BYTES: u32 = 14;
 
 /// A built network: the namespaces by node.
 pub struct Network {
@@ -53,7 +50,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Changes one end of a link in place: its shaper's rate, its queue by tc's words, its wire as a whole.
+    /// Changes one end of a link: its shaper's rate, its queue, its wire as a whole.
     pub fn change(&self, lab: &Lab, change: &Change) -> Result<()> {
         let place = || {
             format!(
@@ -62,22 +59,16 @@ impl Network {
                 change.at_ns as f64 / 1e9
             )
         };
-        if let Some(rate_bps) = change.rate_bps {
-            let mtu = lab.links.iter().find(|l| l.name == change.link);
-            let frame_bytes = mtu.map_or(0, |l| l.mtu) + FRAME_HEADER_BYTES;
-            shaper::change(
-                self.node(&change.node)?,
-                change.index,
+        let end = lab.end(change.index).with_context(place)?;
+        if let (Some(rate_bps), Some(before)) = (change.rate_bps, &end.shaper) {
+            let after = Shaper {
                 rate_bps,
-                frame_bytes,
-            )
-            .with_context(place)?;
+                ..before.clone()
+            };
+            shaper::change(self.node(&change.node)?, change.index, &after).with_context(place)?;
         }
-        if !change.tc.is_empty() {
-            let lines: Vec<&str> = change.tc.iter().map(String::as_str).collect();
-            self.node(&change.node)?
-                .run(|| tc::batch(&change.node, &lines))?
-                .with_context(place)?;
+        if let Some(queue) = &change.queue {
+            tc::change(self, end, queue).with_context(place)?;
         }
         if let Some(wire) = &change.wire {
             wire::change(&self.wire, lab, change, wire).with_context(place)?;

@@ -35,11 +35,7 @@ pub fn connect(wires: &Namespace, link: &Link) -> Result<()> {
 
 /// Changes the direction that leaves one end, in place: what is on the wire stays on it.
 pub fn change(wires: &Namespace, lab: &Lab, change: &Change, wire: &Wire) -> Result<()> {
-    let ends = lab.links.iter().map(|l| &l.ends);
-    let (from, to) = ends
-        .flat_map(|[a, b]| [(a, b), (b, a)])
-        .find(|(from, _)| from.index == change.index)
-        .with_context(|| format!("no interface has the index {}", change.index))?;
+    let (from, to) = lab.ends(change.index)?;
     let before = lab
         .changes
         .iter()

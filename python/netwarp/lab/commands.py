@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from netwarp.lab.links import htb_class
 from netwarp.lab.model import Lab, LabEnd, LabLink, LabOpportunities, LabWire
+from netwarp.lab.tc import change_lines, end_lines
 from netwarp.scenario.fields import NODE_WIRE
 from netwarp.scenario.units import format_duration, format_percent
 
@@ -78,13 +78,10 @@ def _socket(address: str, port: int | None) -> str:
 def _change_lines(lab: Lab) -> list[str]:
     """What is changed when, the first of them; a trace has thousands."""
     lines: list[str] = []
-    mtus = {link["name"]: link["mtu"] for link in lab["links"]}
+    ends = {end["index"]: end for link in lab["links"] for end in link["ends"]}
     for change in lab["changes"][:MAX_CHANGES]:
         at = f"# at {format_duration(change['at_ns'])}:"
-        if change["rate_bps"] is not None:
-            words = htb_class(change["rate_bps"], mtus[change["link"]])
-            lines.append(f"{at} tc -n {change['node']} class change dev {change['interface']} {words}")
-        lines += [f"{at} tc -n {change['node']} {line}" for line in change["tc"]]
+        lines += [f"{at} tc -n {change['node']} {line}" for line in change_lines(change, ends[change["index"]])]
         wire = change["wire"]
         if wire is not None:
             device = _peer(lab, change["index"])
@@ -148,7 +145,7 @@ def _end_lines(end: LabEnd, peer: LabEnd, link: LabLink) -> list[str]:
         lines.append(f"ip -n {node} neigh add {ip} lladdr {peer['mac']} nud permanent dev {device}")
     if end["opportunities"]:
         lines.append(f"# root of {device} on {node}, 1: {opportunities_words(end['opportunities'])}")
-    return lines + [f"tc -n {node} {line}" for line in end["tc"]]
+    return lines + [f"tc -n {node} {line}" for line in end_lines(end)]
 
 
 def opportunities_words(found: LabOpportunities) -> str:

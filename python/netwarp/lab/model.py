@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-FORMAT = 2
+FORMAT = 3
 T0_NS = 10 * 10**9
 FIRST_INDEX = 11
 WIRE_OFFSET = 100_000
@@ -66,8 +66,34 @@ class LabOpportunities(TypedDict):
     trace: str
 
 
+class LabShaper(TypedDict):
+    """The rate of a link where packets are sent into it: an htb class that spaces them exactly, its buckets holding
+    one byte. Its quantum is a full frame."""
+
+    rate_bps: int
+    quantum_bytes: int
+
+
+class LabQueue(TypedDict):
+    """A queueing discipline: its major handle, its kind, its options in the words of tc (`["limit", "100"]`)."""
+
+    handle: int
+    kind: str
+    options: list[str]
+
+
+class LabNewQueue(LabQueue):
+    """A queue from a moment of the run on: the one before changed `in_place`, or another that replaces it."""
+
+    in_place: bool
+
+
 class LabEnd(TypedDict):
-    """One end of a link: a node's interface, its shaping and queue, and the wire that leaves it."""
+    """One end of a link: a node's interface, what it sends through, and the wire that leaves it.
+
+    Packets go through `shaper` or `opportunities`, beneath which is `queue`; or through what the scenario's own tc
+    commands (`raw`) set up, and then the three are None.
+    """
 
     node: str
     interface: str
@@ -75,8 +101,10 @@ class LabEnd(TypedDict):
     wire_index: int
     mac: str
     addresses: list[str]
+    shaper: LabShaper | None
     opportunities: LabOpportunities | None
-    tc: list[str]
+    queue: LabQueue | None
+    raw: list[str] | None
     wire: LabWire
 
 
@@ -99,7 +127,7 @@ class LabRoute(TypedDict):
 
 
 class LabChange(TypedDict):
-    """What changes at one end of a link at `at_ns`: its shaper's rate, tc lines for its queue, the whole wire.
+    """What changes at one end of a link at `at_ns`: its shaper's rate, its queue, the whole wire.
 
     None is unchanged.
     """
@@ -110,7 +138,7 @@ class LabChange(TypedDict):
     interface: str
     index: int
     rate_bps: int | None
-    tc: list[str]
+    queue: LabNewQueue | None
     wire: LabWire | None
 
 

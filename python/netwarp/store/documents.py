@@ -104,13 +104,20 @@ class WireDocument(Document):
     reorder: float | int | None = None
 
 
+class QueueDocument(Document):
+    """A queueing discipline."""
+
+    kind: Text
+    options: list[Text]
+
+
 class EndDocument(Document):
     """One end of a link."""
 
     node: Name
     interface: Text = ""
     index: Int64
-    tc: list[Text] = []
+    queue: QueueDocument | None = None
     wire: WireDocument | None = None
 
 
@@ -147,7 +154,7 @@ class ChangeDocument(Document):
 
     at_ns: Int64
     index: Int64
-    tc: list[Text] | None = None
+    queue: QueueDocument | None = None
     wire: WireDocument | None = None
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from netwarp.analysis.theory import Means, Service, constant, cut_exponential, mg1, mg1k, mm1, mm1k
+from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
 
 LEAST_PAYLOAD_BYTES = 16
@@ -81,7 +81,7 @@ def system_of(lab: Mapping[str, Any]) -> tuple[System, float]:
         most_payload_bytes=flow["packet_size_most_bytes"],
         header_bytes=HEADER_BYTES[flow["family"]],
         exponential=flow["packet_size_distribution"] == "exponential",
-        room=_room(end["tc"]),
+        room=_room(Qdisc.of(end.get("queue"))),
     )
     load = flow["rate_bps"] / end["wire"]["rate_bps"]
     if system.room is None and load >= 1:
@@ -89,10 +89,9 @@ def system_of(lab: Mapping[str, Any]) -> tuple[System, float]:
     return system, load
 
 
-def _room(lines: list[str]) -> int | None:
+def _room(queue: Qdisc | None) -> int | None:
     """K of a pfifo: those that wait, and the one on the link, which has left the queue. None if it never fills."""
-    for line in lines:
-        if match := re.search(r" pfifo limit (\d+)$", line):
-            limit = int(match[1])
-            return None if limit >= ENDLESS_PKTS else limit + 1
+    limit = queue.option("limit") if queue and queue.kind == "pfifo" else None
+    if limit and limit.isdecimal():
+        return None if int(limit) >= ENDLESS_PKTS else int(limit) + 1
     raise StoreError("the view queueing-theory is about a queue in the order of arrival: pfifo limit N")

@@ -6,13 +6,16 @@ from pathlib import Path
 
 from netwarp.analysis import catalogue
 
-from tools import recorder_layout, records_page, rust_tables
+from tools import lab_page, recorder_layout, records_page, rust_tables
 
 ROOT = Path(__file__).parents[1]
 
 GENERATED: Mapping[str, Callable[[], str]] = {
     "agent/src/guard/layout.rs": recorder_layout.source,
     "agent/src/tables.rs": rust_tables.source,
+    "agent/testdata/lab.json": lab_page.example_text,
+    "docs/lab.md": lab_page.markdown,
+    "docs/lab.schema.json": lab_page.schema_text,
     "docs/metrics.md": catalogue.markdown,
     "docs/records.md": records_page.markdown,
 }

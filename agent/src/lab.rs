@@ -20,6 +20,7 @@ pub struct RunFile {
 }
 
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Lab {
     pub format: u32,
@@ -32,6 +33,7 @@ pub struct Lab {
     pub nodes: Vec<Node>,
     pub links: Vec<Link>,
     pub routes: Vec<Route>,
+    #[cfg_attr(test, serde(skip_serializing))]
     pub flows: Vec<Flow>,
     pub changes: Vec<Change>,
     pub record: Record,
@@ -55,6 +57,7 @@ impl Lab {
 
 /// Of the whole machine, all namespaces together.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct MachineSettings {
     pub sysctl: Sysctls,
@@ -64,12 +67,14 @@ pub struct MachineSettings {
 
 /// The namespace that holds the wires.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Wires {
     pub sysctl: Sysctls,
 }
 
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Node {
     pub name: String,
@@ -109,6 +114,7 @@ impl<'de> Deserialize<'de> for Sysctls {
 }
 
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     pub name: String,
@@ -119,6 +125,7 @@ pub struct Link {
 
 /// Where a link meets a node, and the direction that leaves from there.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct End {
     pub node: String,
@@ -137,6 +144,7 @@ pub struct End {
 
 /// The rate of a link where packets are sent into it.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Shaper {
     pub rate_bps: u64,
@@ -146,6 +154,7 @@ pub struct Shaper {
 
 /// A queueing discipline; its options in the words of tc.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Queue {
     pub handle: u16,
@@ -155,6 +164,7 @@ pub struct Queue {
 
 /// A queue from a moment of the run on.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct NewQueue {
     pub handle: u16,
@@ -166,6 +176,7 @@ pub struct NewQueue {
 
 /// Delivery opportunities of a trace in place of a rate, all again every `period_ms`.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Opportunities {
     /// Of one opportunity.
@@ -182,6 +193,7 @@ pub struct Opportunities {
 /// One direction of a link between its two interfaces. Probabilities are 0 to 1. Without a rate it takes no time to
 /// send a packet.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Wire {
     pub rate_bps: Option<u64>,
@@ -199,6 +211,7 @@ pub struct Wire {
 
 /// netem's models of loss, see tc-netem(8).
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(tag = "model", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Loss {
     Random {
@@ -221,6 +234,7 @@ pub enum Loss {
 }
 
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     pub node: String,
@@ -231,6 +245,7 @@ pub struct Route {
 
 /// What changes at one end of a link: its shaper's rate, its queue, and `wire`, the whole wire afterwards.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     pub at_ns: i64,
@@ -343,6 +358,7 @@ impl Tool {
 
 /// A capture at one interface; `filter` in tcpdump's words.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
     pub link: String,
@@ -354,9 +370,90 @@ pub struct Capture {
 }
 
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     pub exact: bool,
     pub sample_ns: Option<i64>,
     pub captures: Vec<Capture>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::ser::{Serialize, SerializeMap, Serializer};
+    use serde_json::{Map, Value};
+
+    /// A lab with every field, made from the Python model (`make generate`).
+    const EXAMPLE: &str = include_str!("../testdata/lab.json");
+
+    impl Serialize for Sysctls {
+        fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+            let mut map = serializer.serialize_map(Some(self.0.len()))?;
+            for (name, value) in &self.0 {
+                map.serialize_entry(name, value)?;
+            }
+            map.end()
+        }
+    }
+
+    fn example() -> Result<Value> {
+        Ok(serde_json::from_str(EXAMPLE)?)
+    }
+
+    /// What is read and written again is the same, so neither side has a field that the other lacks.
+    #[test]
+    fn python_and_rust_have_the_same_lab() -> Result<()> {
+        let lab: Lab = serde_json::from_str(EXAMPLE)?;
+        assert_eq!(lab.format, FORMAT);
+        let mut python = example()?;
+        // Flows are told by kind; what a flow has beyond that is its kind's.
+        python.as_object_mut().and_then(|lab| lab.remove("flows"));
+        assert_eq!(serde_json::to_value(&lab)?, python);
+        Ok(())
+    }
+
+    /// An object of the lab, wherever it is, that gets one more field.
+    fn with_one_more(value: &Value, wanted: usize, seen: &mut usize) -> Value {
+        match value {
+            Value::Object(fields) => {
+                let at = *seen;
+                *seen += 1;
+                let mut copy: Map<String, Value> = fields
+                    .iter()
+                    .map(|(name, value)| match name.as_str() {
+                        // Any name is a sysctl's; flows have fields of their kind.
+                        "sysctl" | "flows" => (name.clone(), value.clone()),
+                        _ => (name.clone(), with_one_more(value, wanted, seen)),
+                    })
+                    .collect();
+                if at == wanted {
+                    copy.insert("unheard_of".to_string(), Value::Null);
+                }
+                Value::Object(copy)
+            }
+            Value::Array(items) => items
+                .iter()
+                .map(|item| with_one_more(item, wanted, seen))
+                .collect(),
+            other => other.clone(),
+        }
+    }
+
+    #[test]
+    fn a_field_that_only_python_has_is_refused() -> Result<()> {
+        let lab = example()?;
+        let mut objects = 0;
+        with_one_more(&lab, usize::MAX, &mut objects);
+        assert!(objects > 30, "{objects}");
+        for wanted in 0..objects {
+            let more = with_one_more(&lab, wanted, &mut 0);
+            let refused = serde_json::from_value::<Lab>(more).map_err(|e| e.to_string());
+            assert!(
+                refused.is_err_and(|e| e.contains("unknown field `unheard_of`")),
+                "object {wanted}"
+            );
+        }
+        Ok(())
+    }
 }

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from typing import Any
 
-from netwarp.lab.model import Lab, LabEnd, LabLink, LabOpportunities, LabWire
+from netwarp.lab.model import Lab, LabEnd, LabLink, LabLoss, LabOpportunities, LabWire
 from netwarp.lab.tc import change_lines, end_lines
 from netwarp.scenario.fields import NODE_WIRE
 from netwarp.scenario.units import format_duration, format_percent
@@ -198,9 +197,9 @@ def _exact_times(device: str, wire: LabWire) -> list[str]:
     return [f"# {device} exactly: delay {wire['delay_ns']}ns{jitter}; tc counts in microseconds and 64 ns"]
 
 
-def _loss_words(loss: dict[str, Any]) -> str:
+def _loss_words(loss: LabLoss) -> str:
     """`loss random 1% 25%`, `loss gemodel p r 1-h 1-k`, `loss state p13 p31 p32 p23 p14`."""
-    numbers = [format_percent(value) for key, value in loss.items() if key != "model"]
+    numbers = [format_percent(value) for value in loss.values() if isinstance(value, float)]
     if loss["model"] == "random" and not loss["correlation"]:
         numbers = numbers[:1]
     return f"loss {loss['model']} {' '.join(numbers)}"

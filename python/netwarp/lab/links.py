@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 from netwarp.lab.draws import seed_for
 from netwarp.lab.model import (
@@ -13,6 +13,7 @@ from netwarp.lab.model import (
     LabChange,
     LabEnd,
     LabLink,
+    LabLoss,
     LabNewQueue,
     LabOpportunities,
     LabQueue,
@@ -152,8 +153,8 @@ def _wire(link: Link, way: int, state: State, limit: int, seed: int) -> LabWire:
     }
 
 
-def _loss(loss: LossModel) -> dict[str, Any] | None:
-    return None if isinstance(loss, RandomLoss) and loss.p == 0 else loss.model_dump()
+def _loss(loss: LossModel) -> LabLoss | None:
+    return None if isinstance(loss, RandomLoss) and loss.p == 0 else cast(LabLoss, loss.model_dump())
 
 
 def _mac(index: int) -> str:

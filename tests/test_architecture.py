@@ -13,6 +13,7 @@ ROOT = Path(netwarp.__file__).parent
 
 STAGES = [
     "words",
+    "constants",
     "qdisc",
     "terminal",
     "threads",

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from netwarp.analysis import catalogue
 
-from tools import lab_page, recorder_layout, records_page, rust_tables
+from tools import lab_page, recorder_layout, records_page, rust_constants, rust_tables
 
 ROOT = Path(__file__).parents[1]
 
 GENERATED: Mapping[str, Callable[[], str]] = {
+    "agent/src/constants.rs": rust_constants.source,
     "agent/src/guard/layout.rs": recorder_layout.source,
     "agent/src/tables.rs": rust_tables.source,
     "agent/testdata/lab.json": lab_page.example_text,

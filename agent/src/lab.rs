@@ -10,9 +10,6 @@ use serde::{Deserialize, Deserializer};
 
 use crate::traffic::Distribution;
 
-/// The version of labs that this agent executes.
-pub const FORMAT: u32 = 3;
-
 /// `run.json`: of what describes a run, the agent needs its lab.
 #[derive(Debug, Deserialize)]
 pub struct RunFile {
@@ -405,7 +402,7 @@ mod tests {
     #[test]
     fn python_and_rust_have_the_same_lab() -> Result<()> {
         let lab: Lab = serde_json::from_str(EXAMPLE)?;
-        assert_eq!(lab.format, FORMAT);
+        assert_eq!(lab.format, crate::constants::LAB_FORMAT);
         let mut python = example()?;
         // Flows are told by kind; what a flow has beyond that is its kind's.
         python.as_object_mut().and_then(|lab| lab.remove("flows"));

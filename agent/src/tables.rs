@@ -130,7 +130,7 @@ tables! {
     }
     /// `flows.arrows`: one flow's own account at its end (agent).
     flows<'r> {
-        flow_id: u32 = UInt32Builder, false, "", "the flow's number in lab.json";
+        flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
         name: &'r str = StringBuilder, false, "", "the flow's name";
         tool: &'r str = StringBuilder, false, "", "bulk, ping …";
         start_ns: i64 = Int64Builder, false, "ns", "when it started, from t0";
@@ -152,14 +152,14 @@ tables! {
     }
     /// `pings.arrows`: one echo request (agent).
     pings {
-        flow_id: u32 = UInt32Builder, false, "", "the flow's number in lab.json";
+        flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
         sequence: u32 = UInt32Builder, false, "", "sequence number of the request";
         sent_ns: i64 = Int64Builder, false, "ns", "when it was sent, from t0";
         rtt_ns: Option<i64> = Int64Builder, true, "ns", "until its reply; absent: no reply";
     }
     /// `datagrams.arrows`: one datagram of a UDP generator that arrived, in order of arrival; what has no row did not arrive (agent, exact).
     datagrams {
-        flow_id: u32 = UInt32Builder, false, "", "the flow's number in lab.json";
+        flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
         sequence: u64 = UInt64Builder, false, "", "its number among those sent, from 0; twice for one that was duplicated";
         sent_ns: i64 = Int64Builder, false, "ns", "when the sender handed it to the kernel, from t0";
         received_ns: i64 = Int64Builder, false, "ns", "when the receiver's kernel took it, from t0";
@@ -167,7 +167,7 @@ tables! {
     }
     /// `transfers.arrows`: one exchange that began: a request and its response, or a bulk flow of a given size (agent, exact).
     transfers {
-        flow_id: u32 = UInt32Builder, false, "", "the flow's number in lab.json";
+        flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
         sequence: u32 = UInt32Builder, false, "", "its number in the flow, from 0";
         start_ns: i64 = Int64Builder, false, "ns", "when the request was made, or the flow started, from t0";
         end_ns: Option<i64> = Int64Builder, true, "ns", "when the last byte had arrived, from t0; absent: it never was complete";

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from netwarp import constants
 from netwarp.store.codes import Place
 from netwarp.store.schemas import ACKS, TABLES, Table
 
@@ -89,6 +90,15 @@ def test_the_c_compiler_lays_records_out_alike(tmp_path: Path) -> None:
     command = [compiler, "-fsyntax-only", "-w", f"-I{tmp_path}", str(tmp_path / "layout.c")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_datagram_holds_its_head() -> None:
+    assert recorder_layout.structs()["payload"].size == constants.MIN_PAYLOAD_BYTES
+
+
+def test_a_changed_constant_makes_the_agents_copy_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "ETHERNET_HEADER_BYTES", 18)
+    assert generate.stale() == ["agent/src/constants.rs"]
 
 
 def test_places_are_the_kernels() -> None:

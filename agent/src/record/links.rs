@@ -6,7 +6,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use netlink_sys::protocols::NETLINK_ROUTE;
+use rustc_hash::FxHashMap;
 
+use crate::lab::Lab;
 use crate::netlink::{Netlink, Request, attributes};
 use crate::network::{Namespace, Network};
 use crate::table::Batch;
@@ -16,28 +18,33 @@ const RTM_GETSTATS: u16 = 94;
 const IFLA_STATS_LINK_64: u16 = 1;
 /// sizeof(struct if_stats_msg)
 const MESSAGE: usize = 12;
-/// From a wire's interface index to its node's.
-const WIRE_OFFSET: u32 = 100_000;
-
 /// Samples of links.
 pub struct Links {
     wire: Netlink,
+    /// Of the nodes' interfaces by those of their peers, the wires' sides.
+    indices: FxHashMap<u32, u32>,
     table: Batch<links::Rows>,
 }
 
 impl Links {
-    pub fn open(network: &Network, dir: &Path) -> Result<Self> {
+    pub fn open(network: &Network, lab: &Lab, dir: &Path) -> Result<Self> {
         Ok(Self {
             wire: network.wire.run(|| Netlink::open(NETLINK_ROUTE))??,
+            indices: lab
+                .links
+                .iter()
+                .flat_map(|l| &l.ends)
+                .map(|end| (end.wire_index, end.index))
+                .collect(),
             table: Batch::create(dir)?,
         })
     }
 
     pub fn sample(&mut self, time_ns: i64) -> Result<()> {
-        let table = &mut self.table;
+        let (table, indices) = (&mut self.table, &self.indices);
         let mut outcome = Ok(());
         self.wire.dump(request(), |_, payload| {
-            if let Some(row) = read(payload, time_ns)
+            if let Some(row) = read(payload, indices, time_ns)
                 && let Err(e) = table.push(row)
             {
                 outcome = Err(e);
@@ -81,7 +88,7 @@ fn request() -> Request {
 }
 
 /// What the wire's side received, the node sent.
-fn read(payload: &[u8], time_ns: i64) -> Option<links::Row> {
+fn read(payload: &[u8], indices: &FxHashMap<u32, u32>, time_ns: i64) -> Option<links::Row> {
     let (index, stats) = read_stats(payload)?;
     let [
         rx_packets,
@@ -95,7 +102,7 @@ fn read(payload: &[u8], time_ns: i64) -> Option<links::Row> {
     ] = stats;
     Some(links::Row {
         time_ns,
-        interface_index: index.checked_sub(WIRE_OFFSET)?,
+        interface_index: *indices.get(&index)?,
         tx_bytes: rx_bytes,
         tx_packets: Some(rx_packets),
         rx_bytes: tx_bytes,

@@ -26,7 +26,7 @@ impl Sampler {
         Ok(Self {
             sockets: sockets::Sockets::open(network, lab, dir)?,
             queues: queues::Queues::open(network, lab, dir)?,
-            links: links::Links::open(network, dir)?,
+            links: links::Links::open(network, lab, dir)?,
         })
     }
 

@@ -4,13 +4,14 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Mutex;
 
 use super::lock;
+use crate::constants::MIN_PAYLOAD_BYTES;
 use crate::table::Batch;
 use crate::tables::datagrams;
 use crate::time::realtime_offset_ns;
 
 /// Datagrams taken at once.
 const BATCH: usize = 1024;
-const PAYLOAD: usize = 16;
+const PAYLOAD: usize = MIN_PAYLOAD_BYTES as usize;
 const CONTROL_BYTES: usize = 64;
 
 /// `datagrams.arrows`: one row for each datagram that arrived, of all flows.

@@ -6,6 +6,7 @@ import polars as pl
 
 from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.weighting import Window
+from netwarp.constants import ETHERNET_HEADER_BYTES, IPV6_HEADER_BYTES, MAX_TCP_HEADER_BYTES
 from netwarp.store.codes import Place
 from netwarp.store.description import Description
 from netwarp.store.drop_reasons import DROP_REASONS, drop_reason
@@ -28,7 +29,7 @@ _TRANSPORT = {
 }
 _UDP_CHECKS = ("udp_recvmsg", "udpv6_recvmsg", "__first_packet_length")
 """Where the checksum of a datagram is looked at when it is read: the kernel gives no reason there."""
-_MOST_HEADER_BYTES = 14 + 40 + 60
+_MOST_HEADER_BYTES = ETHERNET_HEADER_BYTES + IPV6_HEADER_BYTES + MAX_TCP_HEADER_BYTES
 """Of Ethernet, IPv6 and TCP with all the options that there is room for."""
 _LOST_BY_TCP = frozenset(("tcp_csum", "tcp_ofo_queue_prune", "tcp_ofo_drop"))
 NOT_LOST = frozenset(

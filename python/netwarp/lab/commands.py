@@ -5,13 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
+from netwarp.constants import UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S
 from netwarp.lab.model import Lab, LabEnd, LabLink, LabLoss, LabOpportunities, LabWire
 from netwarp.lab.tc import change_lines, end_lines
 from netwarp.scenario.fields import NODE_WIRE
 from netwarp.scenario.units import format_duration, format_percent
 
-WITHOUT_SERIALISATION = 10**15
-"""Bytes per second at which netem takes no time for a packet (packet_time_ns())."""
 TC_UNIT_NS = 1_000
 TC_EXACT_NS = 8_000
 """tc cuts times to microseconds and gives them to the kernel in ticks of 64 ns (get_time(), PSCHED_SHIFT): of these it
@@ -179,8 +178,10 @@ def netem_words(wire: LabWire) -> str:
     ):
         if fraction:
             words.append(f"{name} {format_percent(fraction)}")
-    rate = 8 * WITHOUT_SERIALISATION if wire["rate_bps"] is None else wire["rate_bps"] // 8 * 8 + 8
-    return " ".join([*words, f"rate {rate}bit"])
+    bytes_per_s = UNLIMITED_WIRE_BYTES_PER_S
+    if wire["rate_bps"] is not None:
+        bytes_per_s = wire["rate_bps"] // 8 + WIRE_ALLOWANCE_BYTES_PER_S
+    return " ".join([*words, f"rate {8 * bytes_per_s}bit"])
 
 
 def _tc_time(time_ns: int) -> str:

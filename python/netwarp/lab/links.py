@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.lab.draws import seed_for
 from netwarp.lab.model import (
     FIRST_INDEX,
-    FRAME_HEADER_BYTES,
     WIRE_OFFSET,
     LabChange,
     LabEnd,
@@ -122,7 +122,7 @@ def _new_queue(before: LabQueue, after: LabQueue) -> LabNewQueue | None:
 
 
 def _shaper(rate_bps: int, mtu: int) -> LabShaper:
-    return {"rate_bps": rate_bps, "quantum_bytes": mtu + FRAME_HEADER_BYTES}
+    return {"rate_bps": rate_bps, "quantum_bytes": mtu + ETHERNET_HEADER_BYTES}
 
 
 def _opportunities(trace: Opportunities, duration_ns: int) -> LabOpportunities:

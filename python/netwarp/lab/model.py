@@ -11,12 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-FORMAT = 3
 T0_NS = 10 * 10**9
 FIRST_INDEX = 11
 WIRE_OFFSET = 100_000
-FRAME_HEADER_BYTES = 14
-"""The Ethernet header, which queues and wires count with every packet."""
 
 
 def meaning(text: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from netwarp.lab.model import FRAME_HEADER_BYTES
+from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.lab.network import NS_PER_S, Hop, Network, Path
 from netwarp.qdisc import Qdisc
 from netwarp.scenario.model import Scenario
@@ -69,7 +69,7 @@ class Sizes:
         return Qdisc.read(state.queue) if state.queue else self.default_queue(hop)
 
     def _frame(self, hop: Hop) -> int:
-        return self.network.links[hop.link].mtu + FRAME_HEADER_BYTES
+        return self.network.links[hop.link].mtu + ETHERNET_HEADER_BYTES
 
     def _bottlenecks(self, name: str) -> tuple[int, list[Hop]]:
         """The most that this flow's path lets through, and the hops where its queue can build up."""

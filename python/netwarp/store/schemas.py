@@ -205,7 +205,7 @@ FLOWS = Table(
     "one flow's own account at its end",
     "agent",
     (
-        column("flow_id", "u32", "", "the flow's number in lab.json"),
+        column("flow_id", "u32", "", "the flow's number in the lab"),
         column("name", "utf8", "", "the flow's name"),
         column("tool", "utf8", "", "bulk, ping …"),
         column("start_ns", "i64", "ns", "when it started, from t0"),
@@ -234,7 +234,7 @@ PINGS = Table(
     "one echo request",
     "agent",
     (
-        column("flow_id", "u32", "", "the flow's number in lab.json"),
+        column("flow_id", "u32", "", "the flow's number in the lab"),
         column("sequence", "u32", "", "sequence number of the request"),
         column("sent_ns", "i64", "ns", "when it was sent, from t0"),
         column("rtt_ns", "i64?", "ns", "until its reply; absent: no reply"),
@@ -246,7 +246,7 @@ DATAGRAMS = Table(
     "one datagram of a UDP generator that arrived, in order of arrival; what has no row did not arrive",
     "agent, exact",
     (
-        column("flow_id", "u32", "", "the flow's number in lab.json"),
+        column("flow_id", "u32", "", "the flow's number in the lab"),
         column("sequence", "u64", "", "its number among those sent, from 0; twice for one that was duplicated"),
         column("sent_ns", "i64", "ns", "when the sender handed it to the kernel, from t0"),
         column("received_ns", "i64", "ns", "when the receiver's kernel took it, from t0"),
@@ -259,7 +259,7 @@ TRANSFERS = Table(
     "one exchange that began: a request and its response, or a bulk flow of a given size",
     "agent, exact",
     (
-        column("flow_id", "u32", "", "the flow's number in lab.json"),
+        column("flow_id", "u32", "", "the flow's number in the lab"),
         column("sequence", "u32", "", "its number in the flow, from 0"),
         column("start_ns", "i64", "ns", "when the request was made, or the flow started, from t0"),
         column("end_ns", "i64?", "ns", "when the last byte had arrived, from t0; absent: it never was complete"),

@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from netwarp.analysis.theory import Means, Service, constant, cut_exponential, mg1, mg1k, mm1, mm1k
+from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, MIN_PAYLOAD_BYTES, UDP_HEADER_BYTES
 from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
 
-LEAST_PAYLOAD_BYTES = 16
-"""What a datagram holds at least: its number and the instant of its sending (agent/src/traffic/udp.rs)."""
-HEADER_BYTES = {"ipv4": 14 + 20 + 8, "ipv6": 14 + 40 + 8}
+HEADER_BYTES = {
+    f"ipv{version}": ETHERNET_HEADER_BYTES + ip + UDP_HEADER_BYTES for version, ip in IP_HEADER_BYTES.items()
+}
 ENDLESS_PKTS = 1000
 """From this limit on a queue counts as one that never fills; whether it did, the measured loss tells."""
 
@@ -36,7 +37,7 @@ class System:
         if not self.exponential:
             return constant((self.mean_payload_bytes + self.header_bytes) * per_byte)
         sizes = cut_exponential(
-            self.mean_payload_bytes, LEAST_PAYLOAD_BYTES, self.most_payload_bytes, overhead=self.header_bytes
+            self.mean_payload_bytes, MIN_PAYLOAD_BYTES, self.most_payload_bytes, overhead=self.header_bytes
         )
         return Service(sizes.times * per_byte, sizes.weights)
 

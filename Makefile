@@ -1,21 +1,25 @@
 # The only list of commands. `make setup` may be run any number of times: what is done already is not done again.
 #
-#   make setup    system packages, Python environment, agent, kernel
+#   make setup    system packages, Python environment, agent, kernel: what running labs needs
 #   make demo     setup, then the first scenario
-#   make test     setup, then all tests
-#   make check    formatting, lint, types, and that no generated file is stale
-#   make generate write the files that are made from others
+#   make quick    the tests that need no kernel, browser or tshark, in half a minute
+#   make test     setup, what only tests need (Chromium, tshark), then all tests
+#   make check    formatting, lint, types, generated files
+#   make generate write the generated files anew
 #   make bench    setup, then the benchmarks
+#   make nightly  setup, then what takes an hour or two: the same bytes 200 times, and runs that are struck at random
 #   make fuzz     feed the reader of captures with what is none, for a minute (FUZZ_SECONDS=60)
 #   make kernel   the kernel alone
 #   make clean    everything that these commands made in this directory
 #
-# After a change of the dependencies in pyproject.toml, write requirements.lock anew with the command in its head.
+# After a change of the dependencies in pyproject.toml, write requirements.lock (what runs labs) and
+# requirements-dev.lock (that, and what tests and checks need) anew with the commands in their heads; the `-` is
+# `echo 'maturin>=1.7,<2'`.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo test check generate bench fuzz kernel clean packages
+.PHONY: setup demo quick test check generate bench nightly fuzz kernel clean packages test-packages
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
@@ -26,7 +30,8 @@ MANIFEST := --manifest-path agent/Cargo.toml
 CAPTURE := --manifest-path capture/Cargo.toml
 
 PACKAGES := linux-source-6.12 flex bison bc libelf-dev libssl-dev iproute2 iperf3 iputils-ping ethtool tcpdump kmod \
-	xz-utils patch gcc make python3-venv tshark chromium ifstat
+	xz-utils patch gcc make python3-venv
+TEST_PACKAGES := tshark chromium ifstat
 
 AGENT_INPUTS := pyproject.toml packaging/netwarp.data/scripts/netwarp $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock capture/Cargo.toml) \
 	$(shell find agent/src capture/src -type f 2>/dev/null)
@@ -36,12 +41,15 @@ setup: packages $(STAMPS)/netwarp kernel
 demo: setup
 	$(BIN)/netwarp run bufferbloat
 
-test: setup
+quick: $(STAMPS)/dev $(STAMPS)/netwarp
+	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/unit tests/test_*.py
+
+test: setup test-packages $(STAMPS)/dev
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 	$(CARGO) test --quiet --locked $(MANIFEST)
 	$(CARGO) test --quiet --locked $(CAPTURE)
 
-check: $(STAMPS)/python
+check: $(STAMPS)/dev $(STAMPS)/netwarp
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict
@@ -51,11 +59,15 @@ check: $(STAMPS)/python
 	$(CARGO) clippy --quiet --locked --all-targets $(MANIFEST) -- -D warnings
 	$(CARGO) clippy --quiet --locked --all-targets $(CAPTURE) -- -D warnings
 
-generate: $(STAMPS)/python
+generate: $(STAMPS)/dev
 	PYTHONPATH=python $(BIN)/python -m tools.generate
 
-bench: setup
+bench: setup $(STAMPS)/dev
 	$(BIN)/python -m bench
+
+nightly: setup $(STAMPS)/dev
+	$(BIN)/python -m bench.repeats
+	$(BIN)/python -m bench.kills
 
 # A corpus grows in capture/fuzz/corpus; what is worth keeping of it goes to capture/tests/corpus and is then a test.
 # The stable compiler does: the fuzzer needs its coverage flags, and no sanitizer where `unsafe` is forbidden.
@@ -75,10 +87,12 @@ clean:
 	rm -rf $(VENV) target agent/target capture/target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Debian's package manager is asked only for what is missing.
-packages:
+packages: WANTED := $(PACKAGES)
+test-packages: WANTED := $(TEST_PACKAGES)
+packages test-packages:
 	@if ! command -v dpkg-query >/dev/null; then \
-	  echo "No dpkg here: see to it that what these Debian packages hold is installed: $(PACKAGES)"; exit 0; fi; \
-	missing=; for package in $(PACKAGES); do \
+	  echo "No dpkg here: see to it that what these Debian packages hold is installed: $(WANTED)"; exit 0; fi; \
+	missing=; for package in $(WANTED); do \
 	  dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null | grep -qx installed || missing="$$missing $$package"; \
 	done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
@@ -96,8 +110,14 @@ $(STAMPS)/venv: | packages
 	$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
 $(STAMPS)/python: requirements.lock $(STAMPS)/venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(PIP_INSTALL) --require-hashes -r requirements.lock
+	@touch $@
+
+$(STAMPS)/dev: requirements-dev.lock $(STAMPS)/python
+	$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
 	@touch $@
 
 # Editable: Python sources are used where they lie; the agent is built in release and put beside the interpreter.
@@ -106,7 +126,7 @@ $(STAMPS)/netwarp: $(AGENT_INPUTS) $(STAMPS)/python
 	  echo "Building the agent takes Rust (rustc and cargo, 1.90 or newer), and cargo is not on PATH. Install it with rustup." >&2; \
 	  exit 1; }
 	@echo "Building the agent"
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP_INSTALL) \
 	  --no-deps --no-build-isolation --editable .
 	@test -x $(BIN)/netwarp-agent && test -x $(BIN)/netwarp
 	@touch $@

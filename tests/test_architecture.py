@@ -17,6 +17,7 @@ STAGES = [
     "qdisc",
     "terminal",
     "threads",
+    "scratch",
     "agent",
     "traces",
     "scenario",

@@ -1,10 +1,12 @@
 """Writes every file of the repository that is made from another; with `--check` it names those that are stale."""
 
+import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from netwarp.analysis import catalogue
+from netwarp.scenario import reference, scenario_schema
 
 from tools import lab_page, recorder_layout, records_page, rust_constants, rust_tables
 
@@ -19,6 +21,8 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/lab.schema.json": lab_page.schema_text,
     "docs/metrics.md": catalogue.markdown,
     "docs/records.md": records_page.markdown,
+    "docs/scenario.md": reference.markdown,
+    "docs/scenario.schema.json": lambda: json.dumps(scenario_schema(), indent=1, ensure_ascii=False) + "\n",
 }
 """Each file by what makes its text."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from netwarp.store.drop_reasons import DROP_REASONS
 from netwarp.store.schemas import TABLES
 
 OTHER_FILES = {
@@ -46,11 +45,10 @@ def _page() -> Iterator[str]:
             yield f"| `{c.name}` | {c.type} | {c.unit} | {c.meaning} |"
     yield ""
     yield "## Drop reasons"
-    yield "`packets.arrows` and `drops.arrows` have the kernel's number; these are the names of Linux 6.12. What CoDel,"
-    yield "fq_codel and CAKE drop when it leaves the queue is `not_specified`; what a queue refuses on arrival is"
-    yield "`qdisc_drop`; what it gives back without a word, such as ACKs that CAKE's filter takes out, is `consumed`."
-    yield ""
-    yield ", ".join(f"{number} `{name}`" for number, name in DROP_REASONS.items())
+    yield "`packets.arrows` and `drops.arrows` have the kernel's number; `run.json` has the names that the"
+    yield "kernel of the run has for them (`kernel.drop_reasons`, by number). What CoDel, fq_codel and CAKE drop when"
+    yield "it leaves the queue is `not_specified`; what a queue refuses on arrival is `qdisc_drop`; what it gives back"
+    yield "without a word, such as ACKs that CAKE's filter takes out, is `consumed`."
     yield ""
     yield "## Other files of a run"
     yield ""

@@ -39,6 +39,9 @@ enum Command {
     Init,
     /// Run one virtual machine to its end, on the host
     Guard(guard::Options),
+    /// What this host can enforce of the confinement of virtual machines, as JSON
+    #[command(hide = true)]
+    Confinement,
     /// Metrics of flows from captures (pcap, pcapng): RTT, bytes in flight, retransmissions
     #[command(
         override_usage = "netwarp pcap [OPTIONS] <FILE>...",
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Init => init::main(),
         Command::Guard(options) => guard::main(&options),
+        Command::Confinement => guard::confinement(),
         Command::Pcap(options) => pcap::main(&options),
         Command::Watch(options) => watch::main(&options),
     }

@@ -2,7 +2,7 @@
 
 use crate::distribution::Distribution;
 use crate::flags::Flags;
-use crate::flow::Sighting;
+use crate::packet_info::PacketInfo;
 use crate::segment::{ACK, SYN, Segment};
 use crate::sequence::{Finding, Sender};
 
@@ -126,12 +126,12 @@ impl Direction {
             .unwrap_or(0)
     }
 
-    pub(crate) fn count(&mut self, sighting: &Sighting) {
-        self.packets.push(sighting.time_ns);
-        self.wire_bytes += u64::from(sighting.wire_bytes);
-        self.payload_bytes += u64::from(sighting.payload_bytes);
-        self.data_packets += u64::from(sighting.payload_bytes > 0);
-        self.marked_packets += u64::from(sighting.marked);
+    pub(crate) fn count(&mut self, packet_info: &PacketInfo) {
+        self.packets.push(packet_info.time_ns);
+        self.wire_bytes += u64::from(packet_info.wire_bytes);
+        self.payload_bytes += u64::from(packet_info.payload_bytes);
+        self.data_packets += u64::from(packet_info.payload_bytes > 0);
+        self.marked_packets += u64::from(packet_info.marked);
     }
 
     /// Counts what was found of a segment that went this way.

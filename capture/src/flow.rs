@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use crate::direction::Direction;
 use crate::flags::Flags;
+use crate::packet_info::PacketInfo;
 use crate::segment::{ACK, SYN, Segment};
 use crate::sequence::{Exchange, Finding};
 
@@ -78,19 +79,6 @@ pub struct Flow {
     handshake: Handshake,
 }
 
-/// A packet of a flow: what all counts need of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Sighting {
-    /// When
-    pub time_ns: i64,
-    /// Length of the frame on the wire
-    pub wire_bytes: u32,
-    /// What UDP or TCP carry
-    pub payload_bytes: u32,
-    /// Whether it has a mark of congestion experienced
-    pub marked: bool,
-}
-
 impl Flow {
     pub(crate) fn new(protocol: Protocol, stream: u32, ends: [Endpoint; 2]) -> Self {
         Self {
@@ -136,9 +124,9 @@ impl Flow {
     }
 
     /// Counts a UDP datagram, or a packet of which no more is known.
-    pub(crate) fn count(&mut self, direction: usize, sighting: &Sighting) {
+    pub(crate) fn count(&mut self, direction: usize, packet_info: &PacketInfo) {
         if let Some(direction) = self.directions.get_mut(direction) {
-            direction.count(sighting);
+            direction.count(packet_info);
         }
     }
 
@@ -146,7 +134,7 @@ impl Flow {
     pub(crate) fn analyse(
         &mut self,
         direction: usize,
-        sighting: &Sighting,
+        packet_info: &PacketInfo,
         segment: &Segment,
         flags: Flags,
     ) -> Finding {
@@ -160,14 +148,14 @@ impl Flow {
             sender: &mut forward.sender,
             peer: &mut backward.sender,
             segment,
-            time_ns: sighting.time_ns,
+            time_ns: packet_info.time_ns,
             handshake_ns: self.handshake.whole_ns,
         }
         .analyse(flags);
-        forward.count(sighting);
-        forward.found(sighting.time_ns, segment, &finding);
-        backward.answered(sighting.time_ns, segment, &finding);
-        self.follow_handshake(sighting.time_ns, segment);
+        forward.count(packet_info);
+        forward.found(packet_info.time_ns, segment, &finding);
+        backward.answered(packet_info.time_ns, segment, &finding);
+        self.follow_handshake(packet_info.time_ns, segment);
         finding
     }
 

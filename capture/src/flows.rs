@@ -5,7 +5,8 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::FxHashMap;
 
 use crate::flags::Flags;
-use crate::flow::{Endpoint, Flow, Protocol, Sighting};
+use crate::flow::{Endpoint, Flow, Protocol};
+use crate::packet_info::PacketInfo;
 use crate::segment::Segment;
 use crate::sequence::Finding;
 
@@ -54,11 +55,16 @@ impl Flows {
     }
 
     /// Counts a packet that needs no analysis.
-    pub fn count(&mut self, protocol: Protocol, ends: [Endpoint; 2], sighting: &Sighting) -> Place {
+    pub fn count(
+        &mut self,
+        protocol: Protocol,
+        ends: [Endpoint; 2],
+        packet_info: &PacketInfo,
+    ) -> Place {
         let (_, number) = self.find(protocol, ends);
         let place = self.place(number, ends);
         if let Some(flow) = self.flows.get_mut(place.flow as usize) {
-            flow.count(place.direction, sighting);
+            flow.count(place.direction, packet_info);
         }
         place
     }
@@ -67,7 +73,7 @@ impl Flows {
     pub fn analyse(
         &mut self,
         ends: [Endpoint; 2],
-        sighting: &Sighting,
+        packet_info: &PacketInfo,
         segment: &Segment,
     ) -> (Place, Finding) {
         let (key, number) = self.find(Protocol::Tcp, ends);
@@ -82,7 +88,7 @@ impl Flows {
         let finding = self
             .flows
             .get_mut(place.flow as usize)
-            .map(|flow| flow.analyse(place.direction, sighting, segment, flags))
+            .map(|flow| flow.analyse(place.direction, packet_info, segment, flags))
             .unwrap_or_default();
         (place, finding)
     }

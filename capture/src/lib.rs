@@ -10,13 +10,15 @@ pub mod file;
 mod flags;
 mod flow;
 mod flows;
-mod holes;
 mod ip;
 mod link;
+mod packet_info;
 mod segment;
+mod sent_segments;
+mod seqno;
 mod sequence;
+mod sequence_gaps;
 mod series;
-mod unacked;
 
 pub use direction::{Direction, InFlight, Times};
 pub use distribution::Distribution;
@@ -28,14 +30,14 @@ pub use series::{Interval, Series};
 
 use bytes::be16;
 use file::Frame;
-use flow::Sighting;
 use flows::Flows;
+use packet_info::PacketInfo;
 
 const UDP_HEADER_BYTES: u32 = 8;
 
 /// How many frames were of which kind. What is in no flow has its reason here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Account {
+pub struct CaptureStats {
     /// All frames
     pub frames: u64,
     /// Their bytes on the wire
@@ -72,15 +74,15 @@ pub struct Observation {
 /// All that is known of a capture.
 #[derive(Debug, Default)]
 pub struct Analysis {
-    account: Account,
+    stats: CaptureStats,
     flows: Flows,
 }
 
 impl Analysis {
     /// How many frames were of which kind.
     #[must_use]
-    pub fn account(&self) -> &Account {
-        &self.account
+    pub fn stats(&self) -> &CaptureStats {
+        &self.stats
     }
 
     /// The flows in the order of their first packets.
@@ -91,32 +93,32 @@ impl Analysis {
 
     /// Takes in a frame. `None` if it is in no flow.
     pub fn frame(&mut self, frame: &Frame<'_>) -> Option<Observation> {
-        let account = &mut self.account;
-        account.frames += 1;
-        account.wire_bytes += u64::from(frame.wire_bytes);
-        account.snapped += u64::from((frame.bytes.len() as u64) < u64::from(frame.wire_bytes));
+        let stats = &mut self.stats;
+        stats.frames += 1;
+        stats.wire_bytes += u64::from(frame.wire_bytes);
+        stats.snapped += u64::from((frame.bytes.len() as u64) < u64::from(frame.wire_bytes));
         let network = link::network_layer(frame.link_type, frame.bytes, frame.wire_bytes);
         let Some((bytes, wire_bytes)) = network else {
             if link::is_known(frame.link_type) {
-                account.not_ip += 1;
+                stats.not_ip += 1;
             } else {
-                account.unknown_link += 1;
+                stats.unknown_link += 1;
             }
             return None;
         };
         let Some(packet) = ip::read(bytes, wire_bytes) else {
-            account.unreadable += 1;
+            stats.unreadable += 1;
             return None;
         };
         if packet.fragment.is_some() {
-            account.fragments += 1;
+            stats.fragments += 1;
             return None;
         }
         match packet.protocol {
             ip::TCP => self.segment(frame, &packet),
             ip::UDP => self.datagram(frame, &packet),
             _ => {
-                account.other_protocol += 1;
+                stats.other_protocol += 1;
                 None
             }
         }
@@ -125,12 +127,12 @@ impl Analysis {
     fn segment(&mut self, frame: &Frame<'_>, packet: &ip::Packet<'_>) -> Option<Observation> {
         let segment = segment::read(packet.payload, packet.payload_bytes);
         let (Some(segment), Some(ends)) = (segment, ends(packet)) else {
-            self.account.unreadable += 1;
+            self.stats.unreadable += 1;
             return None;
         };
-        let sighting = sighting(frame, packet, segment.payload_bytes);
-        let (place, finding) = self.flows.analyse(ends, &sighting, &segment);
-        self.account.tcp += 1;
+        let packet_info = packet_info(frame, packet, segment.payload_bytes);
+        let (place, finding) = self.flows.analyse(ends, &packet_info, &segment);
+        self.stats.tcp += 1;
         Some(Observation {
             place,
             finding,
@@ -140,13 +142,13 @@ impl Analysis {
 
     fn datagram(&mut self, frame: &Frame<'_>, packet: &ip::Packet<'_>) -> Option<Observation> {
         let Some(ends) = ends(packet) else {
-            self.account.unreadable += 1;
+            self.stats.unreadable += 1;
             return None;
         };
         let payload_bytes = packet.payload_bytes.saturating_sub(UDP_HEADER_BYTES);
-        let sighting = sighting(frame, packet, payload_bytes);
-        let place = self.flows.count(Protocol::Udp, ends, &sighting);
-        self.account.udp += 1;
+        let packet_info = packet_info(frame, packet, payload_bytes);
+        let place = self.flows.count(Protocol::Udp, ends, &packet_info);
+        self.stats.udp += 1;
         Some(Observation {
             place,
             finding: Finding::default(),
@@ -163,8 +165,8 @@ fn ends(packet: &ip::Packet<'_>) -> Option<[Endpoint; 2]> {
     ])
 }
 
-fn sighting(frame: &Frame<'_>, packet: &ip::Packet<'_>, payload_bytes: u32) -> Sighting {
-    Sighting {
+fn packet_info(frame: &Frame<'_>, packet: &ip::Packet<'_>, payload_bytes: u32) -> PacketInfo {
+    PacketInfo {
         time_ns: frame.time_ns,
         wire_bytes: frame.wire_bytes,
         payload_bytes,

@@ -2,9 +2,10 @@
 //! Wireshark's definitions (User's Guide, "TCP Analysis"; docs/pcap.md says where we differ).
 
 use crate::flags::Flags;
-use crate::holes::Holes;
 use crate::segment::{ACK, FIN, RST, SYN, Sack, Segment};
-use crate::unacked::Unacked;
+use crate::sent_segments::SentSegments;
+use crate::seqno::before;
+use crate::sequence_gaps::SequenceGaps;
 
 /// A fast retransmission comes so soon after the last duplicate ACK.
 const FAST_RETRANSMISSION_NS: u64 = 20_000_000;
@@ -16,11 +17,6 @@ const DUPLICATE_ACKS_FOR_FAST: u64 = 2;
 const TIMEOUT_NS: u64 = 190_000_000;
 /// Larger spans are none: numbers have jumped.
 const IN_FLIGHT_MOST: u32 = 2_000_000_000;
-
-/// Whether `a` comes before `b` in sequence space (RFC 9293, section 3.4).
-pub fn before(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
-}
 
 /// What was found on one segment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,8 +79,8 @@ impl DuplicateAcks {
 /// What is known of one direction's segments.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    unacked: Unacked,
-    holes: Holes,
+    sent: SentSegments,
+    gaps: SequenceGaps,
     /// When it last sent something that is to be acknowledged
     last_sent_ns: i64,
     /// The number of its first byte less one: of its SYN, if that was seen
@@ -115,8 +111,8 @@ pub struct Sender {
 impl Default for Sender {
     fn default() -> Self {
         Self {
-            unacked: Unacked::default(),
-            holes: Holes::default(),
+            sent: SentSegments::default(),
+            gaps: SequenceGaps::default(),
             last_sent_ns: 0,
             base_seq: None,
             next_seq: None,
@@ -196,7 +192,7 @@ impl Exchange<'_> {
         self.remember(finding.flags);
         if self.segment.has(ACK) {
             finding.acked_bytes = self.peer.newly_acked_bytes(self.segment.ack);
-            self.peer.holes.acknowledge(self.segment.ack);
+            self.peer.gaps.acknowledge(self.segment.ack);
             finding.ack_rtt_ns = self.ack_rtt_ns();
         }
         finding.bytes_in_flight = self.bytes_in_flight();
@@ -206,7 +202,7 @@ impl Exchange<'_> {
 
     /// From the first sending of what this segment is the ACK of.
     fn ack_rtt_ns(&mut self) -> Option<u64> {
-        let sent_ns = self.peer.unacked.acknowledge(self.segment.ack)?;
+        let sent_ns = self.peer.sent.acknowledge(self.segment.ack)?;
         let rtt_ns = u64::try_from(self.time_ns.wrapping_sub(sent_ns)).ok();
         rtt_ns.filter(|&ns| ns > 0)
     }
@@ -350,7 +346,7 @@ impl Exchange<'_> {
         }
         let resent = sender
             .next_seq
-            .is_some_and(|next| sender.holes.see(segment.seq, segment.end(), next));
+            .is_some_and(|next| sender.gaps.see(segment.seq, segment.end(), next));
         if resent {
             flags.set(Flags::RESENT);
         }
@@ -376,7 +372,7 @@ impl Exchange<'_> {
             sender.fin_seq = Some(end.wrapping_sub(1));
         }
         if end != segment.seq {
-            sender.unacked.push(segment.seq, end, self.time_ns);
+            sender.sent.push(segment.seq, end, self.time_ns);
         }
         // A probe of a zero window is not to be acknowledged.
         if !flags.has(Flags::ZERO_WINDOW_PROBE) {
@@ -399,7 +395,7 @@ impl Exchange<'_> {
         if self.segment.payload_bytes == 0 || !self.sender.in_flight_known {
             return None;
         }
-        let mut bytes = self.sender.unacked.span_bytes()?;
+        let mut bytes = self.sender.sent.span_bytes()?;
         for (left, right) in self.peer.sack.blocks() {
             bytes = bytes.wrapping_sub(right.wrapping_sub(*left));
         }

@@ -42,7 +42,7 @@ fn samples_are_read_whole() {
     for (name, bytes) in samples("captures") {
         let done = read(&bytes);
         assert!(done.whole, "{name}");
-        assert!(done.analysis.account().tcp > 10, "{name}");
+        assert!(done.analysis.stats().tcp > 10, "{name}");
     }
 }
 
@@ -58,7 +58,7 @@ fn a_file_may_end_anywhere() {
     for (_, bytes) in samples("captures") {
         let mut tcp = 0;
         for end in (0..bytes.len()).step_by(61) {
-            let now = read(&bytes[..end]).analysis.account().tcp;
+            let now = read(&bytes[..end]).analysis.stats().tcp;
             assert!(now >= tcp, "more of a file tells more");
             tcp = now;
         }

@@ -1,16 +1,40 @@
 """The agent: the program `netwarp-agent`, which does what Python cannot or should not."""
 
+import json
 import shutil
+import subprocess
 import sys
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 AGENT = "netwarp-agent"
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """The PATH of every program in a lab, whatever the PATH of who runs netwarp: the same everywhere."""
 
+FULL_LANDLOCK = 6
+"""The version of Landlock that has all that a machine is confined with."""
+_ANSWER_S = 30.0
+_NO_LANDLOCK = (
+    "this host has no Landlock, so nothing but file permissions keeps what a scenario runs from your files "
+    "(SECURITY.md): run only scenarios that you trust"
+)
+_OLD_LANDLOCK = (
+    "this host has version {version} of Landlock, which does not keep a scenario that takes its machine's kernel over "
+    "from sending signals to your other processes (SECURITY.md); version 6 does (Linux 6.12)"
+)
+_NO_SECCOMP = (
+    "this host cannot filter system calls (seccomp), so a scenario that takes its machine's kernel over can reach the "
+    "network as you (SECURITY.md): run only scenarios that you trust"
+)
 
-class AgentMissingError(Exception):
-    """There is no agent; says so, and what mends it."""
+
+class AgentError(Exception):
+    """There is no agent, or none that works; says so, and what mends it."""
+
+
+class AgentMissingError(AgentError):
+    """There is no agent."""
 
 
 def find_agent() -> Path:
@@ -23,3 +47,34 @@ def find_agent() -> Path:
             "`make setup` installs it."
         )
     return Path(found).absolute()
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """What a host can enforce: the version of Landlock (0: none), and whether system calls are filtered."""
+
+    landlock: int
+    seccomp: bool
+
+    @property
+    def lacks(self) -> list[str]:
+        """What is missing, and what follows from that: a sentence each."""
+        found = []
+        if self.landlock == 0:
+            found.append(_NO_LANDLOCK)
+        elif self.landlock < FULL_LANDLOCK:
+            found.append(_OLD_LANDLOCK.format(version=self.landlock))
+        return found if self.seccomp else [*found, _NO_SECCOMP]
+
+
+@cache
+def confinement_here(agent: Path) -> Confinement:
+    """What this host can enforce, as the agent finds it. Raises AgentError."""
+    try:
+        answer = subprocess.run([agent, "confinement"], capture_output=True, check=True, timeout=_ANSWER_S)
+        found = json.loads(answer.stdout)
+        return Confinement(int(found["landlock"]), bool(found["seccomp"]))
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
+        raise AgentError(
+            f"{agent} does not say how it would confine a machine ({error}): `make setup` builds one that does."
+        ) from None

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from netwarp import scenario as scenarios
-from netwarp.engines import EngineError, VirtualEngine
+from netwarp.engines import EngineError, EngineOptions, find_engine
 from netwarp.scenario import Scenario, ScenarioError
 from netwarp.scenario.paths import setting_of
 from netwarp.store.errors import StoreError
@@ -39,7 +39,9 @@ def run(
     seeds: int | Sequence[int] | None = None,
     output: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
+    engine: str | None = None,
     kernel: str | None = None,
+    read: Sequence[str | os.PathLike[str]] = (),
     dask: str | None = None,
     plots: bool = False,
     quiet: bool = False,
@@ -48,8 +50,9 @@ def run(
 
     `source` is a shipped scenario's name, a path, or what `load_scenario` returned (then without `set` and `sweep`);
     `seeds` a number (5 is 1 to 5) or a list; `output` the result directory (default results/<name>-<UTC>), resumed if
-    it holds the same plan; `dask` the address of a scheduler whose workers make the runs; `quiet` leaves out the
-    progress.
+    it holds the same plan; `engine` what makes the runs (default "uml"); `read` what its programs may read beside the
+    system's files and those in its own directory; `dask` the address of a scheduler whose workers make the runs;
+    `quiet` leaves out the progress.
     A failed run is no exception: see `Study.failed` and the summary's column `status`.
     Raises ScenarioError, EngineError, StoreError.
     """
@@ -61,7 +64,7 @@ def run(
         chosen = load_scenario(source, set=set, sweep=sweep)
     return make_study(
         chosen,
-        VirtualEngine.find(kernel),
+        find_engine(engine, EngineOptions(kernel=kernel, read=tuple(map(Path, read)))),
         default_directory(chosen) if output is None else Path(output),
         seeds=range(1, seeds + 1) if isinstance(seeds, int) else seeds,
         cases=cases,

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from netwarp.agent import AGENT, SEARCH_PATH
+from netwarp.agent import AGENT, SEARCH_PATH, AgentError, confinement_here, find_agent
 from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
 from netwarp.kernels.build import WORK
-from netwarp.kernels.cache import TEMPORARY, clean_stale, digest_of
+from netwarp.kernels.cache import TEMPORARY, digest_of
 from netwarp.kernels.source import SERIES, find_source
+from netwarp.scratch import RUNS, clean_stale
 from netwarp.terminal import Terminal
 
 MEMORY_BYTES = 256_000_000
@@ -29,6 +30,10 @@ SHARED_MEMORY = Path("/dev/shm")
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
+_MAX_MAP_COUNT = Path("/proc/sys/vm/max_map_count")
+USUAL_MAPPINGS = 65_530
+"""The kernel's own vm.max_map_count (DEFAULT_MAX_MAP_COUNT): enough for 6,400 flows, or 250 MB of scattered memory in
+one program of a lab."""
 
 # program → (Debian package, what netwarp wants it for)
 _BUILD_PROGRAMS = {
@@ -98,6 +103,8 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[Finding]:
         _agent,
         lambda: _memory(environ),
         _tracing,
+        _mappings,
+        _confinement,
         lambda: _cache(environ),
         _pinning,
     ]
@@ -105,9 +112,11 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[Finding]:
 
 
 def clean(*, environ: Mapping[str, str] | None = None, console: Console | None = None) -> list[Path]:
-    """Remove what killed builds have left in the cache and in TMPDIR; tell it on `console` (default: stderr)."""
+    """Remove what killed processes have left: builds in the cache and in TMPDIR, runs of Dask workers and of `rerun` in
+    TMPDIR. Tell it on `console` (default: stderr)."""
     console = console or Terminal(stderr=True)
-    removed = clean_stale([(cache_directory(environ), TEMPORARY), (Path(tempfile.gettempdir()), WORK)])
+    temporary = Path(tempfile.gettempdir())
+    removed = clean_stale([(cache_directory(environ), TEMPORARY), (temporary, WORK), (temporary, RUNS)])
     for path in removed:
         console.print(f"Removed {path}", soft_wrap=True, highlight=False)
     if not removed:
@@ -248,6 +257,36 @@ def _tracing() -> Finding:
     except (OSError, subprocess.TimeoutExpired) as error:
         return _forbidden(str(error))
     return Finding("ptrace", True, "a process may trace its children")
+
+
+def max_mappings() -> int:
+    """How many memory mappings this host grants a process (`vm.max_map_count`)."""
+    try:
+        return int(_MAX_MAP_COUNT.read_text())
+    except (OSError, ValueError):
+        return USUAL_MAPPINGS
+
+
+def _mappings() -> Finding:
+    found = max_mappings()
+    # In the worst case each page of a program of the lab is a mapping of its own.
+    detail = f"vm.max_map_count is {found}: at least {found * mmap.PAGESIZE / 1e6:.0f} MB for each program of a lab"
+    if found >= USUAL_MAPPINGS:
+        return Finding("memory mappings", True, detail)
+    mend = _as_root(f"sysctl vm.max_map_count={USUAL_MAPPINGS}")
+    return Finding("memory mappings", False, f"{detail}; usual are {USUAL_MAPPINGS}.", mend)
+
+
+def _confinement() -> Finding:
+    try:
+        found = confinement_here(find_agent())
+    except AgentError as error:
+        return Finding("confinement", False, str(error), "make setup")
+    if not found.lacks:
+        detail = f"Landlock (version {found.landlock}) and seccomp keep what a scenario runs from your files"
+        return Finding("confinement", True, detail)
+    mend = "boot a kernel with CONFIG_SECURITY_LANDLOCK, and landlock among lsm=; or use no container that forbids it"
+    return Finding("confinement", False, " ".join(f"{lack[0].upper()}{lack[1:]}." for lack in found.lacks), mend)
 
 
 def _forbidden(reason: str) -> Finding:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
+from netwarp.scenario.bounds import MAX_RUNS
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.resolve import Resolver, canonical_json
-from netwarp.scenario.sweep import axes_of, cases_of, points_of
+from netwarp.scenario.resolve import Resolver, SectionKey, canonical_json
+from netwarp.scenario.sweep import axes_of, cases_of, check_given, points_of
 
 ID_DIGITS = 12
-MAX_RUNS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +49,14 @@ class Run:
 class Plan:
     """The runs of a scenario, in a fixed order: cases, then axes (the last one fastest), then seeds.
 
-    `identity` is what went into their ids beside the scenario.
+    `identity` is what went into their ids beside the scenario, `sections` every validated section that some run has.
     """
 
     scenario: Scenario
     axes: tuple[str, ...]
     runs: tuple[Run, ...]
     identity: Mapping[str, str] = field(default_factory=dict)
+    sections: tuple[tuple[SectionKey, Any], ...] = ()
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -83,6 +84,7 @@ def make_plan(
     """
     axes = axes_of(scenario)
     chosen = cases_of(scenario, cases)
+    check_given(scenario, chosen)
     asked = seeds if seeds is not None else scenario.seeds
     _refuse_too_many(len(chosen) * math.prod(len(axis.values) for axis in axes), len(asked), scenario)
     numbers = tuple(asked)
@@ -105,7 +107,8 @@ def make_plan(
     if resolver.problems:
         raise ScenarioError(resolver.problems, scenario.source.label)
     _refuse_same(runs, scenario)
-    return Plan(scenario, tuple(axis.path for axis in axes), tuple(runs), dict(identity or {}))
+    paths = tuple(axis.path for axis in axes)
+    return Plan(scenario, paths, tuple(runs), dict(identity or {}), tuple(resolver.sections()))
 
 
 def _refuse_too_many(points: int, seeds: int, scenario: Scenario) -> None:

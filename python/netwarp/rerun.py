@@ -3,7 +3,6 @@
 import contextlib
 import shutil
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,16 +11,17 @@ from typing import Any
 
 from rich.console import Console
 
-from netwarp.engines import Engine, Outcome, identity_of
+from netwarp.engines import Engine, EngineError, Outcome, identity_of, refuse_unsupported
 from netwarp.execute import execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.plan import Plan, Run, make_plan
+from netwarp.scratch import RUNS, scratch
 from netwarp.store.digests import Difference, compare_digests, digest_run
 from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.planfile import IMPORTED, place_of
 from netwarp.store.result import ResultDir, create_result, open_result
-from netwarp.study import keep_traces, scenario_of, summarise
+from netwarp.study import keep_traces, note_warnings, scenario_of, summarise
 from netwarp.terminal import Terminal
 
 
@@ -63,9 +63,14 @@ def rerun(
     there is nothing to repeat), ScenarioError.
     """
     console = console or Terminal(stderr=True)
+    if not engine.capabilities.deterministic:
+        raise EngineError(
+            f'the engine "{engine.spec.name}" does not give the same bytes twice; compare results instead'
+        )
     old = open_result(directory)
     made = {place_of(entry): str(entry["id"]) for entry in old.plan["runs"] if old.is_complete(str(entry["id"]))}
     plan = _plan(old, engine, made)
+    note_warnings(engine, console)
     repeated: dict[str, Repeated] = {}
     with _directory(keep) as place, _result(place, plan, engine) as new:
         compare = _Comparison(old, new, made, keep is None, repeated)
@@ -112,6 +117,7 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
         raise StoreError(f"{old.path} does not say what it was asked for (plan.json); an older netwarp made it")
     scenario = scenario_of(old)
     plan = make_plan(scenario, asked["seeds"], asked["cases"], identity_of(engine, scenario))
+    refuse_unsupported(plan, engine)
     runs = tuple(run for run in plan if _place(run) in made)
     if not runs:
         raise StoreError(f"{old.path} has no finished run that could be repeated")
@@ -131,14 +137,15 @@ def _directory(keep: Path | None) -> Iterator[Path]:
     if keep is not None:
         yield keep
         return
-    with tempfile.TemporaryDirectory(prefix="netwarp-rerun-", ignore_cleanup_errors=True) as place:
-        yield Path(place)
+    with scratch(RUNS) as place:
+        yield place
 
 
 @contextlib.contextmanager
 def _result(place: Path, plan: Plan, engine: Engine) -> Iterator[ResultDir]:
     text = plan.scenario.source.text
-    content = plan_json(plan, engine)
-    with create_result(place, scenario_toml=text, plan=content, manifest=manifest(engine, sys.argv)) as result:
+    content = plan_json(plan, engine.spec.name)
+    made = manifest(engine.spec.name, engine.own_identity, sys.argv)
+    with create_result(place, scenario_toml=text, plan=content, manifest=made) as result:
         keep_traces(plan.scenario, result)
         yield result

@@ -12,17 +12,18 @@ from rich.console import Console
 
 from netwarp.analysis.ensemble import statistics_frame
 from netwarp.analysis.expectations import Checked, check_expectations
+from netwarp.analysis.faults import FaultError, contained
 from netwarp.analysis.harm import with_harm
 from netwarp.analysis.reckoning import is_current, reckon
-from netwarp.engines import VirtualEngine, identity_of
+from netwarp.engines import Engine, identity_of, refuse_unsupported
 from netwarp.execute import Execution, execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, parse_scenario
 from netwarp.scenario.trace import KEPT, trace_files
-from netwarp.store.errors import speaking
-from netwarp.store.files import make_folder, write_bytes
+from netwarp.store.errors import StoreError
+from netwarp.store.files import make_folder, read_text, write_bytes
 from netwarp.store.findings import NAME as FINDINGS
 from netwarp.store.findings import Finding, read_findings
 from netwarp.store.lock import locked
@@ -70,6 +71,10 @@ class Study:
         return bool((self.summary["status"] == "failed").any())
 
 
+_BEFORE = "before_the_fault"
+"""The field of status.json with what a run was, and why, before it could not be analysed."""
+
+
 def default_directory(scenario: Scenario) -> Path:
     """`results/<name>-<UTC>`"""
     return Path("results") / f"{scenario.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
@@ -84,7 +89,7 @@ def keep_traces(scenario: Scenario, result: ResultDir) -> None:
 
 def make_study(
     scenario: Scenario,
-    engine: VirtualEngine,
+    engine: Engine,
     directory: Path,
     *,
     seeds: Sequence[int] | None = None,
@@ -102,12 +107,15 @@ def make_study(
     With `page` write `report.html`. Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     console = console or Terminal(stderr=True)
+    if dask is None:
+        note_warnings(engine, console)
     plan = make_plan(scenario, seeds, cases, identity_of(engine, scenario))
+    refuse_unsupported(plan, engine)
     with create_result(
         directory,
         scenario_toml=scenario.source.text,
-        plan=plan_json(plan, engine, seeds, cases),
-        manifest=manifest(engine, sys.argv),
+        plan=plan_json(plan, engine.spec.name, seeds, cases),
+        manifest=manifest(engine.spec.name, engine.own_identity, sys.argv),
     ) as result:
         keep_traces(scenario, result)
         with RunProgress(plan, console) as progress:
@@ -119,6 +127,12 @@ def make_study(
         views = () if execution.interrupted else _view(result, scenario, summary, plots, console)
         study = Study(result, execution, summary, tuple(checked), figures, views)
         return _with_page(study, scenario, plots, console) if page and not execution.interrupted else study
+
+
+def note_warnings(engine: Engine, console: Console) -> None:
+    """Say what whoever runs an engine on this machine should know. Raises EngineError."""
+    for sentence in engine.warnings:
+        console.print(f"note: {sentence}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def _on_cluster(address: str, console: Console) -> Callable[..., Execution]:
@@ -169,15 +183,28 @@ def summarise(result: ResultDir, told: Collection[str] = ()) -> pl.DataFrame:
 def scenario_of(result: ResultDir) -> Scenario:
     """The scenario that a result was made from, settings included. Raises StoreError, ScenarioError."""
     path = result.path / "scenario.toml"
-    with speaking(path, "read"):
-        text = path.read_text(encoding="utf-8")
-    return parse_scenario(text, str(path), result.plan.get("asked", {}).get("settings", ()), result.path)
+    return parse_scenario(read_text(path), str(path), result.plan.get("asked", {}).get("settings", ()), result.path)
 
 
 def _reckon(result: ResultDir, run_id: str) -> None:
     run = result.run(run_id)
-    if result.is_complete(run_id) and run.status().get("status") != "failed" and not is_current(run):
-        reckon(run)
+    if not result.is_complete(run_id):
+        return
+    status = run.status()
+    # A run that failed by a fault of netwarp's own keeps what it was before: another version may be without the fault.
+    before = status.get(_BEFORE, status)
+    if before.get("status") == "failed" or (before is status and is_current(run)):
+        return
+    facts = {name: value for name, value in status.items() if name not in ("status", "reason", _BEFORE)}
+    try:
+        with contained(run.path, StoreError):
+            reckon(run)
+    except FaultError as error:
+        kept = {name: before.get(name) for name in ("status", "reason")}
+        run.write_status("failed", str(error), **facts, **{_BEFORE: kept})
+        return
+    if before is not status:
+        run.write_status(str(before.get("status")), before.get("reason"), **facts)
 
 
 def _draw(result: ResultDir, summary: pl.DataFrame, console: Console) -> tuple[Path, ...]:

@@ -1,15 +1,62 @@
 """Words for people, used by every stage."""
 
+import codecs
 import difflib
+import io
 from collections.abc import Iterable
+from itertools import islice
+from typing import TextIO
+
+_MOST_KNOWN = 500
+_LONGEST = 100
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, its middle left out where it has more than `most` characters."""
+    return text if len(text) <= most else f"{text[: most - 40]} … {text[-37:]}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """` (did you mean "x"?)` for the known word nearest to `word`; else the known words, if they are few."""
-    words = list(dict.fromkeys(known))
+    words = list(islice(dict.fromkeys(known), _MOST_KNOWN))
+    if len(word) > _LONGEST:
+        return ""
     near = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
     if near:
         return f' (did you mean "{near[0]}"?)'
     if words and len(words) <= 20:
         return " (known: " + ", ".join(words) + ")"
     return ""
+
+
+_SPELT = str.maketrans(
+    {"✓": "ok", "✗": "x", "–": "-", "−": "-", "…": "...", "→": "->", "←": "<-", "·": "-", "×": "x", "µ": "u", "≥": ">="}
+)
+"""How signs of netwarp's own are spelt where an encoding lacks them."""
+
+
+def _spell(error: UnicodeError) -> tuple[str, int]:
+    """What stands in the place of characters that an encoding lacks; bytes of a path that are no text as `\\xff`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    found = []
+    for sign in error.object[error.start : error.end]:
+        number = ord(sign)
+        spelt = sign.translate(_SPELT)
+        if 0xDC80 <= number <= 0xDCFF:
+            found.append(f"\\x{number - 0xDC00:02x}")
+        elif spelt != sign:
+            found.append(spelt)
+        else:
+            found.append(sign.encode("ascii", "backslashreplace").decode())
+    return "".join(found), error.end
+
+
+codecs.register_error("netwarp", _spell)
+
+
+def tolerate(*streams: TextIO) -> None:
+    """Let streams write any text, whatever their encoding is."""
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="netwarp")

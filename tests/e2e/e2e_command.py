@@ -1,14 +1,18 @@
-"""The real command as a child process, and what is left of it afterwards."""
+"""The real command as a child process, its results, and what is left of it afterwards."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from e2e_scenarios import BULK, dumbbell
 
 NETWARP = Path(sys.executable).parent / "netwarp"
 PATIENCE_S = 300.0
@@ -49,8 +53,15 @@ def netwarp(
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
+def succeed(*arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Answer:
+    """Run `netwarp` and demand that all is well."""
+    answer = netwarp(*arguments, cwd=cwd, env=env)
+    assert answer.code == 0, answer.err + answer.out
+    return answer
+
+
 def start(*arguments: str | Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-    """`netwarp` in the background."""
+    """`netwarp` in the background, in a process group of its own."""
     return subprocess.Popen(
         [str(NETWARP), *map(str, arguments)],
         env=environment(env),
@@ -58,6 +69,7 @@ def start(*arguments: str | Path, env: Mapping[str, str] | None = None) -> subpr
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
 
 
@@ -65,6 +77,35 @@ def environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without what would colour the output, and with `added`."""
     plain = {name: value for name, value in os.environ.items() if name not in {"FORCE_COLOR", "CLICOLOR_FORCE"}}
     return plain | {"NO_COLOR": "1", "COLUMNS": "200"} | dict(added or {})
+
+
+def write_scenario(
+    path: Path,
+    queues: Sequence[str] = ("pfifo limit 20", "pfifo limit 40"),
+    duration: str = "5s",
+    more: str = "",
+    flows: str = "",
+) -> Path:
+    """A scenario file of one flow through a bottleneck, swept over queues: a run takes about a second."""
+    sweep = f'[sweep]\n"links.bottleneck.queue" = {json.dumps(list(queues))}\n{more}'
+    path.write_text(dumbbell(duration=duration, flows=BULK + flows, tail=sweep, name="short"))
+    return path
+
+
+def digests(result: Path) -> dict[str, Any]:
+    """The digests of every finished run, by the run's id."""
+    return {path.parent.name: json.loads(path.read_text()) for path in sorted(result.glob("runs/*/digests.json"))}
+
+
+def times(result: Path) -> dict[str, int]:
+    """When each file of each finished run was last written, in ns."""
+    files = [path for path in result.glob("runs/*/**/*") if path.is_file() and ".part" not in str(path)]
+    return {str(path.relative_to(result)): path.stat().st_mtime_ns for path in files}
+
+
+def finished(result: Path) -> list[str]:
+    """The ids of the runs that are finished."""
+    return sorted(path.name for path in result.glob("runs/*") if not path.name.endswith(".part"))
 
 
 def processes_in(directory: Path) -> list[int]:
@@ -87,6 +128,14 @@ def wait_until_gone(directory: Path, seconds: float) -> list[int]:
     while (left := processes_in(directory)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return left
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until the condition holds; fail if it does not come to that."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.02)
 
 
 def wait_for(directory: Path, pattern: str, seconds: float = 60.0) -> Path:

@@ -77,11 +77,11 @@ def _same(one: RunDir, other: RunDir) -> None:
 
 def test_a_program_that_draws_more_shifts_nothing(runs: Runs, script: Path) -> None:
     """Random bytes, ephemeral ports, addresses of new processes, the perturbations of new queues."""
-    _same(*(runs(LAB + FLOWS + _draws(script, count)) for count in (0, 50)))
+    _same(*(runs(LAB + FLOWS + _draws(script, count), "--read", str(script)) for count in (0, 50)))
 
 
 def test_a_program_more_shifts_nothing(runs: Runs, script: Path) -> None:
-    _same(runs(LAB + FLOWS), runs(LAB + FLOWS + _draws(script, 50)))
+    _same(runs(LAB + FLOWS), runs(LAB + FLOWS + _draws(script, 50), "--read", str(script)))
 
 
 def test_chance_is_the_seeds(runs: Runs) -> None:
@@ -109,6 +109,6 @@ def test_programs_do_not_share_a_stream(runs: Runs, tmp_path: Path) -> None:
     """Two flows that run one program, and a parent and its child, each draw numbers of their own."""
     (tmp_path / "unique.py").write_text(UNIQUE)
     client = f'client = ["python3", "{tmp_path}/unique.py"]'
-    run = runs(LAB + flow("first", "command", client) + flow("second", "command", client))
+    run = runs(LAB + flow("first", "command", client) + flow("second", "command", client), "--read", str(tmp_path))
     drawn = [number for name in ("first", "second") for number in (run.path / f"{name}-client.out").read_text().split()]
     assert len(drawn) == len(set(drawn)) == 6

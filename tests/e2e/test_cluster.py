@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from typing import IO
 
 import psutil
 import pytest
-from conftest import COMMAND, digests, finished, netwarp, succeed, wait_for, write_scenario
+from e2e_command import NETWARP, digests, finished, netwarp, succeed, wait_until, write_scenario
+from netwarp.kernels import find_kernel
 
 DASK = str(Path(sys.executable).parent / "dask")
 QUEUES = [f"pfifo limit {limit}" for limit in (20, 30, 40, 50)]
@@ -37,7 +39,7 @@ class Cluster:
 
     def scheduler(self) -> None:
         self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        wait_for(self.file.exists)
+        wait_until(self.file.exists)
 
     def worker(self, name: str, *options: str, **environment: str) -> "subprocess.Popen[bytes]":
         """Start a worker and wait until the scheduler knows it."""
@@ -48,7 +50,7 @@ class Cluster:
             *("--local-directory", str(local), *options),
             **environment,
         )
-        wait_for(lambda: b"Registered to" in (self.place / f"{len(self.processes) - 1}.log").read_bytes())
+        wait_until(lambda: b"Registered to" in (self.place / f"{len(self.processes) - 1}.log").read_bytes())
         return process
 
     def _start(self, *arguments: str, **environment: str) -> "subprocess.Popen[bytes]":
@@ -111,15 +113,31 @@ def test_a_worker_without_this_kernel_is_named_and_not_used(own: Cluster, tmp_pa
     own.worker("bare", XDG_CACHE_HOME=str(tmp_path / "empty"))
     scenario = write_scenario(tmp_path / "s.toml")
     alone = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address)
-    assert alone.returncode == 4
-    assert "No worker of the Dask scheduler can make these runs" in alone.stderr
+    assert alone.code == 4
+    assert "No worker of the Dask scheduler can make these runs" in alone.err
     own.worker("fit")
     done = succeed("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address)
-    told = next(line for line in done.stderr.splitlines() if "worker bare" in line)
+    told = next(line for line in done.err.splitlines() if "worker bare" in line)
     assert "is not among its kernels (none)" in told
     assert "rsync -a --mkpath" in told
     assert str(tmp_path / "empty" / "netwarp" / "kernels") in told
     assert len(finished(tmp_path / "r")) == 2
+
+
+def test_a_worker_whose_kernel_was_changed_is_named(own: Cluster, tmp_path: Path) -> None:
+    """Its kernel.json has the digest that is asked for; its binary has not."""
+    kernel = find_kernel()
+    copied = tmp_path / "netwarp" / "kernels" / kernel.key
+    shutil.copytree(kernel.directory, copied)
+    own.worker("changed", XDG_CACHE_HOME=str(tmp_path))
+    with (copied / "linux").open("ab") as file:
+        file.write(b"x")
+    scenario = write_scenario(tmp_path / "s.toml")
+    alone = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address)
+    assert alone.code == 4
+    told = next(line for line in alone.err.splitlines() if "worker changed" in line)
+    assert f"The kernel {copied / 'linux'} is not what was built" in told
+    assert "`netwarp kernel build`" in told
 
 
 def test_a_worker_with_another_agent_is_named(own: Cluster, tmp_path: Path) -> None:
@@ -133,9 +151,9 @@ def test_a_worker_with_another_agent_is_named(own: Cluster, tmp_path: Path) -> N
     (tmp_path / "preload.py").write_text(code + "\n")
     own.worker("odd", "--preload", str(tmp_path / "preload.py"))
     done = netwarp("run", write_scenario(tmp_path / "s.toml"), "-o", tmp_path / "r", "--dask", own.address)
-    assert done.returncode == 4
-    assert "worker odd" in done.stderr
-    assert "its agent is another; copy this one there: `rsync -a" in done.stderr
+    assert done.code == 4
+    assert "worker odd" in done.err
+    assert "its agent is another; copy this one there: `rsync -a" in done.err
 
 
 def test_a_worker_with_another_iperf3_is_named_and_not_used(own: Cluster, tmp_path: Path) -> None:
@@ -150,9 +168,9 @@ def test_a_worker_with_another_iperf3_is_named_and_not_used(own: Cluster, tmp_pa
     scenario = write_scenario(tmp_path / "s.toml")
     real = ("--set", "flows.bulk.tool=iperf3")
     alone = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address, *real)
-    assert alone.returncode == 4
-    assert "worker odd" in alone.stderr
-    assert "its iperf3 is not the one here; install the same version there" in alone.stderr
+    assert alone.code == 4
+    assert "worker odd" in alone.err
+    assert "its iperf3 is not the one here; install the same version there" in alone.err
     succeed("run", scenario, "-o", tmp_path / "built-in", "--no-plots", "--dask", own.address)
     own.worker("fit")
     succeed("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address, *real)
@@ -168,16 +186,16 @@ def test_a_worker_with_other_tables_of_tc_is_named_and_not_used(own: Cluster, tm
     own.worker("odd", "--preload", str(tmp_path / "preload.py"))
     scenario = write_scenario(tmp_path / "s.toml")
     done = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address)
-    assert done.returncode == 4
-    assert "its tc is not the one here; install the same version there" in done.stderr
+    assert done.code == 4
+    assert "its tc is not the one here; install the same version there" in done.err
 
 
 def test_a_worker_killed_in_a_run_costs_only_a_retry(own: Cluster, tmp_path: Path) -> None:
     doomed = own.worker("doomed")
     scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, "60s"), tmp_path / "r"
-    start = [*COMMAND, "run", str(scenario), "-o", str(result), "--no-plots", "--dask", own.address]
+    start = [str(NETWARP), "run", str(scenario), "-o", str(result), "--no-plots", "--dask", own.address]
     with subprocess.Popen(start, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
-        wait_for(lambda: bool(_machines(doomed.pid)))
+        wait_until(lambda: bool(_machines(doomed.pid)))
         doomed.kill()
         own.worker("other")
         _, told = process.communicate(timeout=200)
@@ -185,19 +203,19 @@ def test_a_worker_killed_in_a_run_costs_only_a_retry(own: Cluster, tmp_path: Pat
     assert len(finished(result)) == len(QUEUES)
     status = [json.loads(path.read_text())["status"] for path in result.glob("runs/*/status.json")]
     assert status == ["ok"] * len(QUEUES)
-    wait_for(lambda: not _machines(doomed.pid))
+    wait_until(lambda: not _machines(doomed.pid))
 
 
 def test_the_client_goes_away_and_comes_back(cluster: Cluster, tmp_path: Path, start: Start) -> None:
     scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, "40s"), tmp_path / "r"
     process = start("run", scenario, "-o", result, "--no-plots", "--dask", cluster.address)
-    wait_for(lambda: bool(finished(result)))
+    wait_until(lambda: bool(finished(result)))
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     done = finished(result)
     assert 0 < len(done) < len(QUEUES)
     again = succeed("run", scenario, "-o", result, "--no-plots", "--dask", cluster.address)
-    assert f"{len(done)} runs were there already" in again.stderr
+    assert f"{len(done)} runs were there already" in again.err
     assert len(finished(result)) == len(QUEUES)
 
 
@@ -205,9 +223,9 @@ def test_ten_thousand_planned_runs_keep_memory_flat(cluster: Cluster, tmp_path: 
     scenario, result = write_scenario(tmp_path / "s.toml", duration="1s"), tmp_path / "r"
     process = start("run", scenario, "-o", result, "--no-plots", "--seeds", "5000", "--dask", cluster.address)
     client = psutil.Process(process.pid)
-    wait_for(lambda: len(finished(result)) >= 8)
+    wait_until(lambda: len(finished(result)) >= 8)
     early = client.memory_info().rss
-    wait_for(lambda: len(finished(result)) >= 40)
+    wait_until(lambda: len(finished(result)) >= 40)
     late = client.memory_info().rss
     # 32 runs later; if each left its archive (100 kB) or its order (30 kB) behind, it would show.
     assert late - early < 32 * 30_000, f"{early} → {late} bytes"
@@ -219,11 +237,11 @@ def test_ten_thousand_planned_runs_keep_memory_flat(cluster: Cluster, tmp_path: 
 
 def test_no_scheduler(tmp_path: Path) -> None:
     done = netwarp("run", write_scenario(tmp_path / "s.toml"), "-o", tmp_path / "r", "--dask", "tcp://127.0.0.1:9")
-    assert done.returncode == 4
-    assert "There is no Dask scheduler at tcp://127.0.0.1:9" in done.stderr
+    assert done.code == 4
+    assert "There is no Dask scheduler at tcp://127.0.0.1:9" in done.err
     odd = netwarp("run", tmp_path / "s.toml", "-o", tmp_path / "r2", "--dask", "nonsense://x")
-    assert odd.returncode == 4
-    assert '"nonsense://x" is no address of a Dask scheduler' in odd.stderr
+    assert odd.code == 4
+    assert '"nonsense://x" is no address of a Dask scheduler' in odd.err
 
 
 def _machines(pid: int) -> list[psutil.Process]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from conftest import netwarp, succeed, write_scenario
+from e2e_command import netwarp, succeed, write_scenario
 from netwarp.store.result import open_result
 
 TWO_FLOWS = """
@@ -42,7 +42,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_tables_say_what_the_records_say(result: Path, tmp_path: Path) -> None:
-    out = succeed("export", result, "--csv", "--parquet", "-o", tmp_path).stdout.split()
+    out = succeed("export", result, "--csv", "--parquet", "-o", tmp_path).out.split()
     assert {str(tmp_path / name) for name in ("acks.csv", "acks.parquet", "summary.csv", "statistics.parquet")} < set(
         out
     )
@@ -110,15 +110,15 @@ def test_iperf3s_own_keys_with_our_numbers(tmp_path: Path) -> None:
 
 def test_mistakes(result: Path, tmp_path: Path) -> None:
     none = netwarp("export", result)
-    assert none.returncode == 2
-    assert "say in which format" in none.stderr
+    assert none.code == 2
+    assert "say in which format" in none.err
     nothing = netwarp("export", tmp_path, "--csv")
-    assert nothing.returncode == 4
-    assert "not a result directory" in nothing.stderr
+    assert nothing.code == 4
+    assert "not a result directory" in nothing.err
     (tmp_path / "file").write_text("")
     blocked = netwarp("export", result, "--csv", "-o", tmp_path / "file")
-    assert blocked.returncode == 4
-    assert "Traceback" not in blocked.stderr
+    assert blocked.code == 4
+    assert "Traceback" not in blocked.err
 
 
 def _flent(*arguments: str | Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from conftest import netwarp
+from e2e_command import netwarp
 from netwarp.analysis.monitor import METRICS
 from netwarp.scenario import shipped_scenarios
 from netwarp.store.result import ResultDir, open_result
@@ -23,7 +23,7 @@ PURGED = 91
 def lab(name: str, place: Path, *arguments: str) -> ResultDir:
     """The whole shipped scenario; all that it expects must hold."""
     done = netwarp("run", name, "-o", place, "--no-plots", *arguments)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.code == 0, done.out + done.err
     return open_result(place)
 
 
@@ -123,7 +123,7 @@ def test_with_segmentation_offloads_the_first_peak_is_six_times_the_limit(tmp_pa
     offloads = ("--set", "links.access.offload=true", "--set", "links.bottleneck.offload=true")
     rest = ("--set", "flows.bulk.cc=reno", "--set", "links.bottleneck.queue=pfifo limit 50", "--set", "duration=20s")
     done = netwarp("run", "bufferbloat", *offloads, *rest, "--no-plots", "-o", tmp_path / "r")
-    assert done.returncode in (0, 1), done.stderr
+    assert done.code in (0, 1), done.err
     found = open_result(tmp_path / "r").summary().filter(name="bulk", metric="cwnd_pkts_first_peak")["value"].item()
     assert 5 < found / 50 < 8
 
@@ -212,8 +212,8 @@ def test_a_run_that_moved_no_data_is_left_out_with_the_reason(tmp_path: Path) ->
     (tmp_path / "dead.toml").write_text(dead[: dead.index("[[expect]]")])
     cases = [word for case in ("baseline", "bw-h1 20", "bw-h1 40") for word in ("--case", case)]
     done = netwarp("run", tmp_path / "dead.toml", "-o", tmp_path / "r", *cases)
-    assert done.returncode == 3
-    assert "flow tcp" in done.stderr
+    assert done.code == 3
+    assert "flow tcp" in done.err
     table = pl.read_csv(tmp_path / "r" / "connection-monitor" / "differences.csv")
     (row,) = table.filter(case="bw-h1 40").iter_rows(named=True)
     assert (row["status"], row["value"], row["baseline"]) == ("failed", None, None)

@@ -119,7 +119,7 @@ def test_a_program_keeps_its_registers(runs: Runs, tmp_path: Path) -> None:
     program = tmp_path / "registers"
     source = Path(__file__).with_name("registers.c")
     subprocess.run(["gcc", "-O2", "-Wall", "-Werror", "-pthread", "-o", program, source], check=True)
-    run = runs(pair(flow("kept", "command", f'client = ["{program}"]'), duration="2s"))
+    run = runs(pair(flow("kept", "command", f'client = ["{program}"]'), duration="2s"), "--read", str(tmp_path))
     assert (run.path / "kept-client.out").read_text() == "kept\n"
 
 
@@ -152,7 +152,7 @@ def test_spinning_gets_dearer_but_not_for_who_sends(runs: Runs, tmp_path: Path) 
         flow(name, "command", f'client = ["{PYTHON}", "{tmp_path / name}.py", "{{source}}"]', *start)
         for name, start in (("spins", ()), ("sends", ('start = "2s"',)))
     )
-    run = runs(pair(spins, duration="3s", tail=sends))
+    run = runs(pair(spins, duration="3s", tail=sends), "--read", str(tmp_path))
     reads, late = (run.path / "spins-client.out").read_text().split()
     assert 10_000 < int(reads) < 20_000
     assert 0 <= float(late) < 0.00025
@@ -168,14 +168,15 @@ def test_a_program_that_has_changed_makes_another_run(tmp_path: Path) -> None:
     (tmp_path / "say.toml").write_text(pair(flow("say", "command", f'client = ["sh", "{script}"]'), duration="1s"))
     command = ("run", tmp_path / "say.toml", "--no-plots", "-o", tmp_path / "result")
     assert netwarp(*command).code == 0
-    again = netwarp(*command)
-    assert (again.code, "1 runs were there already" in again.words) == (0, True), again.err
-    assert netwarp("rerun", tmp_path / "result").code == 0
+    kept = netwarp(*command)
+    assert (kept.code, "1 runs were there already" in kept.words) == (0, True), kept.err
+    again = ("rerun", tmp_path / "result", "--read", script)
+    assert netwarp(*again).code == 0
     script.write_text("echo two\n")
     other = netwarp(*command)
     assert other.code == 2
     assert f"made with another program {script}" in other.words
-    repeated = netwarp("rerun", tmp_path / "result")
+    repeated = netwarp(*again)
     assert f"not the same program {script} as then" in repeated.words
     assert "say-client.out: changed" in repeated.out
 
@@ -221,7 +222,7 @@ def test_mptcp_uses_two_paths(runs: Runs, tmp_path: Path) -> None:
         f'client = ["sh", "-c", "{setup} && exec {PYTHON} {tmp_path}/client.py {{destination}}"]',
     )
     second = '[links.second]\nends = ["h1", "h2"]\nrate = "10mbit"\ndelay = "5ms"\n'
-    run = runs(pair(flow("both", "command", *lines), duration="4s", tail=second))
+    run = runs(pair(flow("both", "command", *lines), duration="4s", tail=second), "--read", str(tmp_path))
     total = int((run.path / "both-server.out").read_text())
     assert total * 8 / 3e6 == pytest.approx(20 * 1428 / 1514, rel=0.05)
     for name in ("wire:h1", "second:h1"):

@@ -32,7 +32,7 @@ def test_the_document_holds(
 
 
 def test_the_same_as_the_command(tmp_path: Path) -> None:
-    from conftest import digests, succeed
+    from e2e_command import digests, succeed
 
     short = {"duration": "15s", "links.bottleneck.queue": "pfifo limit 20"}
     words = [word for path, value in short.items() for word in ("--set", f"{path}={value}")]

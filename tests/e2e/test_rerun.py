@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from conftest import digests, finished, netwarp, succeed, write_scenario
+from e2e_command import digests, finished, netwarp, succeed, write_scenario
 
 QUEUES = ["pfifo limit 20", "fq_codel", "pfifo limit 40"]
 
@@ -21,7 +21,7 @@ def test_a_result_is_repeated_with_its_settings(tmp_path: Path) -> None:
     succeed("run", scenario, "-o", result, "--no-plots", "--set", "duration=3s", "--seeds", "2")
     scenario.unlink()
     done = succeed("rerun", result)
-    assert "4 of 4 runs are identical" in done.stdout
+    assert "4 of 4 runs are identical" in done.out
     assert not list(tmp_path.glob("netwarp-rerun*"))
 
 
@@ -32,13 +32,13 @@ def test_a_changed_file_is_found(tmp_path: Path) -> None:
     with (result / "runs" / changed / "flows.arrows").open("ab") as file:
         file.write(b"x")
     done = netwarp("rerun", result, "-o", tmp_path / "kept")
-    assert done.returncode == 1
-    assert "1 of 2 runs are identical" in done.stdout
-    assert "flows.arrows: changed" in next(line for line in done.stdout.splitlines() if line.startswith(changed))
+    assert done.code == 1
+    assert "1 of 2 runs are identical" in done.out
+    assert "flows.arrows: changed" in next(line for line in done.out.splitlines() if line.startswith(changed))
     assert finished(tmp_path / "kept") == finished(result)
 
 
 def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
     done = netwarp("rerun", tmp_path)
-    assert done.returncode == 4
-    assert "is not a result directory" in done.stderr
+    assert done.code == 4
+    assert "is not a result directory" in done.err

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import netwarp, succeed, times, write_scenario
+from e2e_command import netwarp, succeed, times, write_scenario
 
 EXPECT = """
 [[expect]]
@@ -18,22 +18,22 @@ min = {least}
 def test_expectations_decide_the_exit_code(tmp_path: Path, least: int, code: int, word: str) -> None:
     scenario = write_scenario(tmp_path / "s.toml", more=EXPECT.format(least=least))
     done = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots")
-    assert done.returncode == code, done.stderr
-    said = next(line for line in done.stdout.splitlines() if "flow.goodput_mbps of bulk" in line)
+    assert done.code == code, done.err
+    said = next(line for line in done.out.splitlines() if "flow.goodput_mbps of bulk" in line)
     assert f"expected at least {least}, {word}: " in said
     elsewhere = netwarp("run", scenario, "-o", tmp_path / "o", "--no-plots", "--set", "links.bottleneck.queue=fq_codel")
-    assert elsewhere.returncode == 0
-    assert "not checked: no run of this plan is meant" in elsewhere.stdout
+    assert elsewhere.code == 0
+    assert "not checked: no run of this plan is meant" in elsewhere.out
     as_json = netwarp("report", tmp_path / "r", "--no-plots", "--json")
-    assert as_json.returncode == code
-    assert {row["metric"] for row in json.loads(as_json.stdout)} >= {"goodput_mbps", "rtt_ms_p95"}
+    assert as_json.code == code
+    assert {row["metric"] for row in json.loads(as_json.out)} >= {"goodput_mbps", "rtt_ms_p95"}
 
 
 def test_a_failed_run_outweighs_a_failed_expectation(tmp_path: Path) -> None:
     more = '[run]\ntime_limit = "1ms"\n' + EXPECT.format(least=5)
     done = netwarp("run", write_scenario(tmp_path / "s.toml", more=more), "-o", tmp_path / "r", "--no-plots")
-    assert done.returncode == 3
-    assert "there is no value" in done.stdout
+    assert done.code == 3
+    assert "there is no value" in done.out
 
 
 def test_figures_of_an_old_result(tmp_path: Path) -> None:
@@ -41,12 +41,12 @@ def test_figures_of_an_old_result(tmp_path: Path) -> None:
     succeed("run", write_scenario(tmp_path / "s.toml"), "-o", result, "--no-plots", "--seeds", "2")
     records = {name: at for name, at in times(result).items() if name.endswith(".arrows")}
     drawn = succeed("plot", result, "--metric", "flow.rtt_ms_p95", "--by", "links.bottleneck.queue")
-    assert [Path(line).suffix for line in drawn.stdout.split()] == [".png", ".svg"]
+    assert [Path(line).suffix for line in drawn.out.split()] == [".png", ".svg"]
     pdf = succeed("plot", result, "--metric", "flow.rtt_ms", "--format", "pdf", "-o", tmp_path / "f")
-    assert Path(pdf.stdout.strip()).read_bytes().startswith(b"%PDF")
-    assert Path(pdf.stdout.strip()).name.endswith("cdf.pdf")
+    assert Path(pdf.out.strip()).read_bytes().startswith(b"%PDF")
+    assert Path(pdf.out.strip()).name.endswith("cdf.pdf")
     reported = succeed("report", result)
-    assert "pfifo limit 40" in reported.stdout
+    assert "pfifo limit 40" in reported.out
     assert (result / "plots" / "cwnd-bulk.png").exists()
     assert {name: at for name, at in times(result).items() if name.endswith(".arrows")} == records
 
@@ -70,5 +70,5 @@ def short_result(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_what_cannot_be_drawn_is_said(short_result: Path, arguments: list[str], said: str) -> None:
     done = netwarp("plot", short_result, *arguments)
-    assert done.returncode == 2
-    assert said in done.stderr
+    assert done.code == 2
+    assert said in done.err

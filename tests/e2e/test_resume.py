@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from conftest import digests, finished, netwarp, succeed, times, wait_for, write_scenario
+from e2e_command import digests, finished, netwarp, succeed, times, wait_until, write_scenario
 
 Start = Callable[..., "subprocess.Popen[str]"]
 QUEUES = [f"pfifo limit {limit}" for limit in (20, 30, 40, 50)]
@@ -19,7 +19,7 @@ def test_a_finished_result_is_kept_as_it_is(tmp_path: Path) -> None:
     succeed("run", scenario, "-o", result, "--no-plots")
     before = times(result)
     again = succeed("run", scenario, "-o", result, "--no-plots")
-    assert "2 runs were there already" in again.stderr
+    assert "2 runs were there already" in again.err
     assert times(result) == before
     assert len(json.loads((result / "manifest.json").read_text())["resumed"]) == 1
 
@@ -47,7 +47,7 @@ def test_the_path_of_the_caller_decides_nothing(tmp_path: Path) -> None:
     succeed("run", scenario, "-o", result, "--no-plots", *more)
     for path in ("/nonexistent", f"{tmp_path / 'bin'}:{os.environ['PATH']}"):
         again = succeed("run", scenario, "-o", result, "--no-plots", *more, env={"PATH": path})
-        assert "2 runs were there already" in again.stderr
+        assert "2 runs were there already" in again.err
     shutil.rmtree(result)
     succeed("run", scenario, "-o", result, "--no-plots", *more, env={"PATH": path})
     status = [json.loads(file.read_text())["status"] for file in result.glob("runs/*/status.json")]
@@ -58,14 +58,14 @@ def test_another_plan_is_refused(tmp_path: Path) -> None:
     scenario, result = write_scenario(tmp_path / "s.toml"), tmp_path / "r"
     succeed("run", scenario, "-o", result, "--no-plots")
     other = netwarp("run", scenario, "-o", result, "--set", "duration=4s")
-    assert other.returncode == 2
-    assert "another plan (the scenario has changed since)" in other.stderr
+    assert other.code == 2
+    assert "another plan (the scenario has changed since)" in other.err
 
 
 def test_kill_9_loses_only_what_is_in_flight(tmp_path: Path, start: Start) -> None:
     scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, "20s"), tmp_path / "r"
     process = start("run", scenario, "-o", result, "--no-plots", "-j", "1")
-    wait_for(lambda: finished(result) and list(result.glob("runs/*.part")))
+    wait_until(lambda: finished(result) and list(result.glob("runs/*.part")))
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     done = finished(result)
@@ -73,7 +73,7 @@ def test_kill_9_loses_only_what_is_in_flight(tmp_path: Path, start: Start) -> No
     assert 0 < len(done) < len(QUEUES)
     assert list(result.glob("runs/*.part")), "it was killed in a run"
     again = succeed("run", scenario, "-o", result, "--no-plots")
-    assert f"{len(done)} runs were there already" in again.stderr
+    assert f"{len(done)} runs were there already" in again.err
     now = times(result)
     assert {name: now[name] for name in kept} == kept
     assert len(finished(result)) == len(QUEUES)
@@ -83,7 +83,7 @@ def test_kill_9_loses_only_what_is_in_flight(tmp_path: Path, start: Start) -> No
 def test_an_interrupt_keeps_what_is_done(tmp_path: Path, start: Start) -> None:
     scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, "20s"), tmp_path / "r"
     process = start("run", scenario, "-o", result, "-j", "1")
-    wait_for(lambda: finished(result))
+    wait_until(lambda: finished(result))
     os.killpg(process.pid, signal.SIGINT)
     process.communicate(timeout=30)
     assert process.returncode == 130
@@ -98,27 +98,27 @@ def test_an_interrupt_keeps_what_is_done(tmp_path: Path, start: Start) -> None:
 def test_a_second_process_is_refused_and_told_of_the_first(tmp_path: Path, start: Start) -> None:
     scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, "300s"), tmp_path / "r"
     first = start("run", scenario, "-o", result, "--no-plots")
-    wait_for(lambda: list(result.glob("runs/*")))
+    wait_until(lambda: list(result.glob("runs/*")))
     second = netwarp("run", scenario, "-o", result, "--no-plots")
-    assert second.returncode == 4
-    assert f"in use by another netwarp (process {first.pid} on " in second.stderr
+    assert second.code == 4
+    assert f"in use by another netwarp (process {first.pid} on " in second.err
     os.killpg(first.pid, signal.SIGINT)
     first.communicate(timeout=60)
     assert first.returncode == 130
     third = netwarp("plot", result)
-    assert "in use" not in third.stderr, "the lock goes with its process"
+    assert "in use" not in third.err, "the lock goes with its process"
 
 
 def test_a_failed_run_is_tried_again_only_when_asked(tmp_path: Path) -> None:
     scenario, result = write_scenario(tmp_path / "s.toml", more='[run]\ntime_limit = "1ms"\n'), tmp_path / "r"
     first = netwarp("run", scenario, "-o", result, "--no-plots")
-    assert first.returncode == 3, first.stderr
+    assert first.code == 3, first.err
     before = times(result)
     second = netwarp("run", scenario, "-o", result, "--no-plots")
-    assert second.returncode == 3
+    assert second.code == 3
     assert times(result) == before
     third = netwarp("run", scenario, "-o", result, "--no-plots", "--retry-failed")
-    assert third.returncode == 3
+    assert third.code == 3
     assert times(result) != before
 
 
@@ -126,5 +126,5 @@ def test_fail_fast_stops_at_the_first_failure(tmp_path: Path) -> None:
     more = '[run]\ntime_limit = "1ms"\n'
     scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, more=more), tmp_path / "r"
     done = netwarp("run", scenario, "-o", result, "-j", "1", "--fail-fast")
-    assert done.returncode == 3
+    assert done.code == 3
     assert len(finished(result)) == 1

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import netwarp, succeed
+from e2e_command import netwarp, succeed
 from netwarp.analysis.expectations import Judgement, check_expectations
 from netwarp.scenario import load_scenario, shipped_scenarios
 from netwarp.store.result import open_result
@@ -67,9 +67,9 @@ def test_every_shipped_scenario_is_tested() -> None:
 @pytest.mark.parametrize("name", sorted(PARTS | SHORT))
 def test_a_shipped_scenario_runs(tmp_path: Path, name: str) -> None:
     done = netwarp("run", name, *(PARTS | SHORT)[name], "-o", tmp_path / "r", "--json")
-    assert done.returncode in (0, 1), done.stderr
-    rows = json.loads(done.stdout)
-    assert {row["status"] for row in rows} == {"ok"}, done.stderr
+    assert done.code in (0, 1), done.err
+    rows = json.loads(done.out)
+    assert {row["status"] for row in rows} == {"ok"}, done.err
     assert list((tmp_path / "r" / "plots").glob("*.png"))
     if name in SHORT:
         busy = [row["value"] for row in rows if row["metric"] == "utilisation" and row["name"] in SENT_INTO]
@@ -80,9 +80,9 @@ def test_a_shipped_scenario_runs(tmp_path: Path, name: str) -> None:
         # So few seeds may say nothing of a share of them; everything else is checked.
         met = [one for one in checked if one.judgement is Judgement.MET or (one.ok and one.expectation.share)]
         assert not [f"{one.subject}: {one.bound}: {one.found}" for one in checked if one not in met]
-        assert done.returncode == 0, done.stderr
+        assert done.code == 0, done.err
 
 
 @pytest.mark.parametrize("name", sorted(PARTS | SHORT))
 def test_a_shipped_scenario_can_be_shown(name: str) -> None:
-    assert succeed("show", name).stdout.startswith(f"{name}: ")
+    assert succeed("show", name).out.startswith(f"{name}: ")

@@ -9,7 +9,7 @@ from statistics import mean, pstdev, stdev
 
 import polars as pl
 import pytest
-from conftest import netwarp, succeed
+from e2e_command import netwarp, succeed
 from netwarp.scenario import shipped_scenarios
 from netwarp.store.findings import Holds, read_findings
 from netwarp.store.result import open_result
@@ -27,11 +27,11 @@ def builtin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("builtin") / "r"
     rows = ("--case", PFIFO, "--case", RED)
     done = netwarp("run", "three-node-builtin", *rows, "--seeds", "3", "-o", place)
-    assert done.returncode == 0, done.stderr
-    assert "holds: one flow nearly fills the 3 Mbit/s" in done.stdout
-    assert "cannot be told: under pfifo at 3 Mbit/s BBR bloats less" in done.stdout
-    assert "tables of the study: 9 in" in done.stderr
-    assert f"findings with their values: {place}/three-node/findings.md" in done.stderr
+    assert done.code == 0, done.err
+    assert "holds: one flow nearly fills the 3 Mbit/s" in done.out
+    assert "cannot be told: under pfifo at 3 Mbit/s BBR bloats less" in done.out
+    assert "tables of the study: 9 in" in done.err
+    assert f"findings with their values: {place}/three-node/findings.md" in done.err
     return place
 
 
@@ -157,7 +157,7 @@ def test_the_published_layout_gives_the_published_numbers(tmp_path: Path) -> Non
     """BBR's ten flows through tbf, netem and fq_codel: within 20 %, and fq_codel had a queue to manage."""
     case = "bw3+impairments_10_bbr_fq"
     done = netwarp("run", "three-node-published", "--case", case, "--seeds", "1", "--no-plots", "-o", tmp_path / "r")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     folder = tmp_path / "r" / "three-node"
     ratios = dict(
         pl.read_csv(folder / "published.csv", infer_schema_length=None)
@@ -182,6 +182,6 @@ def test_tc_refuses_their_red(tmp_path: Path) -> None:
     assert alone in text
     (tmp_path / "s.toml").write_text(text.replace(alone, alone[:-1] + red + "]"))
     done = netwarp("run", tmp_path / "s.toml", "--case", RED, "--seeds", "1", "-o", tmp_path / "r")
-    assert done.returncode == 3
-    assert "RED: failed to calculate EWMA constant" in done.stderr
+    assert done.code == 3
+    assert "RED: failed to calculate EWMA constant" in done.err
     assert not open_result(tmp_path / "r").summary().drop_nulls("value").height

@@ -33,7 +33,9 @@ def test_starting_and_failing_cost_no_time(runs: Runs, tmp_path: Path) -> None:
     (1 us for each failing call before: which files the host has moved the clock, by 240 ms for matplotlib.)
     """
     (tmp_path / "start.py").write_text(START)
-    run = runs(pair(flow("start", "command", f'client = ["{sys.executable}", "{tmp_path}/start.py"]')))
+    run = runs(
+        pair(flow("start", "command", f'client = ["{sys.executable}", "{tmp_path}/start.py"]')), "--read", str(tmp_path)
+    )
     told = (run.path / "start-client.out").read_text().split()
     begin, imported, failed = (int(ns) - T0_NS for ns in told)
     assert (begin, imported, failed) == (0, 0, 0)
@@ -64,7 +66,7 @@ def spins(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def spun(runs: Runs, spins: Path) -> RunDir:
-    return runs(_spinners(spins))
+    return runs(_spinners(spins), "--read", str(spins))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -82,13 +84,13 @@ def test_a_program_that_spins_gets_on(spun: RunDir, kind: str) -> None:
 
 def test_spinning_is_repeatable(spun: RunDir, spins: Path, tmp_path: Path) -> None:
     (tmp_path / "again.toml").write_text(_spinners(spins))
-    assert netwarp("run", tmp_path / "again.toml", "--no-plots", "-o", tmp_path / "again").code == 0
+    assert netwarp("run", tmp_path / "again.toml", "--no-plots", "-o", tmp_path / "again", "--read", spins).code == 0
     assert read_digests(only_run(tmp_path / "again").path) == read_digests(spun.path)
 
 
 @pytest.mark.parametrize("change", ["record.exact=false", 'record.sample="10ms"'])
 def test_recording_does_not_move_who_spins(runs: Runs, spun: RunDir, spins: Path, change: str) -> None:
-    other = runs(_spinners(spins), "--set", change)
+    other = runs(_spinners(spins), "--set", change, "--read", str(spins))
     for kind in KINDS:
         name = f"{kind}-client.out"
         assert (other.path / name).read_text() == (spun.path / name).read_text(), kind

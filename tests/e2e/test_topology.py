@@ -211,7 +211,7 @@ def test_the_printed_commands_build_the_network(runs: Runs, tmp_path: Path) -> N
     lines = [line.strip() for line in shown if line.strip() and not line.strip().startswith("#")]
     (tmp_path / "build.sh").write_text(SCRIPT.format(commands="\n".join(lines)))
     byhand = flow("byhand", "command", f'client = ["sh", "{tmp_path}/build.sh"]')
-    run = runs(scenario(nodes, links, ping("echo", "h1", "h2") + byhand + NOT_EXACT, "20s"))
+    run = runs(scenario(nodes, links, ping("echo", "h1", "h2") + byhand + NOT_EXACT, "20s"), "--read", str(tmp_path))
     assert (run.path / "byhand-client.err").read_text() == ""
     said = (run.path / "byhand-client.out").read_text()
     least, mean, most = (float(part) for part in said.rpartition("= ")[2].split("/")[:3])

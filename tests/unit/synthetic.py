@@ -191,10 +191,32 @@ def _flow(number: int, name: str, group: str, tool: str, end: int) -> dict[str, 
     }
 
 
+_NAMED = {
+    0: "not_dropped",
+    1: "consumed",
+    2: "not_specified",
+    3: "no_socket",
+    32: "tcp_old_data",
+    48: "ip_outnoroutes",
+    55: "tc_egress",
+    57: "qdisc_drop",
+    63: "tc_ingress",
+    79: "ip_innoroutes",
+}
+DROP_REASONS = [_NAMED.get(number, f"made_up_{number}") for number in range(104)]
+"""Names of drop reasons as a kernel has them, of those that tests use."""
+
+
 def write_description(run: Path, lab_: dict[str, Any], **facts: Any) -> None:
     """Write run.json; `facts` are its other keys (id, seed, point, warmup_ns)."""
     run.mkdir(parents=True, exist_ok=True)
-    given = {"id": run.name, "seed": 1, "point": {}, "scenario": {"name": "synthetic"}}
+    given = {
+        "id": run.name,
+        "seed": 1,
+        "point": {},
+        "scenario": {"name": "synthetic"},
+        "kernel": {"drop_reasons": DROP_REASONS},
+    }
     (run / "run.json").write_text(json.dumps(given | facts | {"lab": lab_}))
 
 

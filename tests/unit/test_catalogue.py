@@ -3,16 +3,10 @@
 from pathlib import Path
 
 from netwarp.analysis import analyse_run
-from netwarp.analysis.catalogue import CATALOGUE, is_known, markdown
+from netwarp.analysis.catalogue import CATALOGUE, is_known
 from synthetic import write_run
 
 ROOT = Path(__file__).parents[2]
-
-
-def test_the_page_of_metrics_is_up_to_date() -> None:
-    assert (ROOT / "docs" / "metrics.md").read_text() == markdown(), (
-        "run: .venv/bin/python -m netwarp.analysis.catalogue > docs/metrics.md"
-    )
 
 
 def test_the_page_says_of_every_metric_whose_bytes_which_clock_and_which_interval() -> None:

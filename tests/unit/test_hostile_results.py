@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from mutate import damage
+from netwarp.analysis.reckoning import reckon
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, read_json, write_atomic, write_text
@@ -175,6 +178,95 @@ def test_a_digest_of_a_file_elsewhere_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("s")
     with pytest.raises(StoreError, match="outside itself"):
         open_verified(place)
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    """A result of one run with metrics."""
+    place = result_with(tmp_path / "r", PLAN)
+    run = place / "runs" / "aa"
+    write_run(run)
+    reckon(RunDir(run))
+    RunDir(run).write_status("ok", None)
+    return place
+
+
+def read_all(place: Path) -> None:
+    """What every command on results reads of one."""
+    result = open_verified(place)
+    for outcome in result.outcomes():
+        run = result.run(outcome.run.id)
+        run.metrics_reckoned_by()
+        reckon(run)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "plan.json",
+        "runs/aa/run.json",
+        "runs/aa/status.json",
+        "runs/aa/metrics.parquet",
+        "runs/aa/acks.arrows",
+        "runs/aa/packets.arrows",
+        "runs/aa/tuples.arrows",
+        "runs/aa/digests.json",
+    ],
+)
+@pytest.mark.parametrize("kind", ["fifo", "zero", "kmsg", "directory", "loop", "huge"])
+def test_what_is_no_file_is_a_sentence(whole: Path, name: str, kind: str) -> None:
+    file = whole / name
+    file.unlink(missing_ok=True)
+    if kind == "fifo":
+        os.mkfifo(file)
+    elif kind == "directory":
+        file.mkdir()
+    elif kind == "huge":
+        with file.open("wb") as opened:
+            opened.truncate(1 << 41)
+    else:
+        file.symlink_to({"zero": "/dev/zero", "kmsg": "/proc/kmsg", "loop": file.name}[kind])
+    try:
+        read_all(whole)
+    except StoreError as error:
+        assert file.name in str(error) or "plan.json" in str(error)
+    else:
+        assert name != "plan.json"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_damage_to_a_document_is_a_fault(whole: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    damage(whole / rng.choice(["plan.json", "runs/aa/run.json", "runs/aa/run.json", "runs/aa/status.json"]), rng)
+    try:
+        read_all(whole)
+    except StoreError as error:
+        assert 0 < len(str(error)) < 2_000
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("duration_ns", 2**62),
+        ("duration_ns", -1),
+        ("links", [{"name": "l", "ends": [{"node": "a", "index": 1, "wire": {"rate_bps": 2**62}}] * 2}]),
+        ("links", [{"name": "l", "ends": [{"node": "a", "index": 1, "wire": {"loss": {"model": "random"}}}] * 2}]),
+        ("links", [{"name": "l", "ends": [{"node": "a", "index": 1, "opportunities": {"trace": "1xx2"}}] * 2}]),
+        ("changes", [{"at_ns": 2**62, "index": 1}]),
+    ],
+)
+def test_times_and_quantities_of_a_lab_are_those_of_a_run(whole: Path, field: str, value: object) -> None:
+    run = json.loads((whole / "runs" / "aa" / "run.json").read_text())
+    run["lab"][field] = value
+    (whole / "runs" / "aa" / "run.json").write_text(json.dumps(run))
+    with pytest.raises(StoreError, match=rf"run\.json: lab\.{field}"):
+        _ = RunDir(whole / "runs" / "aa").description
+
+
+def test_a_document_of_more_values_than_memory_holds_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b'{"a": [' + b"[]," * 6_000_000 + b"[]]}")
+    with pytest.raises(StoreError, match="more than 10,000,000 values"):
+        read_json(tmp_path / "a.json")
 
 
 def test_json_that_is_no_object(tmp_path: Path) -> None:

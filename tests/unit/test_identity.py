@@ -75,6 +75,7 @@ VALUES: dict[str, TOML] = {
     "RunOptions.start_jitter": ("", "1ms"),
     "RunOptions.memory": ("", "512M"),
     "RunOptions.time_limit": ("", "5s"),
+    "RunOptions.read": ("", '["/usr"]'),
     "Record.exact": ("", "false"),
     "Record.sample": ("", "3ms"),
     "Capture.at": ("", '[{ at = "n:h3" }]'),

@@ -18,6 +18,7 @@ from netwarp.kernels import BuildFailed, KernelError, KernelMissing, SourceMissi
 from netwarp.kernels import cache as cache_module
 from netwarp.kernels.recipe import Recipe, options_of, patches_of, tree_digest, unmet_options
 from netwarp.kernels.source import find_source, read_source
+from netwarp.scratch import held
 from rich.console import Console
 
 FAKE_MAKE = r"""#!/bin/sh
@@ -31,9 +32,51 @@ linux)
     [ -e "$FAKE_STATE/fail" ] && echo "  CC      a.o" && echo "a.c:1: error: no such thing" && exit 2
     while [ -e "$FAKE_STATE/hang" ]; do touch "$FAKE_STATE/hanging"; sleep 0.02; done
     mkdir -p include/config; echo 6.12.0-netwarp > include/config/kernel.release
+    touch net/sched/sch_api.o net/sched/sch_red.o net/ipv4/tcp_mine.o
     cat hello.txt added.txt .config > linux; chmod +x linux ;;
 esac
 """
+SOURCES = {
+    "include/net/dropreason-core.h": """
+#define DEFINE_DROP_REASON(FN, FNe)\t\\
+\tFN(NOT_SPECIFIED)\t\t\\
+\tFN(QDISC_DROP)\t\t\\
+\tFNe(MAX)
+""",
+    "include/uapi/linux/tcp.h": """
+struct tcp_info {
+\t__u8\ttcpi_state;
+\t__u8\ttcpi_snd_wscale : 4, tcpi_rcv_wscale : 4;
+
+\t__u32\ttcpi_rto;\t/* in us; not
+\t\t\t\t * __u8 tcpi_never; */
+\t__u64   tcpi_pacing_rate;
+\t__u16   tcpi_total_rto;
+};
+""",
+    "net/sched/sch_api.c": "\tregister_qdisc(&fast_ops);\n",
+    "net/sched/sch_red.c": """
+struct Qdisc_ops fast_ops __read_mostly = {
+\t.id\t=\t"fast",
+};
+static struct Qdisc_ops red_ops __read_mostly = {
+\t.next\t=\tNULL,
+\t.id\t=\t"red",
+};
+static struct Qdisc_ops hidden_ops = {
+\t.id\t=\t"hidden",
+};
+\treturn register_qdisc(&red_ops);
+""",
+    "net/sched/sch_off.c": 'struct Qdisc_ops off = {\n\t.id = "off",\n};\n\tregister_qdisc(&off);\n',
+    "net/ipv4/tcp_mine.c": """
+static struct tcp_congestion_ops mine = {
+\t.owner\t\t= THIS_MODULE,
+\t.name\t\t= "mine"
+};
+\ttcp_register_congestion_control(&mine);
+""",
+}
 PATCH = """A change
 
 --- a/hello.txt
@@ -67,8 +110,9 @@ class Workshop:
 
     def pack(self, text: str) -> None:
         with tarfile.open(self.archive, "w:xz") as archive:
-            for name in ("hello.txt", "arch/um/kept.c", "arch/arm/left_out.c", "arch/arm/Kconfig"):
-                content = text.encode()
+            made = dict.fromkeys(("hello.txt", "arch/um/kept.c", "arch/arm/left_out.c", "arch/arm/Kconfig"), text)
+            for name, said in (made | SOURCES).items():
+                content = said.encode()
                 entry = tarfile.TarInfo(f"linux-source-6.12/{name}")
                 entry.size = len(content)
                 archive.addfile(entry, io.BytesIO(content))
@@ -123,9 +167,42 @@ def test_a_built_kernel_is_changed_configured_and_kept(workshop: Workshop) -> No
     assert "Compiling the kernel (-j2)" in workshop.said()
 
 
+def test_a_built_kernel_describes_what_was_compiled(workshop: Workshop) -> None:
+    known = workshop.build().description
+    assert known.version == "6.12.0-netwarp"
+    assert known.drop_reasons == ("not_dropped", "consumed", "not_specified", "qdisc_drop")
+    assert known.qdiscs == ("fast", "red"), "not what is not registered, nor what was not compiled"
+    assert known.congestion_controls == ("mine",)
+    layout = [(field.name, field.type, field.offset_bytes, field.bits) for field in known.tcp_info]
+    assert layout == [
+        ("state", "u8", 0, None),
+        ("snd_wscale", "u8", 1, 4),
+        ("rcv_wscale", "u8", 1, 4),
+        ("rto", "u32", 4, None),
+        ("pacing_rate", "u64", 8, None),
+        ("total_rto", "u16", 16, None),
+    ]
+
+
+def test_a_kernel_without_its_description_says_what_to_do(workshop: Workshop) -> None:
+    kernel = workshop.build()
+    (kernel.directory / "description.json").write_text("{}")
+    with pytest.raises(KernelError, match=r"does not describe the kernel.*`netwarp kernel remove"):
+        _ = find_kernel(kernel.key, cache=workshop.cache).description
+
+
 def test_a_second_build_takes_the_first_from_the_cache(workshop: Workshop) -> None:
     assert workshop.build() == workshop.build()
     assert workshop.builds() == 1
+
+
+def test_a_damaged_kernel_is_built_again(workshop: Workshop) -> None:
+    kernel = workshop.build()
+    content = kernel.path.read_bytes()
+    os.truncate(kernel.path, 3)
+    assert workshop.build() == kernel
+    assert kernel.path.read_bytes() == content
+    assert workshop.count.read_text().count("run") == 2
 
 
 def test_the_same_recipe_gives_the_same_bytes(workshop: Workshop) -> None:
@@ -247,7 +324,7 @@ def test_what_a_killed_build_left_goes_at_the_next(workshop: Workshop) -> None:
 def test_what_another_build_holds_stays(workshop: Workshop) -> None:
     place = workshop.root / "tmp" / "netwarp-kernel-held"
     place.mkdir()
-    with cache_module.held(place):
+    with held(place):
         workshop.build()
         assert place.exists()
     assert not place.exists()

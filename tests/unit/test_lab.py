@@ -243,14 +243,6 @@ def test_packets_arrive_on_the_shortest_path(width: int, height: int) -> None:
     assert follow(lab, flow["to"], flow["source"])[-1] == flow["from"]
 
 
-def test_a_hundred_nodes_with_parallel_links() -> None:
-    lab = lab_of(grid(10, 10))
-    subnets = len(lab["links"]) * 2
-    degree = sum(len(link["ends"]) for link in lab["links"]) * 2
-    assert len(lab["routes"]) == 100 * subnets - degree
-    assert json.dumps(lab) == json.dumps(lab_of(grid(10, 10)))
-
-
 def test_hosts_do_not_forward() -> None:
     """A two-homed host is no way through: the packets take the longer way, over routers."""
     text = (

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, load_scenario, parse_scenario, scenario_schema, shipped_scenarios
 from netwarp.scenario.flows import BulkFlow, CbrFlow, CommandFlow, Iperf3Flow, OnOffFlow, PingFlow, RequestFlow
 from netwarp.scenario.paths import parse_setting, setting_of
@@ -167,7 +168,7 @@ BAD = [
     (('delay = "10ms"', 'delay = "-10ms"'), 13, "is negative"),
     (('delay = "10ms"', 'loss = "1.2"'), 13, "percent sign"),
     (('delay = "10ms"', 'reorder = "1%"'), 13, "needs a delay above 0"),
-    (('delay = "10ms"', "mtu = 500"), 13, "less than IPv6 allows"),
+    (('delay = "10ms"', "mtu = 500"), 13, "must be at least 1280, not 500"),
     (('queue = "pfifo limit 100"', 'queue = "tc qdisc add"'), 14, "is not a queue"),
     (('queue = "pfifo limit 100"', 'queue = "pfifo limit 1"\nraw = { r1 = ["x"] }'), 14, "both a queue and `raw`"),
     (('queue = "pfifo limit 100"', 'raw = { h1 = ["x"] }'), 14, "is not an end of this link"),
@@ -201,7 +202,7 @@ BAD = [
     (('to = "h2"', 'to = "h2"\nbytes = "1MB"\nduration = "6s"'), 18, "both given"),
     (('to = "h2"', 'to = "h2"\ninterval = "1s"'), 18, '"interval" belongs to ping, not to the tool "bulk"'),
     (('to = "h2"', 'to = "h2"\ncct = "bbr"'), 18, 'did you mean "cc"?'),
-    (('to = "h2"', 'to = "h2"\ncount = -1'), 18, "greater than or equal to 0"),
+    (('to = "h2"', 'to = "h2"\ncount = -1'), 18, "must be at least 0, not -1"),
     (('tool = "bulk"', 'tool = "blk"'), 15, '"blk" is not a tool (did you mean "bulk"?)'),
     (('tool = "bulk"', ""), 15, "the flow has no `tool`"),
     (('tool = "bulk"', 'tool = "cbr"'), 15, "`rate` is missing"),
@@ -369,10 +370,14 @@ def test_settings(setting: str, check: object) -> None:
         ),
         ("links.access.rate=1mbps", "--set links.access.rate=1mbps: "),
         ("links.access.rate=1\nx=2", "--set links.access.rate"),
-        ("links.bottleneck.delay=3ms", 'the case "far" sets this as well'),
         ("flows.bulk.to=h1", "a flow to itself"),
         ("..=3", "is not a dotted path"),
-        ("sweep.x=3", "an axis needs a list of values, such as [3]"),
+        ("sweep.x=3", "--sweep x=3: an axis needs a list of values, such as [3]"),
+        ("tuners=3", "needs a name and a field"),
+        (
+            'tuners.ecn.sysctl={"net.ipv4.tcp_ecn"=1}',
+            'nothing uses the tuner "ecn" that this adds; add --set run.tuner=ecn',
+        ),
     ],
 )
 def test_bad_settings(setting: str, fragment: str) -> None:
@@ -477,3 +482,66 @@ def test_bad_axes_from_outside(setting: str, fragment: str) -> None:
 @pytest.mark.parametrize("value", ["text", 'a "quote"\n', 5, 2.5, True, ["a", 1], {"min": 1, "a b": ["x"]}, "💡"])
 def test_a_value_of_python_as_a_setting(value: object) -> None:
     assert parse_setting(setting_of("flows.bulk.cc", value)) == ("flows.bulk.cc", value)
+
+
+CASES = """
+[[cases]]
+name = "far"
+set = { "links.bottleneck.delay" = "90ms" }
+[[cases]]
+name = "reno"
+set = { "flows.bulk.cc" = "reno" }
+"""
+
+
+@pytest.mark.parametrize(
+    "setting", ["links.bottleneck.delay=3ms", 'sweep.links.bottleneck.delay=["3ms"]', "links.bottleneck.delay.back=3ms"]
+)
+def test_what_one_case_sets_may_be_set_or_swept_with_another(setting: str) -> None:
+    scenario = parse_scenario(DUMBBELL + CASES, settings=[setting])
+    (run,) = make_plan(scenario, cases=["reno"])
+    assert run.scenario.links["bottleneck"].delay.back == 3 * 10**6
+    for cases in (None, ["far"], ["reno", "far"]):
+        with pytest.raises(ScenarioError) as refusal:
+            make_plan(scenario, cases=cases)
+        option = f"--sweep {setting[6:]}" if setting.startswith("sweep.") else f"--set {setting}"
+        why = 'the case "far" sets this as well; choose others with --case, or edit the file'
+        assert str(refusal.value) == f"command line: {option}: {why}"
+
+
+@pytest.mark.parametrize(
+    "setting", ['tuners.ecn.sysctl={"net.ipv4.tcp_ecn"=1}', 'tuners.ecn={sysctl={"net.ipv4.tcp_ecn"=1}}']
+)
+@pytest.mark.parametrize("use", ["run.tuner=ecn", 'sweep.run.tuner=["ecn"]'])
+def test_a_setting_may_add_a_tuner(setting: str, use: str) -> None:
+    (run,) = make_plan(parse_scenario(DUMBBELL, settings=[setting, use]))
+    assert run.scenario.tuner is not None
+    assert run.scenario.tuner.sysctl == {"net.ipv4.tcp_ecn": "1"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (["flows.bulk.start=20s"], "--set flows.bulk.start=20s: starts at 20s, when the run of 10s is over"),
+        (['sweep.links.access.delay=["1ms", "2"]'], '--sweep links.access.delay=["1ms", "2"]: "2" has no unit'),
+        (['tuners.e.sysctl={"ecn"=1}', "run.tuner=e"], '--set tuners.e.sysctl={"ecn"=1}: "ecn" is not a sysctl'),
+        (["warmup=10s"], "--set warmup=10s: the warm-up (10s) leaves nothing"),
+    ],
+)
+def test_what_the_command_line_got_wrong_is_said_of_it_and_not_of_the_file(settings: list[str], expected: str) -> None:
+    with pytest.raises(ScenarioError) as refusal:
+        make_plan(parse_scenario(DUMBBELL, "lab.toml", settings))
+    assert str(refusal.value).startswith(f"command line: {expected}")
+    assert "lab.toml" not in str(refusal.value)
+
+
+def test_a_file_that_a_setting_spoils_is_said_to_be_valid_by_itself() -> None:
+    late = DUMBBELL + 'start = "5s"\n'
+    with pytest.raises(ScenarioError) as refusal:
+        parse_scenario(late, "lab.toml", ["duration=4s"])
+    place, cause = str(refusal.value).splitlines()
+    assert place.startswith("lab.toml:19: flows.bulk.start: starts at 5s")
+    assert cause == "command line: the file is valid by itself; what is wrong comes from --set duration=4s"
+    with pytest.raises(ScenarioError) as refusal:
+        parse_scenario(late.replace('"5s"', '"50s"'), "lab.toml", ["duration=4s"])
+    assert "by itself" not in str(refusal.value)

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from netwarp.agent import SEARCH_PATH
 from netwarp.engines import EngineError, differing, identity_of
 from netwarp.engines.programs import find_program, libraries_digest, program_digests, tc_digest, tc_directory
+from netwarp.engines.uml import UmlEngine
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.model import Scenario
 from scenario_texts import replaced
 
 
-@dataclass(frozen=True)
-class Engine:
-    """An engine, as far as identities go."""
+class Engine(UmlEngine):
+    """The engine without a kernel or an agent: as far as programs go."""
 
-    name: str = "e"
-    identity: dict[str, str] = field(default_factory=lambda: {"kernel": "k"})
-    run: Any = None
+    def __init__(self, kernel_digest: str = "k") -> None:
+        object.__setattr__(self, "kernel_digest", kernel_digest)
+
+    @property
+    def own_identity(self) -> dict[str, str]:
+        return {"kernel": str(vars(self)["kernel_digest"])}
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def test_another_program_is_another_run(programs: Path) -> None:
     (programs / "iperf3").unlink()
     assert differing(engine, before) == ["iperf3"]
     assert program_digests(real) == {}
-    assert differing(Engine(identity={"kernel": "l"}), before) == ["iperf3", "kernel"]
+    assert differing(Engine("l"), before) == ["iperf3", "kernel"]
 
 
 def test_the_environment_of_the_caller_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from netwarp.store.result import create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir, open_run
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState, polars_schema
-from synthetic import lab, write_description, write_run, write_table
+from synthetic import lab, write_description, write_result, write_run, write_table
 
 PLAN = {"name": "x", "axes": ["a.b.c"], "runs": [{"id": f"r{i}", "seed": 1, "point": {"a.b.c": i}} for i in (1, 2)]}
 
@@ -226,3 +226,18 @@ def test_metrics_are_reckoned_again_only_if_something_has_changed(
     run.metrics_path.write_bytes(b"PAR1 cut short")
     monkeypatch.undo()
     assert not is_current(run)
+
+
+def test_a_scan_over_many_runs_is_one_source(tmp_path: Path) -> None:
+    """polars' plan of it does not grow with the runs, and no file is opened more often with more of them."""
+    plans = []
+    for name, limits in (("few", (20, 40)), ("many", tuple(range(20, 60, 5)))):
+        write_result(tmp_path / name, limits, seconds=0.2)
+        scan = open_result(tmp_path / name).scan("acks")
+        plans.append(scan.explain(optimized=False).count("PYTHON SCAN"))
+        counted = scan.group_by("run_id").len().collect()
+        assert counted.height == len(limits)
+        assert min(counted["len"].to_list()) > 0
+        assert scan.select("run_id", "seed").collect().height == counted["len"].sum()
+        assert scan.select("run_id").head(3).collect().height == 3
+    assert plans == [1, 1]

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from netwarp.execute.crew import complaint
-from netwarp.execute.worker import DamagedError, Means, pack, unpack
+from netwarp.execute.worker import DamagedError, WorkerIdentity, pack, unpack
+from netwarp.execute.worker_pool import complaint
 
 HERE = {"kernel": "1", "agent": "2", "tc": "3", "program iperf3": "4", "netwarp": "5"}
 
@@ -49,6 +49,13 @@ def test_nothing_is_written_elsewhere(tmp_path: Path, name: str) -> None:
     ],
 )
 def test_a_worker_that_differs_is_told_what_mends_it(other: dict[str, str], said: str | None) -> None:
-    here = Means(HERE, "0.1", "/a/agent", "/a/kernels")
-    there = Means(HERE | other, "0.1", "/b/agent", "/b/kernels")
-    assert complaint(there, here, "/a/kernels/1", "there") == said
+    here = WorkerIdentity(HERE, "0.1", {"agent": "/a/agent", "kernel": "/a/kernels/1"})
+    there = WorkerIdentity(HERE | other, "0.1", {"agent": "/b/agent", "kernel": "/b/kernels/1"})
+    assert complaint(there, here, "there") == said
+
+
+def test_a_worker_without_a_part_is_told_where_to_copy_it() -> None:
+    here = WorkerIdentity(HERE, "0.1", {"agent": "/a/agent", "kernel": "/a/kernels/1"})
+    there = WorkerIdentity({"netwarp": "5"}, "0.1", {"kernel": "/b/kernels/"}, "the kernel is missing", "kernel")
+    mend = "`rsync -a --mkpath /a/kernels/1 there:/b/kernels/`"
+    assert complaint(there, here, "there") == f"the kernel is missing; copy it there: {mend}"

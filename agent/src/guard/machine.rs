@@ -1,23 +1,28 @@
 //! The virtual machine as a process of the host.
 
 use std::fs::File;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::unistd::{Pid, pipe2};
 
-use super::Options;
+use super::confinement::Confinement;
+use super::{Options, surroundings};
 use crate::network::TC_DIRECTORY;
 
 const UML_DIR: &str = ".uml";
 const PIPE_BYTES: i32 = 1 << 20;
+/// Where the machine's kernel mounts the directory of this program.
+const AGENT_PLACE: &str = "/run";
+/// Above whatever the caller may have left open.
+const AGENT_FD: i32 = 100;
 /// Any fixed moment: the guest's wall clock at boot. 2026-01-01T00:00:00Z, in seconds.
 const EPOCH_S: u64 = 1_767_225_600;
 
@@ -29,6 +34,7 @@ pub struct Machine {
     /// What its kernel records; `None` once that has ended, or when nothing is recorded.
     pub records: Option<File>,
     uml_dir: PathBuf,
+    memory_dir: PathBuf,
 }
 
 /// What it took.
@@ -38,12 +44,13 @@ pub struct Usage {
 }
 
 impl Machine {
-    pub fn start(options: &Options) -> Result<Self> {
+    pub fn start(options: &Options, mut confinement: Confinement) -> Result<Self> {
         let dir = options
             .dir
             .canonicalize()
             .with_context(|| options.dir.display().to_string())?;
-        let init = std::env::current_exe().context("cannot find this program's own file")?;
+        let agent = std::env::current_exe().context("cannot find this program's own file")?;
+        let agent_dir = inherited_directory(&agent)?;
         let uml_dir = dir.join(UML_DIR);
         std::fs::create_dir_all(&uml_dir)
             .with_context(|| format!("cannot create {}", uml_dir.display()))?;
@@ -54,13 +61,17 @@ impl Machine {
         let _ = fcntl(&records, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES));
         let mut command = Command::new(&options.kernel);
         command
-            .args(arguments(options, &init))
+            .args(arguments(options, &agent))
             .current_dir(&dir)
             .env_clear()
             .env("PATH", &options.search_path)
             .env("HOME", &uml_dir)
             .env("TMPDIR", &options.memory_dir)
             .env("NETWARP_SEED", options.seed.to_string())
+            .env(
+                "NETWARP_AGENT",
+                format!("proc/self/fd/{}", agent_dir.as_raw_fd()),
+            )
             .stdin(Stdio::null())
             .stdout(console_end.try_clone()?)
             .stderr(console_end);
@@ -69,36 +80,35 @@ impl Machine {
             fcntl(&records_end, FcntlArg::F_SETFD(FdFlag::empty()))?;
         }
         let parent = std::process::id();
-        // SAFETY: between fork and exec only system calls are made, all async-signal-safe.
+        // SAFETY: the guard has one thread, so that the child may do after the fork what the guard could.
         unsafe {
             command.pre_exec(move || {
                 if let Some(cpus) = &cpus {
                     sched_setaffinity(Pid::from_raw(0), cpus)?;
                 }
                 libc::setpgid(0, 0);
-                // Where the host would put the kernel's heap at random, the gap would be added to the machine's memory
-                // (linux_main() in arch/um/kernel/um_arch.c), on whose size that of its hash tables depends.
-                if libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) < 0 {
-                    return Err(std::io::Error::last_os_error());
-                }
+                surroundings::settle()?;
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 if libc::getppid() != parent as i32 {
                     return Err(std::io::Error::other("the guard is gone"));
                 }
-                Ok(())
+                confinement.apply().map_err(std::io::Error::other)
             });
         }
-        let child = command
-            .spawn()
-            .with_context(|| format!("cannot start {}", options.kernel.display()))?;
+        let child = command.spawn().map_err(|e| {
+            let why = surroundings::explain(&e);
+            anyhow!("cannot start {}: {e}{why}", options.kernel.display())
+        })?;
         drop(command);
         drop::<OwnedFd>(records_end);
+        drop(agent_dir);
         let records = options.records().then(|| File::from(records));
         Ok(Self {
             child,
             console: Some(File::from(console)),
             records,
             uml_dir,
+            memory_dir: options.memory_dir.clone(),
         })
     }
 
@@ -131,6 +141,7 @@ impl Machine {
         };
         self.kill();
         let _ = std::fs::remove_dir_all(&self.uml_dir);
+        let _ = std::fs::remove_dir(&self.memory_dir);
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
         let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
         let cpu_s = seconds(usage.user_time()) + seconds(usage.system_time());
@@ -155,13 +166,24 @@ fn only(cpu: usize) -> Result<CpuSet> {
     Ok(cpus)
 }
 
-fn arguments(options: &Options, init: &Path) -> Vec<String> {
+/// The directory of the agent, for the machine's kernel to mount (netwarp_mount_agent() in
+/// arch/um/kernel/netwarp_host.c): a program of the lab that looks sees this number, and no path of the host.
+fn inherited_directory(agent: &Path) -> Result<OwnedFd> {
+    let place = agent.parent().context("this program lies nowhere")?;
+    let directory = File::open(place).with_context(|| place.display().to_string())?;
+    let number = fcntl(&directory, FcntlArg::F_DUPFD(AGENT_FD))?;
+    // SAFETY: fcntl has just made it, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+fn arguments(options: &Options, agent: &Path) -> Vec<String> {
+    let name = agent.file_name().unwrap_or_default().to_string_lossy();
     let mut arguments = vec![
         format!("mem={}M", options.memory.div_ceil(1 << 20)),
         "rootfstype=hostfs".into(),
         "root=/dev/root".into(),
         "ro".into(),
-        format!("init=\"{}\"", init.display()),
+        format!("init=\"{AGENT_PLACE}/{name}\""),
         "quiet".into(),
         "con=null".into(),
         "con0=null,fd:1".into(),

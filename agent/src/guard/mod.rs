@@ -6,6 +6,7 @@
 mod acks;
 mod arrivals;
 mod captures;
+mod confinement;
 mod counts;
 mod drops;
 mod events;
@@ -13,6 +14,7 @@ mod layout;
 mod machine;
 mod packets;
 mod record;
+mod surroundings;
 mod tuples;
 mod watchdog;
 
@@ -27,6 +29,7 @@ use anyhow::{Context, Result};
 use nix::poll::{PollFd, PollFlags, poll};
 use serde::Serialize;
 
+use confinement::{Confinement, Level, Places, confine_guard};
 use events::Recorder;
 use machine::Machine;
 use watchdog::Watchdog;
@@ -53,9 +56,12 @@ pub struct Options {
     /// The run directory, with run.json in it
     #[arg(long)]
     pub dir: PathBuf,
-    /// Where the machine's memory file lies, unlinked: must allow execution
+    /// A directory of this machine's alone where its memory file lies, unlinked: must allow execution
     #[arg(long)]
     pub memory_dir: PathBuf,
+    /// What the machine may read, directories with all that is in them, beside its own
+    #[arg(long)]
+    pub read: Vec<PathBuf>,
     /// Memory of the machine in bytes
     #[arg(long)]
     pub memory: u64,
@@ -103,6 +109,8 @@ struct Report {
     computing_s: f64,
     exit_status: Option<i32>,
     error: Option<String>,
+    /// How the machine was kept from the host
+    confinement: Level,
     real_s: f64,
     cpu_s: f64,
     events: u64,
@@ -135,6 +143,15 @@ impl Running {
     }
 }
 
+/// Prints what of the confinement this host can enforce, as JSON.
+pub fn confinement() -> ExitCode {
+    let text = serde_json::to_string(&Level::here()).unwrap_or_default();
+    match writeln!(std::io::stdout(), "{text}") {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
 /// Runs the machine; exit code 0 means that the report on standard output tells how it went.
 pub fn main(options: &Options) -> ExitCode {
     match guard(options) {
@@ -156,12 +173,23 @@ pub fn main(options: &Options) -> ExitCode {
 
 fn guard(options: &Options) -> Result<Report> {
     let begin = Instant::now();
-    let mut machine = Machine::start(options)?;
+    surroundings::hear_of_children();
+    surroundings::raise_limits();
+    let level = Level::here();
+    let places = Places {
+        kernel: &options.kernel,
+        run_dir: &options.dir,
+        memory_dir: &options.memory_dir,
+        read: &options.read,
+    };
+    confine_guard(&places)?;
+    // Before the machine starts: afterwards, what lies in the run directory may be of its making.
     let mut console = Console::create(&options.dir.join("console.log"))?;
     let mut recorder = options
         .records()
         .then(|| Recorder::create(&options.dir, &options.captures, options.t0))
         .transpose()?;
+    let mut machine = Machine::start(options, Confinement::new(&places, level)?)?;
     let limit = Duration::from_secs_f64(options.time_limit.clamp(0.0, 1e9));
     let computing = limit.mul_f64(COMPUTING_PART).max(COMPUTING_TIME);
     let mut watchdog = Watchdog::new(machine.pid(), computing);
@@ -200,6 +228,7 @@ fn guard(options: &Options) -> Result<Report> {
         computing_s: computing.as_secs_f64(),
         exit_status: usage.exit_status,
         error,
+        confinement: level,
         real_s: begin.elapsed().as_secs_f64(),
         cpu_s: usage.cpu_s,
         events,

@@ -3,32 +3,59 @@
 use std::net::IpAddr;
 
 use anyhow::{Context, Result, anyhow};
-use netlink_sys::protocols::NETLINK_ROUTE;
 
-use super::{Network, link};
-use crate::lab::{End, Lab, Node};
-use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
+use super::link;
+use super::site::Site;
+use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
 
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
 const RTM_NEWNEIGH: u16 = 28;
 
-/// Gives a node its addresses, neighbours and routes.
-pub fn configure(network: &Network, lab: &Lab, node: &Node) -> Result<()> {
-    let mut route = network
-        .node(&node.name)?
-        .run(|| Netlink::open(NETLINK_ROUTE))??;
+/// Gives a node's interfaces their addresses.
+pub fn assign(node: &mut Site) -> Result<()> {
+    let Site { route, ends, .. } = node;
     route.change(link::up(1)).context("lo")?;
-    for (own, peer) in ends_of(lab, &node.name) {
+    for (own, _) in ends {
         for address in &own.addresses {
             let (ip, prefix) = parse_prefix(address)?;
             route
                 .change(add_address(own.index, ip, prefix))
                 .with_context(|| format!("address {address}"))?;
         }
+    }
+    Ok(())
+}
+
+/// Brings a node's interfaces up.
+pub fn bring_up(node: &mut Site) -> Result<()> {
+    let Site { route, ends, .. } = node;
+    ends.iter().try_for_each(|(own, _)| {
         route
             .change(link::up(own.index))
-            .with_context(|| format!("interface {}", own.interface))?;
+            .with_context(|| format!("interface {}", own.interface))
+    })
+}
+
+/// Has a node's interfaces know that they are connected, once the other ends are up.
+pub fn settle(node: &mut Site) -> Result<()> {
+    let Site { route, ends, .. } = node;
+    ends.iter().try_for_each(|(own, _)| {
+        route
+            .change(link::settle(own.index))
+            .with_context(|| format!("interface {}", own.interface))
+    })
+}
+
+/// Gives a node its neighbours and routes; its interfaces are up.
+pub fn connect(node: &mut Site) -> Result<()> {
+    let Site {
+        route,
+        ends,
+        routes,
+        ..
+    } = node;
+    for (own, peer) in &*ends {
         for address in &peer.addresses {
             let (ip, _) = parse_prefix(address)?;
             route
@@ -36,8 +63,9 @@ pub fn configure(network: &Network, lab: &Lab, node: &Node) -> Result<()> {
                 .with_context(|| format!("neighbour {address}"))?;
         }
     }
-    for r in lab.routes.iter().filter(|r| r.node == node.name) {
-        let index = ends_of(lab, &node.name)
+    for r in &*routes {
+        let index = ends
+            .iter()
             .find(|(own, _)| own.interface == r.interface)
             .map(|(own, _)| own.index)
             .ok_or_else(|| anyhow!("route {}: no interface {}", r.prefix, r.interface))?;
@@ -47,14 +75,6 @@ pub fn configure(network: &Network, lab: &Lab, node: &Node) -> Result<()> {
             .with_context(|| format!("route {} via {}", r.prefix, r.via))?;
     }
     Ok(())
-}
-
-/// The ends of links at a node, each with the end it faces.
-pub fn ends_of<'a>(lab: &'a Lab, node: &'a str) -> impl Iterator<Item = (&'a End, &'a End)> {
-    lab.links
-        .iter()
-        .flat_map(|l| [(&l.ends[0], &l.ends[1]), (&l.ends[1], &l.ends[0])])
-        .filter(move |(own, _)| own.node == node)
 }
 
 fn parse_prefix(text: &str) -> Result<(IpAddr, u8)> {

@@ -10,6 +10,7 @@ use crate::lab::{End, Link};
 use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
 const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
@@ -49,6 +50,13 @@ pub fn wire_interface(end: &End) -> String {
 /// Brings an interface up.
 pub fn up(index: u32) -> Request {
     Request::new(RTM_NEWLINK, 0).raw(&ifinfomsg(index, libc::IFF_UP as u32))
+}
+
+/// Asks for an interface, which makes the kernel act at once on whether it has a carrier (rtnl_getlink(),
+/// linkwatch_sync_dev()). Left to itself it does so for a hundred interfaces a second (__linkwatch_run_queue()), and
+/// meanwhile the others drop what they are to send, and IPv6 takes no routes over them.
+pub fn settle(index: u32) -> Request {
+    Request::new(RTM_GETLINK, 0).raw(&ifinfomsg(index, 0))
 }
 
 fn veth(link: &Link, end: &End, node_fd: i32) -> Result<Request> {

@@ -5,6 +5,7 @@ mod link;
 mod namespace;
 mod opportunity;
 mod shaper;
+mod site;
 mod tc;
 mod wire;
 
@@ -13,11 +14,18 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, anyhow};
 
 use crate::lab::{Change, Lab, Shaper};
+use crate::time::{monotonic_ns, sleep_until};
 pub use namespace::Namespace;
+use site::Site;
 pub use tc::DIRECTORY as TC_DIRECTORY;
 
 /// The hidden namespace in which every link's wire lies.
 const WIRE: &str = "wire";
+
+/// A machine that never sleeps charges its programs for their system calls at some time (netwarp_time.c), and thousands
+/// of them set up a large lab. A short sleep after some of them begins the count anew.
+const NODES_PER_REST: usize = 50;
+const REST_NS: i64 = 1_000;
 
 /// A built network: the namespaces by node.
 pub struct Network {
@@ -40,12 +48,22 @@ impl Network {
             link::create(&network, l).with_context(|| format!("link {}", l.name))?;
             wire::connect(&network.wire, l).with_context(|| format!("wire of link {}", l.name))?;
         }
-        for node in &lab.nodes {
-            address::configure(&network, lab, node)
-                .with_context(|| format!("node {}", node.name))?;
-            opportunity::apply(&network, lab, node)
-                .with_context(|| format!("node {}", node.name))?;
-            tc::apply(&network, lab, node).with_context(|| format!("node {}", node.name))?;
+        let mut sites = Site::all(&network, lab)?;
+        each(&mut sites, |site| {
+            address::assign(site)?;
+            address::bring_up(site)?;
+            address::connect(site)
+        })?;
+        // Of every link both ends can send before anything sleeps or runs: what the kernel says of a fresh interface (MLD
+        // reports) would be lost at an end that cannot, and the wire could not account for it.
+        each(&mut sites, address::settle)?;
+        wire::settle(&network.wire, lab)?;
+        each(&mut sites, opportunity::apply)?;
+        for (number, site) in sites.iter().enumerate() {
+            tc::apply(&network, site).with_context(|| format!("node {}", site.name))?;
+            if number % NODES_PER_REST == NODES_PER_REST - 1 {
+                sleep_until(monotonic_ns() + REST_NS);
+            }
         }
         Ok(network)
     }
@@ -81,4 +99,11 @@ impl Network {
             .get(name)
             .ok_or_else(|| anyhow!("there is no node {name}"))
     }
+}
+
+/// Takes one step at every node.
+fn each(sites: &mut [Site], step: impl Fn(&mut Site) -> Result<()>) -> Result<()> {
+    sites
+        .iter_mut()
+        .try_for_each(|site| step(site).with_context(|| format!("node {}", site.name)))
 }

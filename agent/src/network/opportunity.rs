@@ -2,12 +2,11 @@
 //! kernel's side is net/sched/sch_opportunity.c of netwarp's kernel; the queue beneath it is set up by tc.
 
 use anyhow::{Context, Result};
-use netlink_sys::protocols::NETLINK_ROUTE;
 
+use super::site::Site;
 use super::wire::tcmsg;
-use super::{Network, address};
-use crate::lab::{Lab, Node, Opportunities};
-use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
+use crate::lab::Opportunities;
+use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
 
 const RTM_NEWQDISC: u16 = 36;
 const TCA_KIND: u16 = 1;
@@ -23,17 +22,17 @@ const CHUNK: usize = 4096;
 const ENTRY: usize = 8;
 
 /// Sets up every end of this node whose link follows opportunities; they begin with the run.
-pub fn apply(network: &Network, lab: &Lab, node: &Node) -> Result<()> {
-    for (own, _) in address::ends_of(lab, &node.name) {
+pub fn apply(node: &mut Site) -> Result<()> {
+    let Site {
+        route, ends, t0_ns, ..
+    } = node;
+    for (own, _) in ends {
         let Some(trace) = &own.opportunities else {
             continue;
         };
-        let mut route = network
-            .node(&node.name)?
-            .run(|| Netlink::open(NETLINK_ROUTE))??;
         let flags = NLM_F_CREATE | NLM_F_EXCL;
         let entries = entries(&trace.trace)?;
-        let parameters = parameters(trace, entries.len() / ENTRY, lab.t0_ns)?;
+        let parameters = parameters(trace, entries.len() / ENTRY, *t0_ns)?;
         let mut requests = vec![request(
             own.index,
             flags,

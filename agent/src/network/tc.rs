@@ -6,24 +6,25 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use super::{Network, address};
-use crate::lab::{End, Lab, NewQueue, Node};
+use super::Network;
+use super::site::Site;
+use crate::lab::{End, NewQueue};
 
 /// The variable that names the directory of tc's tables and plug-ins, in the environment of everything in a lab.
 pub const DIRECTORY: &str = "TC_LIB_DIR";
 
 /// Runs all of a node's tc lines in one `tc -batch`. A line that tc refuses fails the run: what would be left behind
 /// is a queue that nobody asked for.
-pub fn apply(network: &Network, lab: &Lab, node: &Node) -> Result<()> {
-    let lines: Vec<String> = address::ends_of(lab, &node.name)
+pub fn apply(network: &Network, node: &Site) -> Result<()> {
+    let lines: Vec<String> = node
+        .ends
+        .iter()
         .flat_map(|(own, _)| end_lines(own))
         .collect();
     if lines.is_empty() {
         return Ok(());
     }
-    network
-        .node(&node.name)?
-        .run(|| batch(&node.name, &lines))?
+    network.node(node.name)?.run(|| batch(node.name, &lines))?
 }
 
 /// Changes the queue at an end in place, or replaces it.

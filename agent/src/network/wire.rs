@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
-use super::Namespace;
+use super::{Namespace, link};
 use crate::constants::{UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S};
 use crate::lab::{Change, End, Lab, Link, Loss, Wire};
 use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
@@ -32,6 +32,13 @@ pub fn connect(wires: &Namespace, link: &Link) -> Result<()> {
         route.change(redirect(from, to)).context("mirred")?;
     }
     Ok(())
+}
+
+/// Has the wires' interfaces know that they are connected, once the nodes' are up.
+pub fn settle(wires: &Namespace, lab: &Lab) -> Result<()> {
+    let mut route = wires.run(|| Netlink::open(NETLINK_ROUTE))??;
+    let mut ends = lab.links.iter().flat_map(|l| &l.ends);
+    ends.try_for_each(|end| route.change(link::settle(end.wire_index)))
 }
 
 /// Changes the direction that leaves one end, in place: what is on the wire stays on it.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use netwarp_capture::{Account, Analysis};
+use netwarp_capture::{Analysis, CaptureStats};
 
 use sheet::Format;
 use source::{End, Source};
@@ -115,33 +115,24 @@ fn tell(path: &Path, analysis: &Analysis, end: &End) {
             "error: {path}: cannot be read from byte {at} on: {why}; all before that was read"
         )),
     }
-    let account = analysis.account();
-    let left = left_out(account);
+    let stats = analysis.stats();
+    let left = left_out(stats);
     if !left.is_empty() {
         complain(&format!(
             "note: {path}: of {} frames, these are in no flow: {}",
-            account.frames,
+            stats.frames,
             left.join(", ")
         ));
     }
 }
 
-fn left_out(account: &Account) -> Vec<String> {
+fn left_out(stats: &CaptureStats) -> Vec<String> {
     let kinds = [
-        (
-            account.unknown_link,
-            "of a link layer that is not known here",
-        ),
-        (account.not_ip, "without IP"),
-        (
-            account.other_protocol,
-            "of other protocols than TCP and UDP",
-        ),
-        (
-            account.unreadable,
-            "with headers that are cut off or broken",
-        ),
-        (account.fragments, "fragments whose packet is not all there"),
+        (stats.unknown_link, "of a link layer that is not known here"),
+        (stats.not_ip, "without IP"),
+        (stats.other_protocol, "of other protocols than TCP and UDP"),
+        (stats.unreadable, "with headers that are cut off or broken"),
+        (stats.fragments, "fragments whose packet is not all there"),
     ];
     let there = kinds.iter().filter(|(count, _)| *count > 0);
     there

@@ -94,7 +94,7 @@ impl<W: Write> Table<W> {
         };
         let row = packets::Row {
             file,
-            number: analysis.account().frames,
+            number: analysis.stats().frames,
             frame,
             flow,
             seen,

@@ -44,16 +44,21 @@ impl Sockets {
 
     pub fn sample(&mut self, time_ns: i64) -> Result<()> {
         for (node, netlink) in &mut self.nodes {
+            let mut told = Vec::new();
             netlink.dump(request(MOVING, false, &[]), |_, payload| {
-                if let Some(socket) = Socket::parse(payload) {
-                    self.columns.extend(&[Entry {
-                        time_ns,
-                        node,
-                        socket,
-                        process: None,
-                    }]);
-                }
+                told.push(payload.to_vec());
             })?;
+            let mut sockets: Vec<Socket> = told.iter().filter_map(|p| Socket::parse(p)).collect();
+            // The kernel tells of them in the order of its hash tables, whose size depends on the machine's memory.
+            sockets.sort_by_key(Socket::cookie);
+            for socket in sockets {
+                self.columns.extend(&[Entry {
+                    time_ns,
+                    node,
+                    socket,
+                    process: None,
+                }]);
+            }
         }
         if self.columns.rows() >= BATCH_ROWS {
             self.table.write(self.columns.take())?;

@@ -16,14 +16,16 @@ use crate::tables::wires;
 /// Reads all wires and writes the table.
 pub fn write(network: &Network, lab: &Lab, dir: &Path) -> Result<()> {
     let counters: BTreeMap<u32, [Counters; 2]> = links::read_all(&network.wire)?;
-    let netems = queues::read_all(&network.wire)?;
+    let netems: BTreeMap<u32, queues::Qdisc> = queues::read_all(&network.wire)?
+        .into_iter()
+        .filter(|queue| queue.kind == "netem")
+        .map(|queue| (queue.index, queue))
+        .collect();
     let mut table = Batch::<wires::Rows>::create(dir)?;
     for link in &lab.links {
         let [a, b] = &link.ends;
         for (from, to) in [(a, b), (b, a)] {
-            let netem = netems
-                .iter()
-                .find(|q| q.index == to.wire_index && q.kind == "netem");
+            let netem = netems.get(&to.wire_index);
             let [received, _] = counters.get(&from.wire_index).copied().unwrap_or_default();
             let [_, transmitted] = counters.get(&to.wire_index).copied().unwrap_or_default();
             table.push(wires::Row {

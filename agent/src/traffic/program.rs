@@ -26,6 +26,8 @@ const KEPT_OUTPUT_BYTES: u64 = 64 << 10;
 const READY_STEP_NS: i64 = 10_000_000;
 const READY_BEFORE_T0_NS: i64 = 1_000_000_000;
 const TAIL_BYTES: usize = 400;
+/// Where programs start: the guest's own, writable, and the same on every host.
+const WORK: &str = "/run";
 /// How many intervals a receiver of UDP is asked for at most.
 const INTERVALS_MOST: i64 = 2000;
 
@@ -380,7 +382,8 @@ fn start(name: &str, words: &[String], out: &Path) -> Result<Child> {
         .stdin(Stdio::null())
         .stdout(File::create(out)?)
         .stderr(File::create(errors_of(out))?)
-        .env("TMPDIR", "/run")
+        .env("TMPDIR", WORK)
+        .current_dir(WORK)
         .process_group(0);
     // SAFETY: between fork and exec only sigprocmask and setrlimit are called, which are async-signal-safe.
     unsafe {

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::Result;
 
-use super::output::Sink;
+use super::sink::Sink;
 use crate::sockets::{Column, Entry, Width, write_address};
 
 /// Rows are handed on when so many bytes have gathered.

@@ -9,6 +9,7 @@ mod output;
 mod processes;
 mod sampler;
 mod shown;
+mod sink;
 mod threads;
 mod view;
 mod writer;

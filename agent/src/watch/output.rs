@@ -13,16 +13,9 @@ use nix::sys::stat::{SFlag, fstat};
 use super::Trouble;
 use super::csv::Csv;
 use super::options::Target;
+use super::sink::Sink;
 use crate::sockets::{Column, Columns, Entry};
 use crate::table::Table;
-
-/// What takes rows.
-pub trait Sink: Send {
-    fn rows(&mut self, entries: &[Entry]) -> Result<()>;
-    /// After the rows of a sample; `caught_up` when no other sample waits.
-    fn sample_ends(&mut self, time_ns: i64, caught_up: bool) -> Result<()>;
-    fn finish(&mut self) -> Result<()>;
-}
 
 /// Opens what was asked for; `about` is what an Arrow stream says of itself.
 pub fn open(

@@ -12,8 +12,8 @@ use ratatui::text::Line;
 use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState};
 use ratatui::{DefaultTerminal, Frame};
 
-use super::output::Sink;
 use super::shown::{COLUMNS, Order, Shown};
+use super::sink::Sink;
 use crate::sockets::Entry;
 
 /// How often the table is drawn anew.

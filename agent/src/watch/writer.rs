@@ -8,9 +8,9 @@ use anyhow::Result;
 use rustc_hash::FxHashMap;
 
 use super::filter::Filter;
-use super::output::Sink;
 use super::processes::Processes;
 use super::sampler::Sample;
+use super::sink::Sink;
 use crate::netlink::messages;
 use crate::sockets::{ENTRIES, Entry, KNOWN, Socket};
 

@@ -57,13 +57,13 @@ pub fn read(bytes: &[u8]) -> Read {
 
 /// Every frame is in a flow or has its reason; no statistic is beyond its bounds.
 fn check(done: &Read) {
-    let account = done.analysis.account();
-    let out = account.unknown_link
-        + account.not_ip
-        + account.other_protocol
-        + account.unreadable
-        + account.fragments;
-    assert_eq!(account.frames, account.tcp + account.udp + out);
+    let stats = done.analysis.stats();
+    let out = stats.unknown_link
+        + stats.not_ip
+        + stats.other_protocol
+        + stats.unreadable
+        + stats.fragments;
+    assert_eq!(stats.frames, stats.tcp + stats.udp + out);
     let directions = || {
         done.analysis
             .flows()
@@ -73,7 +73,7 @@ fn check(done: &Read) {
     let packets: u64 = directions()
         .map(|direction| direction.packets.count())
         .sum();
-    assert_eq!(packets, account.tcp + account.udp);
+    assert_eq!(packets, stats.tcp + stats.udp);
     for direction in directions() {
         let rtt = &direction.ack_rtt;
         if let (Some(least), Some(median), Some(most)) =

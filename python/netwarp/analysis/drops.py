@@ -9,7 +9,6 @@ from netwarp.analysis.weighting import Window
 from netwarp.constants import ETHERNET_HEADER_BYTES, IPV6_HEADER_BYTES, MAX_TCP_HEADER_BYTES
 from netwarp.store.codes import Place
 from netwarp.store.description import Description
-from netwarp.store.drop_reasons import DROP_REASONS, drop_reason
 from netwarp.store.rundir import RunDir
 
 _FILTERS = {(Place.OUTPUT, "tc_egress"): "egress filter", (Place.RECEIVED, "tc_ingress"): "ingress filter"}
@@ -32,10 +31,6 @@ _UDP_CHECKS = ("udp_recvmsg", "udpv6_recvmsg", "__first_packet_length")
 _MOST_HEADER_BYTES = ETHERNET_HEADER_BYTES + IPV6_HEADER_BYTES + MAX_TCP_HEADER_BYTES
 """Of Ethernet, IPv6 and TCP with all the options that there is room for."""
 _LOST_BY_TCP = frozenset(("tcp_csum", "tcp_ofo_queue_prune", "tcp_ofo_drop"))
-NOT_LOST = frozenset(
-    number for number, name in DROP_REASONS.items() if name.startswith("tcp_") and name not in _LOST_BY_TCP
-)
-"""Reasons for which TCP throws away what has arrived and what it needs no more: a copy of what it has, an old ACK …"""
 
 
 def load_drops(run: RunDir) -> pl.DataFrame:
@@ -44,14 +39,17 @@ def load_drops(run: RunDir) -> pl.DataFrame:
     return frame.with_columns(pl.Series("where", list(_names(frame, run.description)), dtype=pl.String))
 
 
-def is_lost() -> pl.Expr:
+def is_lost(description: Description) -> pl.Expr:
     """Which drops cost a flow a packet: neither those on a wire, which are its loss, nor what TCP needs no more."""
-    return (pl.col("place") != Place.SENT) & ~pl.col("drop_reason").is_in(list(NOT_LOST)) & ~_remains()
+    known = dict(enumerate(description.drop_reasons)) or {0: "not_dropped"}
+    names = pl.col("drop_reason").replace_strict(known, default="", return_dtype=pl.String)
+    # A copy of what TCP has already, an old ACK: it throws away what it needs no more.
+    needless = names.str.starts_with("tcp_") & ~names.is_in(list(_LOST_BY_TCP))
+    return (pl.col("place") != Place.SENT) & ~needless & ~_remains(names)
 
 
-def _remains() -> pl.Expr:
+def _remains(names: pl.Expr) -> pl.Expr:
     """What is left of a connection that its program has closed: what lay in its socket, and ACKs and resets for it."""
-    names = pl.col("drop_reason").replace_strict(DROP_REASONS, default="", return_dtype=pl.String)
     at_tcp = pl.col("function").fill_null("").str.starts_with("tcp_v")
     without_payload = pl.col("packet_bytes") <= _MOST_HEADER_BYTES
     late = at_tcp & without_payload & names.is_in(["no_socket", "not_specified"])
@@ -60,10 +58,10 @@ def _remains() -> pl.Expr:
 
 def drop_metrics(run: RunDir, window: Window) -> Iterator[Metric]:
     """Drops by place and reason in the window; only places and reasons that occurred."""
-    drops = load_drops(run).filter(pl.col("time_ns").is_between(*window.bounds) & is_lost())
+    drops = load_drops(run).filter(pl.col("time_ns").is_between(*window.bounds) & is_lost(run.description))
     for (where,), part in drops.sort("where").group_by("where", maintain_order=True):
         counts = part.group_by("drop_reason").agg(pl.col("segments").sum()).sort("drop_reason")
-        by_reason = {f"drops_{drop_reason(number)}": count for number, count in counts.iter_rows()}
+        by_reason = {f"drops_{run.description.drop_reason(number)}": count for number, count in counts.iter_rows()}
         yield from rows("place", str(where), {"drops": int(part["segments"].sum()), **by_reason})
 
 
@@ -72,7 +70,7 @@ def _names(frame: pl.DataFrame, description: Description) -> Iterator[str]:
     columns = frame.select("interface_index", "place", "drop_reason", "function")
     for index, number, reason, function in columns.iter_rows():
         place, end = Place(number), ends.get(index)
-        why = "udp_csum" if function in _UDP_CHECKS else drop_reason(reason)
+        why = "udp_csum" if function in _UDP_CHECKS else description.drop_reason(reason)
         if place in _AT_NODE:
             what = _TRANSPORT.get(why, _AT_NODE[place]) if place is Place.DELIVERED else _AT_NODE[place]
             yield f"{end.node if end else 'unknown node'} {what}"

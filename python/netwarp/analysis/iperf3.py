@@ -1,17 +1,20 @@
 """What iperf3 says of itself: when its data connections lived, and what its receiver counted in each interval."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
+from pydantic import BaseModel, Field, ValidationError
 
 from netwarp.analysis.deliveries import Deliveries
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.analysis.weighting import Times, Values, Window
 from netwarp.store.description import Flow
+from netwarp.store.documents import MAX_RUN_NS
+from netwarp.store.errors import StoreError
+from netwarp.store.files import read_json
 from netwarp.store.rundir import RunDir
 
 _LEAST_BLOCK_BYTES = 16
@@ -92,25 +95,40 @@ def first_packets(run: RunDir, flows: Sequence[Flow]) -> dict[int, int]:
 def load_intervals(run: RunDir, flow: Flow, start_ns: int) -> Intervals | None:
     """The intervals in which the flow's receiver counted UDP, from `start_ns` on; None if it told none."""
     path = run.path / (f"iperf3-{flow.name}.json" if flow.reverse else f"iperf3-{flow.name}-server.json")
-    try:
-        told = json.loads(path.read_text())
-        sums = [entry["sum"] for entry in told["intervals"] if "lost_packets" in entry["sum"]]
-    except (OSError, ValueError, KeyError, TypeError):
+    if not path.is_file():
         return None
+    try:
+        sums = [_Sum.model_validate(one) for one in _sums(read_json(path))]
+    except (StoreError, ValidationError):
+        return None  # what a program printed as it failed
     if not sums:
         return None
-    times = {name: np.array([round(one[name] * 1e9) for one in sums], np.int64) for name in ("start", "end")}
-    counts = {
-        name: np.array([_signed(one[name]) for one in sums], np.int64) for name in ("bytes", "packets", "lost_packets")
-    }
     return Intervals(
-        start_ns + times["start"],
-        start_ns + times["end"],
-        counts["bytes"],
-        counts["packets"],
-        counts["lost_packets"],
-        np.array([one["jitter_ms"] for one in sums], np.float64),
+        start_ns + np.array([round(one.start * 1e9) for one in sums], np.int64),
+        start_ns + np.array([round(one.end * 1e9) for one in sums], np.int64),
+        np.array([_signed(one.bytes) for one in sums], np.int64),
+        np.array([_signed(one.packets) for one in sums], np.int64),
+        np.array([_signed(one.lost_packets) for one in sums], np.int64),
+        np.array([one.jitter_ms for one in sums], np.float64),
     )
+
+
+class _Sum(BaseModel):
+    """What iperf3 says of all streams in an interval of a UDP test, as far as it is read."""
+
+    start: Annotated[float, Field(ge=0, le=MAX_RUN_NS / 1e9)]
+    end: Annotated[float, Field(ge=0, le=MAX_RUN_NS / 1e9)]
+    bytes: Annotated[int, Field(ge=0, lt=2**63)]
+    packets: Annotated[int, Field(ge=-(2**63), lt=2**64)]
+    lost_packets: Annotated[int, Field(ge=-(2**63), lt=2**64)]
+    jitter_ms: Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _sums(document: dict[str, Any]) -> list[Any]:
+    """The sums of a document's intervals that count losses."""
+    intervals = document.get("intervals")
+    sums = [one.get("sum") for one in intervals if isinstance(one, dict)] if isinstance(intervals, list) else []
+    return [one for one in sums if isinstance(one, dict) and "lost_packets" in one]
 
 
 def _signed(count: int) -> int:

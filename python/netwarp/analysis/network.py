@@ -10,8 +10,7 @@ from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.packets import as_packets, load_packets
 from netwarp.analysis.weighting import Window, growth, hold, lowest, weighted_mean
 from netwarp.store.codes import Fate
-from netwarp.store.description import End
-from netwarp.store.drop_reasons import drop_reason
+from netwarp.store.description import Description, End
 from netwarp.store.rundir import RunDir
 
 _ROOT = 0xFFFFFFFF
@@ -41,7 +40,7 @@ def _exact(run: RunDir, window: Window) -> Iterator[Metric]:
             "drops": queues.drops(packets, window),
             "marks": queues.marks(packets, window),
             **queues.rate_metrics(packets, window),
-            **_drops_by_reason(frame, window),
+            **_drops_by_reason(frame, window, run.description),
         }
         yield from rows("queue", end.name, values)
         counters = interfaces.get(end.interface_index)
@@ -56,13 +55,15 @@ def _exact(run: RunDir, window: Window) -> Iterator[Metric]:
             yield from rows("link", end.name, {"utilisation": used})
 
 
-def _drops_by_reason(frame: pl.DataFrame | None, window: Window) -> dict[str, float | int | None]:
+def _drops_by_reason(
+    frame: pl.DataFrame | None, window: Window, description: Description
+) -> dict[str, float | int | None]:
     """Drops in the window by the kernel's reason, `drops_<reason>`; only reasons that occurred."""
     if frame is None:
         return {}
     dropped = frame.filter((pl.col("fate") == Fate.DROPPED) & pl.col("drop_ns").is_between(*window.bounds))
     counts = dropped.group_by("drop_reason").agg(pl.col("segments").sum()).sort("drop_reason")
-    return {f"drops_{drop_reason(number)}": count for number, count in counts.iter_rows()}
+    return {f"drops_{description.drop_reason(number)}": count for number, count in counts.iter_rows()}
 
 
 def _sampled(run: RunDir, window: Window) -> Iterator[Metric]:

@@ -38,7 +38,8 @@ def load_passages(run: RunDir, window: Window) -> dict[int, pl.DataFrame]:
     )
     elsewhere = (
         run.scan("drops")
-        .filter(pl.col("tuple_id").is_in(list(flow_of)), pl.col("time_ns").is_between(*window.bounds), is_lost())
+        .filter(pl.col("tuple_id").is_in(list(flow_of)), pl.col("time_ns").is_between(*window.bounds))
+        .filter(is_lost(run.description))
         .select(
             flow_id,
             "interface_index",

@@ -65,5 +65,8 @@ def _but_control(numbers: Iterable[tuple[int, int]]) -> list[int]:
 
 @lru_cache(maxsize=65536)
 def _same(address: str) -> str:
-    """One spelling for each address."""
-    return str(ip_address(address)) if address else ""
+    """One spelling for each address. What is none, in a table that somebody else made, is no flow's."""
+    try:
+        return str(ip_address(address)) if address else ""
+    except ValueError:
+        return address

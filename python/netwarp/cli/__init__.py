@@ -13,11 +13,12 @@ from typing import Annotated, NoReturn
 from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
-from netwarp.cli import compare, imports, results
+from netwarp.cli import compare, imports, results, scenarios
 from netwarp.cli.agent import pcap_app, watch_app
 from netwarp.cli.common import CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
 from netwarp.cli.export import export
 from netwarp.cli.kernel import kernel_app
+from netwarp.words import tolerate
 
 
 def _version() -> str:
@@ -35,14 +36,18 @@ app = App(
 app.command(kernel_app)
 app.command(pcap_app)
 app.command(watch_app)
-for command in (results.plot, results.report, results.rerun, export, compare.compare):
+for command in (scenarios.new, scenarios.show, scenarios.schema):
     app.command(command)
+for of_results in (results.plot, results.report, results.rerun, export, compare.compare):
+    app.command(of_results)
 app.command(imports.import_, name="import")
+app.command(scenarios.list_, name="list")
 
 
 def main() -> NoReturn:
     """Entry point of the command `netwarp`."""
     signal.signal(signal.SIGTERM, _interrupt)
+    tolerate(sys.stdout, sys.stderr)
     try:
         code = app(sys.argv[1:], exit_on_error=False, print_error=True)
     except CycloptsError:
@@ -84,7 +89,9 @@ def run(
     case: Annotated[list[str] | None, Parameter(negative=())] = None,
     seeds: int | None = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
+    engine: str | None = None,
     kernel: str | None = None,
+    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
     dask: str | None = None,
     plots: bool = True,
     report: Annotated[bool, Parameter(negative=())] = False,
@@ -110,8 +117,13 @@ def run(
         Run with the seeds 1 to N.
     jobs
         Runs at once; default: one for each CPU.
+    engine
+        What makes the runs; default: uml (User Mode Linux in virtual time). Installed packages may offer others.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
+    read
+        A file or directory, with all that is in it, that the scenario's programs may read beside the system's and its
+        own; may be given several times.
     dask
         Address of a Dask scheduler, such as tcp://host:8786: its workers make the runs, instead of this machine.
     plots
@@ -126,7 +138,7 @@ def run(
         Print the summary as JSON instead of a table.
     """
     with errors():
-        from netwarp.engines import VirtualEngine
+        from netwarp.engines import EngineOptions, find_engine
         from netwarp.lab import network_notes
         from netwarp.scenario import load_scenario, notes
         from netwarp.study import default_directory, make_study
@@ -134,11 +146,11 @@ def run(
         positive("--seeds", seeds)
         positive("--jobs", jobs)
         loaded = load_scenario(scenario, [*(set_ or ()), *(f"sweep.{axis}" for axis in sweep or ())])
-        for note in notes(loaded, network_notes):
+        for note in notes(loaded, network_notes, cases=case):
             say(f"note: {note.render(loaded.source.label)}")
         study = make_study(
             loaded,
-            VirtualEngine.find(kernel),
+            find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ()))),
             output or default_directory(loaded),
             seeds=range(1, seeds + 1) if seeds else None,
             cases=case,
@@ -154,53 +166,6 @@ def run(
     raise AssertionError("unreachable")
 
 
-@app.command(name="list")
-def list_() -> int:
-    """List the shipped scenarios."""
-    with errors():
-        from rich.table import Table
-
-        from netwarp.scenario import load_scenario, shipped_scenarios
-
-        table = Table("scenario", "what it shows", box=None)
-        for name in shipped_scenarios():
-            table.add_row(name, load_scenario(name).summary)
-        stdout().print(table)
-    return OK
-
-
-@app.command
-def show(scenario: str, /, *, set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None) -> int:
-    """Show a scenario resolved: its plan, its network, and the commands that build it.
-
-    Parameters
-    ----------
-    scenario
-        A shipped scenario's name or a file.
-    set_
-        PATH=VALUE replaces a value, as in `netwarp run`.
-    """
-    with errors():
-        from netwarp.lab import build_lab, commands, draw, network_notes
-        from netwarp.plan import make_plan
-        from netwarp.scenario import load_scenario, notes
-
-        plan = make_plan(load_scenario(scenario, set_ or ()))
-        for note in notes(plan.scenario, network_notes):
-            say(f"note: {note.render(plan.scenario.source.label)}")
-        first = plan.runs[0]
-        lab = build_lab(first)
-        out = stdout()
-        lines = [f"{plan.scenario.name}: {plan.scenario.summary}", ""]
-        lines += [f"{len(plan)} runs" + (f" over {', '.join(plan.axes)}" if plan.axes else "")]
-        lines += [f"  {run_.label}" for run_ in plan.runs[:20]]
-        lines += [f"  … and {len(plan) - 20} more"] if len(plan) > 20 else []
-        lines += ["", f"The network of the first ({first.label}):", "", draw(lab, out.width), "", "As commands:", ""]
-        lines += [f"  {line}" for line in commands(lab)]
-        out.print("\n".join(lines), soft_wrap=True)
-    return OK
-
-
 @app.command
 def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
     """Say what this machine lacks to build and run labs, and the command that mends it.
@@ -208,7 +173,7 @@ def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
     Parameters
     ----------
     clean
-        Remove what killed builds have left in the cache.
+        Remove what killed processes have left in the cache and in TMPDIR.
     """
     with errors():
         from netwarp import doctor as doctor_

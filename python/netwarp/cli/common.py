@@ -1,24 +1,32 @@
 """What all commands share: exit codes, errors as sentences, consoles."""
 
 import contextlib
+import os
+import resource
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from netwarp.terminal import Terminal
 
 OK, FAILED_EXPECTATION, USAGE, FAILED_RUN, ENVIRONMENT, INTERRUPTED = 0, 1, 2, 3, 4, 130
 CLOSED_PIPE = 141
 """What a shell says of a program that SIGPIPE ended: whoever read the output has gone, so there is no verdict."""
+NO_MEMORY = "there is not enough memory for this (ulimit -v, or what the machine has); give it more"
 _WIDE = 160
+_ADDRESS_SPACE, _ADDRESS_SPACE_PER_CPU = 2_500_000_000, 256_000_000
+"""Bytes with which every command works."""
 
 
 @contextlib.contextmanager
 def errors() -> Iterator[None]:
     """Every error that a user can act on, as its sentence and its exit code."""
+    _refuse_little_memory()
     try:
         yield
+    except MemoryError:
+        fail(MemoryError(NO_MEMORY), ENVIRONMENT)
     except Exception as error:
         code = None if isinstance(error, BrokenPipeError) else _exit_code(error)
         if code is None:
@@ -26,11 +34,25 @@ def errors() -> Iterator[None]:
         fail(error, code)
 
 
+def _refuse_little_memory() -> None:
+    """Refuse a limit of address space that the libraries' threads alone fill: they end the process where they fail."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    needed = _ADDRESS_SPACE + _ADDRESS_SPACE_PER_CPU * len(os.sched_getaffinity(0))
+    if limit != resource.RLIM_INFINITY and limit < needed:
+        text = (
+            f"this shell limits processes to {limit / 1e9:.2f} GB of address space (ulimit -v), and netwarp needs "
+            f"{needed / 1e9:.2f} GB, though not of memory: libraries reserve it for threads; raise it, or lift it with "
+            "ulimit -v unlimited"
+        )
+        say(f"error: {text}", style="red")
+        sys.exit(ENVIRONMENT)
+
+
 def _exit_code(error: Exception) -> int | None:
     """What the command ends with; None for what is no error of the user's or of the machine's."""
     # Imported when there is an error: they bring along libraries that half of the commands never need.
-    from netwarp.agent import AgentMissingError
-    from netwarp.engines.job import EngineError
+    from netwarp.agent import AgentError
+    from netwarp.engines.base import EngineError
     from netwarp.imports.errors import LayoutError
     from netwarp.kernels.errors import KernelError
     from netwarp.scenario.errors import ScenarioError
@@ -38,7 +60,7 @@ def _exit_code(error: Exception) -> int | None:
 
     if isinstance(error, ScenarioError | PlanMismatchError | SelectionError | LayoutError):
         return USAGE
-    if isinstance(error, AgentMissingError | EngineError | KernelError | StoreError | OSError):
+    if isinstance(error, AgentError | EngineError | KernelError | StoreError | OSError):
         return ENVIRONMENT
     return None
 
@@ -56,19 +78,26 @@ def positive(name: str, value: int | None) -> None:
         sys.exit(USAGE)
 
 
-def stderr() -> "Console":
+def stderr() -> "Terminal":
     """Where everything goes that is not the result."""
     from netwarp.terminal import Terminal
 
     return Terminal(stderr=True)
 
 
-def stdout() -> "Console":
+def stdout() -> "Terminal":
     """Where results go; not cut to a terminal's width when there is none."""
     from netwarp.terminal import Terminal
 
     console = Terminal()
     return console if console.is_terminal else Terminal(width=_WIDE)
+
+
+def write_json(text: str) -> None:
+    """JSON to standard output, in UTF-8 whatever the terminal's encoding is (RFC 8259, 8.1)."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write((text + "\n").encode("utf-8", "backslashreplace"))
+    sys.stdout.buffer.flush()
 
 
 def say(text: str, style: str | None = None) -> None:

@@ -1,13 +1,12 @@
 """`netwarp compare`."""
 
 import json as json_
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from netwarp.cli.common import FAILED_EXPECTATION, OK, errors, say, stdout
+from netwarp.cli.common import FAILED_EXPECTATION, OK, errors, say, stdout, write_json
 
 if TYPE_CHECKING:
     from netwarp.compare import Comparison
@@ -68,7 +67,7 @@ def compare(
         if junit is not None:
             write_text(junit, junit_(found))
         if json:
-            sys.stdout.write(json_.dumps(as_json(found), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+            write_json(json_.dumps(as_json(found), indent=2, ensure_ascii=False, allow_nan=False))
         else:
             _print(found, everything=all_)
         return FAILED_EXPECTATION if found.regression else OK

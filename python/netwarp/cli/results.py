@@ -16,6 +16,7 @@ from netwarp.cli.common import (
     say,
     stderr,
     stdout,
+    write_json,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ MAX_FINDINGS_WITH_VALUES = 12
 def tell(study: "Study", *, as_json: bool) -> int:
     """Print a study and return the exit code that it deserves: a failed run outweighs a failed expectation."""
     if as_json:
-        sys.stdout.write(study.summary.write_json() + "\n")
+        write_json(study.summary.write_json())
     else:
         from netwarp.analysis.table import ensemble_table, metrics_table
 
@@ -165,7 +166,9 @@ def rerun(
     *,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
+    engine: str | None = None,
     kernel: str | None = None,
+    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
 ) -> int:
     """Make every run of a result again and compare digests: the same scenario and seed give the same bytes.
 
@@ -177,15 +180,20 @@ def rerun(
         Keep the new runs here; default: they are thrown away once compared.
     jobs
         Runs at once; default: one for each CPU.
+    engine
+        What makes the runs, as in `netwarp run`.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
+    read
+        A file or directory that the scenario's programs may read beside the system's; may be given several times.
     """
     with errors():
-        from netwarp.engines import VirtualEngine
+        from netwarp.engines import EngineOptions, find_engine
         from netwarp.rerun import rerun as rerun_
 
         positive("--jobs", jobs)
-        found = rerun_(directory, VirtualEngine.find(kernel), jobs=jobs, keep=output, console=stderr())
+        chosen = find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ())))
+        found = rerun_(directory, chosen, jobs=jobs, keep=output, console=stderr())
         if found.changed:
             say(f"not the same {', '.join(found.changed)} as then: differences are to be expected", style="yellow")
         for run in found.runs:

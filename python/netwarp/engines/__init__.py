@@ -1,18 +1,35 @@
-"""Engines: a run → the records of a run directory. An engine only writes."""
+"""Engines: a run → the records of a run directory. An engine only writes; `registry.py` names those there are."""
 
+from netwarp.engines.base import (
+    Capabilities,
+    Engine,
+    EngineError,
+    EngineOptions,
+    EngineSpec,
+    Job,
+    MissingPartError,
+    Outcome,
+)
+from netwarp.engines.check import refuse_unsupported
 from netwarp.engines.identity import differing, identity_here, identity_of, name_of, sources_digest
-from netwarp.engines.job import Engine, EngineError, Job, Outcome
-from netwarp.engines.virtual import VirtualEngine
+from netwarp.engines.registry import engine_names, find_engine, find_same_engine
 
 __all__ = [
+    "Capabilities",
     "Engine",
     "EngineError",
+    "EngineOptions",
+    "EngineSpec",
     "Job",
+    "MissingPartError",
     "Outcome",
-    "VirtualEngine",
     "differing",
+    "engine_names",
+    "find_engine",
+    "find_same_engine",
     "identity_here",
     "identity_of",
     "name_of",
+    "refuse_unsupported",
     "sources_digest",
 ]

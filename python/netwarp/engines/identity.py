@@ -5,9 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-import netwarp
-from netwarp.engines.job import Engine
-from netwarp.engines.programs import program_digests, programs_here
+from netwarp.engines.base import Engine
 from netwarp.scenario.model import Scenario
 
 RESOLUTION = ("scenario", "plan.py", "lab")
@@ -16,12 +14,12 @@ RESOLUTION = ("scenario", "plan.py", "lab")
 
 def identity_of(engine: Engine, scenario: Scenario) -> dict[str, str]:
     """What decides the bytes of a scenario's runs on this machine: it goes into every run's id. Raises EngineError."""
-    return {**engine.identity, **program_digests(scenario), "netwarp": sources_digest(*RESOLUTION)}
+    return {**engine.identity(scenario), "netwarp": sources_digest(*RESOLUTION)}
 
 
 def identity_here(engine: Engine, asked: Mapping[str, str]) -> dict[str, str]:
-    """The same of the programs that another's identity names, without those that are missing. Raises EngineError."""
-    return {**engine.identity, **programs_here(asked), "netwarp": sources_digest(*RESOLUTION)}
+    """The same of what another's identity names, without what is missing here. Raises EngineError."""
+    return {**engine.identity_here(asked), "netwarp": sources_digest(*RESOLUTION)}
 
 
 def differing(engine: Engine, identity: Mapping[str, str]) -> list[str]:
@@ -38,7 +36,7 @@ def name_of(key: str) -> str:
 @cache
 def sources_digest(*parts: str) -> str:
     """SHA-256 (hex) over netwarp's own Python sources, or over those of some of its modules and folders."""
-    root = Path(netwarp.__file__).parent
+    root = Path(__file__).parents[1]
     roots = [root / part for part in parts] or [root]
     total = hashlib.sha256()
     for path in sorted(file for place in roots for file in ([place] if place.is_file() else place.rglob("*.py"))):

@@ -6,22 +6,13 @@ process `vm.max_map_count` of them. The agent is one program, with two threads f
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-_LIMIT = Path("/proc/sys/vm/max_map_count")
-_USUAL_LIMIT = 65_530
+from netwarp.doctor import max_mappings
+
 _BASE = 1_000
 _PER_FLOW = 10
 """Measured at 1 Gbit/s: 943 mappings with 100 flows, 6,323 with 1,000."""
-
-
-def max_mappings() -> int:
-    """The host's `vm.max_map_count`."""
-    try:
-        return int(_LIMIT.read_text())
-    except (OSError, ValueError):
-        return _USUAL_LIMIT
 
 
 def needed_mappings(flows: int) -> int:

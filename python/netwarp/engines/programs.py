@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from netwarp.agent import SEARCH_PATH
-from netwarp.engines.job import EngineError
+from netwarp.engines.base import EngineError
 from netwarp.scenario.model import Scenario
+from netwarp.scenario.source import Keys
 
 FILTER_COMPILER = "tcpdump"
 """What makes a capture's filter into instructions for the kernel (the agent's record/captures.rs)."""
@@ -49,7 +50,7 @@ def tc_digest() -> str:
 
 
 def digest_of(file: Path) -> str:
-    """SHA-256 of one file. Raises OSError."""
+    """SHA-256 of one file: computed once in a process for each state of the file. Raises OSError."""
     return _content(file, *_state(file)).hex()
 
 
@@ -65,7 +66,23 @@ def program_digests(scenario: Scenario) -> dict[str, str]:
     absolute path of a file (a script); where a capture has a filter also tcpdump. What such a program reads or starts
     itself is not known. One that is not there is left out: its run will say so. Raises EngineError.
     """
-    return _digests(sorted(set(_names(scenario.source.data))))
+    return _digests(sorted({name for _, name in _names(scenario.source.data)}))
+
+
+def named_files(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:
+    """The files that a scenario names as programs, or in their words, by absolute path: where it does, and the file.
+
+    Those that are not there are left out, and what is the guest's own.
+    """
+    for keys, name in _names(scenario.source.data):
+        found = find_program(name) if "/" not in name else Path(name)
+        if found and found.is_file():
+            yield keys, found
+
+
+def guests_own(path: Path) -> bool:
+    """Whether a path is another file in a lab, whatever the host has there."""
+    return path.is_relative_to("/proc") or any(path.is_relative_to(place) for place in ("/sys", "/dev", "/run"))
 
 
 def programs_here(identity: Mapping[str, str]) -> dict[str, str]:
@@ -77,17 +94,19 @@ def _digests(names: Iterable[str]) -> dict[str, str]:
     return {_PREFIX + name: digest for name in names if (digest := _digest(name)) is not None}
 
 
-def _names(data: Mapping[str, Any]) -> Iterator[str]:
+def _names(data: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
+    """Where a scenario names a program or a file, and the name."""
     for path, value in (*_given(data), *_varied(data)):
-        match path.split("."):
-            case ["flows", _, "tool"] if value == "iperf3":
-                yield "iperf3"
-            case ["flows", _, "args"]:
-                yield from _files(value)
-            case ["flows", _, "client" | "server"]:
-                yield from _command(value)
-            case ["record", "captures"] if any(isinstance(c, Mapping) and c.get("filter") for c in _list(value)):
-                yield FILTER_COMPILER
+        keys = tuple(path.split("."))
+        match keys:
+            case ("flows", _, "tool") if value == "iperf3":
+                yield keys, "iperf3"
+            case ("flows", _, "args"):
+                yield from ((keys, name) for name in _files(value))
+            case ("flows", _, "client" | "server"):
+                yield from ((keys, name) for name in _command(value))
+            case ("record", "captures") if any(isinstance(c, Mapping) and c.get("filter") for c in _list(value)):
+                yield keys, FILTER_COMPILER
 
 
 def _given(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -113,7 +132,15 @@ def _command(value: object) -> Iterator[str]:
 
 
 def _files(words: object) -> Iterator[str]:
-    yield from (w for w in _list(words) if isinstance(w, str) and w.startswith("/") and Path(w).is_file())
+    yield from (word for word in _list(words) if isinstance(word, str) and _is_file(word))
+
+
+def _is_file(word: str) -> bool:
+    """Whether a word is the absolute path of a file of the host's (for which one has to ask: a pipe may never end)."""
+    try:
+        return word.startswith("/") and not guests_own(Path(word)) and Path(word).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _list(value: object) -> list[Any]:
@@ -121,7 +148,8 @@ def _list(value: object) -> list[Any]:
 
 
 def _find(name: str) -> Path | None:
-    return find_program(name) or (Path(name) if name.startswith("/") else None)
+    found = find_program(name) if "/" not in name else Path(name) if _is_file(name) else None
+    return found if found and found.is_file() else None
 
 
 def _interpreters(script: Path) -> list[str]:
@@ -150,14 +178,17 @@ def _total(files: Iterable[Path]) -> str:
     return hashlib.sha256(b"".join(_content(path, *_state(path)) for path in files)).hexdigest()
 
 
-def _state(path: Path) -> tuple[int, int]:
-    """What changes with a file's content."""
+_State = tuple[int, int, int, int]
+
+
+def _state(path: Path) -> _State:
+    """What changes with a file's content. The modification time can be set back, the time of that cannot."""
     stat = path.stat()
-    return stat.st_mtime_ns, stat.st_size
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 @lru_cache(maxsize=1024)
-def _content(path: Path, _changed_ns: int, _size: int) -> bytes:
+def _content(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) -> bytes:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
 
@@ -171,7 +202,7 @@ def _libraries(path: Path) -> tuple[Path, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _loaded(path: Path, _changed_ns: int, _size: int) -> tuple[Path, ...]:
+def _loaded(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) -> tuple[Path, ...]:
     ldd = find_program("ldd")
     if ldd is None:
         raise EngineError(

@@ -1,6 +1,6 @@
 """Runs of a plan on many machines, through a Dask scheduler: the same bytes as here, since nothing else is allowed.
 
-Dask moves the orders and the results, and gives a run that died with its worker to another. What netwarp adds: workers
+Dask moves the runs and their results, and gives a run that died with its worker to another. What netwarp adds: workers
 are asked what they make runs with before they get any, and only as many runs are under way as there are places for.
 """
 
@@ -17,11 +17,11 @@ from typing import Any
 
 from distributed import Client, Future, KilledWorker
 
-from netwarp.engines import EngineError, Outcome, VirtualEngine
-from netwarp.execute.crew import Crew
+from netwarp.engines import Engine, EngineError, Outcome
 from netwarp.execute.execution import Execution, Progress, missing_runs
-from netwarp.execute.single import Order, order_of, refuse
-from netwarp.execute.worker import DamagedError, Made, make_run, unpack
+from netwarp.execute.single import RunSpec, record_failure, spec_of
+from netwarp.execute.worker import DamagedError, RemoteResult, make_run, unpack
+from netwarp.execute.worker_pool import WorkerPool
 from netwarp.plan import Plan, Run
 from netwarp.store.digests import compare_digests, digest_run, read_digests
 from netwarp.store.result import ResultDir
@@ -36,13 +36,13 @@ _LOOK_S = 3.0
 @dataclass(frozen=True)
 class _Sent:
     run: Run
-    order: Order
+    spec: RunSpec
     workers: tuple[str, ...]
 
 
 def execute_on_cluster(
     plan: Plan,
-    engine: VirtualEngine,
+    engine: Engine,
     result: ResultDir,
     address: str,
     *,
@@ -58,19 +58,22 @@ def execute_on_cluster(
     """
     if not re.fullmatch(r"(tcp|tls|ws|wss|ucx)://\S+:\d+", address):
         raise EngineError(f'"{address}" is no address of a Dask scheduler; they look like tcp://host:8786')
+    if not engine.capabilities.portable:
+        raise EngineError(f'runs of the engine "{engine.spec.name}" are made on this machine alone; leave --dask out')
     try:
         client = Client(address, timeout=_CONNECT_S, set_as_default=False, direct_to_workers=True)
     except OSError as error:
         raise EngineError(f"There is no Dask scheduler at {address}: {error}") from error
     with client:
-        return _Study(Crew(client, engine, plan.identity, tell), result, progress).make(plan, fail_fast, retry_failed)
+        pool = WorkerPool(client, engine, plan.identity, tell)
+        return _Study(pool, result, progress).make(plan, fail_fast, retry_failed)
 
 
 class _Study:
     """The runs of one plan on the workers of one scheduler."""
 
-    def __init__(self, crew: Crew, result: ResultDir, progress: Progress) -> None:
-        self.crew, self.client, self.engine = crew, crew.client, crew.engine
+    def __init__(self, pool: WorkerPool, result: ResultDir, progress: Progress) -> None:
+        self.pool, self.client, self.engine = pool, pool.client, pool.engine
         self.result, self.progress = result, progress
         self.id = f"netwarp-{uuid.uuid4().hex[:8]}"
         self.execution = Execution()
@@ -78,9 +81,9 @@ class _Study:
         self.finished: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
 
     def make(self, plan: Plan, fail_fast: bool, retry_failed: bool) -> Execution:
-        self.crew.refresh()
-        if not self.crew.fit:
-            raise EngineError(_no_worker(self.crew))
+        self.pool.refresh()
+        if not self.pool.fit:
+            raise EngineError(_no_worker(self.pool))
         todo = missing_runs(plan, self.result, self.execution, retry_failed, self.progress)
         try:
             with _interruptions() as interrupted:
@@ -90,7 +93,7 @@ class _Study:
             self.execution.interrupted = True
         finally:
             if self.under_way:
-                self.crew.cancel(self.id)
+                self.pool.cancel(self.id)
                 self.client.cancel(list(self.under_way), force=True)
         return self.execution
 
@@ -110,27 +113,27 @@ class _Study:
 
     def _send(self, todo: Iterator[Run]) -> bool:
         """Fill the places; whether there is more to send."""
-        while len(self.under_way) < max(1, _AHEAD * self.crew.places):
+        while len(self.under_way) < max(1, _AHEAD * self.pool.places):
             run = next(todo, None)
             if run is None:
                 return False
-            self._submit(run, order_of(run, self.engine))
+            self._submit(run, spec_of(run, self.engine))
             self.progress("start", run, None)
         return True
 
-    def _submit(self, run: Run, order: Order) -> None:
-        workers = tuple(self.crew.fit)
+    def _submit(self, run: Run, spec: RunSpec) -> None:
+        workers = tuple(self.pool.fit)
         future = self.client.submit(
             make_run,
-            order,
-            self.engine.kernel.digest,
+            spec,
+            self.engine.spec,
             self.id,
             key=f"{self.id}-{run.id}-{uuid.uuid4().hex[:8]}",
             workers=list(workers),
             allow_other_workers=False,
             pure=False,
         )
-        self.under_way[future] = _Sent(run, order, workers)
+        self.under_way[future] = _Sent(run, spec, workers)
         future.add_done_callback(self.finished.put)
 
     def _receive(self) -> None:
@@ -143,7 +146,7 @@ class _Study:
             return  # it was sent to others meanwhile
         outcome = self._outcome(future, sent)
         if outcome is None:  # it was lost on the way, and is made again
-            self._submit(sent.run, sent.order)
+            self._submit(sent.run, sent.spec)
             return
         self.execution.done[sent.run.id] = outcome
         self.progress("end", sent.run, outcome)
@@ -153,10 +156,14 @@ class _Study:
             return None
         error = future.exception()
         if isinstance(error, KilledWorker):
-            return refuse(sent.order, self.result, f"each worker that began it died ({error}); see the workers' logs")
+            return record_failure(
+                sent.spec, self.result, f"each worker that began it died ({error}); see the workers' logs"
+            )
         if error is not None:
-            return refuse(sent.order, self.result, f"its worker could not make it: {type(error).__name__}: {error}")
-        made: Made = future.result()
+            return record_failure(
+                sent.spec, self.result, f"its worker could not make it: {type(error).__name__}: {error}"
+            )
+        made: RemoteResult = future.result()
         if made.outcome is None:
             return None
         try:
@@ -165,23 +172,23 @@ class _Study:
                 if compare_digests(read_digests(directory), digest_run(directory)):
                     raise DamagedError("the digests of its files are not those that its worker made")
         except DamagedError as error:
-            return refuse(sent.order, self.result, f"it came back damaged: {error}")
+            return record_failure(sent.spec, self.result, f"it came back damaged: {error}")
         return made.outcome
 
     def _look(self) -> None:
         """See to workers that came and went; what waits for workers that are gone is sent to those that are there."""
-        before = len(self.crew.fit)
-        self.crew.refresh()
-        if not self.crew.fit:
+        before = len(self.pool.fit)
+        self.pool.refresh()
+        if not self.pool.fit:
             if before:
-                self.crew.tell("every worker has gone; waiting for others (Ctrl-C ends; what is done is kept)")
+                self.pool.tell("every worker has gone; waiting for others (Ctrl-C ends; what is done is kept)")
             return
         stranded = [
-            f for f, sent in self.under_way.items() if not f.done() and not set(sent.workers) & set(self.crew.fit)
+            f for f, sent in self.under_way.items() if not f.done() and not set(sent.workers) & set(self.pool.fit)
         ]
         for future in stranded:
             sent = self.under_way.pop(future)
-            self._submit(sent.run, sent.order)
+            self._submit(sent.run, sent.spec)
             self.client.cancel([future], force=True)
 
 
@@ -202,7 +209,7 @@ def _interruptions() -> Iterator[threading.Event]:
             signal.signal(known, handler)
 
 
-def _no_worker(crew: Crew) -> str:
-    if not crew.unfit:
+def _no_worker(pool: WorkerPool) -> str:
+    if not pool.unfit:
         return "The Dask scheduler has no worker: start some with `dask worker ADDRESS --nthreads 1`."
     return "No worker of the Dask scheduler can make these runs; see above what each one lacks."

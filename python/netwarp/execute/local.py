@@ -3,10 +3,10 @@
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from netwarp.engines import Engine, Outcome
+from netwarp.engines import Engine, EngineError, Outcome, differing
 from netwarp.execute.execution import Execution, Progress, missing_runs
 from netwarp.execute.processors import claimed_processor, processors
-from netwarp.execute.single import Cancelled, execute_run
+from netwarp.execute.single import Cancelled, changed, execute_run
 from netwarp.plan import Plan, Run
 from netwarp.store.result import ResultDir
 
@@ -26,7 +26,8 @@ def execute(
     """Make every run of `plan` that `result` does not have yet, `jobs` at once (default: one for each CPU).
 
     `progress` hears ("start" | "end" | "kept", run, outcome), from this thread for "end". A KeyboardInterrupt ends the
-    runs in flight, which leave nothing, keeps what is done, and returns with `interrupted`. Raises StoreError.
+    runs in flight, which leave nothing, keeps what is done, and returns with `interrupted`. Raises StoreError, and
+    EngineError where what runs are made with has changed since the plan was made.
     """
     execution = Execution()
     todo = list(missing_runs(plan, result, execution, retry_failed, progress))
@@ -37,6 +38,8 @@ def execute(
             if cancelled.is_set():
                 raise Cancelled(run.id)
             progress("start", run, None)
+            if others := differing(engine, plan.identity):
+                raise EngineError(changed(others))
             outcome = execute_run(run, engine, result, cpu, cancelled)
             if fail_fast and outcome.status == "failed":
                 cancelled.set()  # here, before this thread takes the next run

@@ -7,32 +7,23 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any
 
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.paths import value_at
 
 
-class Maker(Protocol):
-    """Who made the runs of a result: an engine, or the import of what others measured."""
+def manifest(engine: str, identity: Mapping[str, str], argv: list[str]) -> dict[str, Any]:
+    """Versions, digests, command line, host and date (UTC) of this invocation.
 
-    @property
-    def name(self) -> str:
-        """As in `plan.json`."""
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """What of it decides a result."""
-
-
-def manifest(engine: Maker, argv: list[str]) -> dict[str, Any]:
-    """Versions, digests, command line, host and date (UTC) of this invocation."""
+    `engine` is the name of the engine, or of the import, and `identity` what of it decides a result.
+    """
     return {
         "netwarp": version("netwarp"),
-        "engine": engine.name,
-        "identity": dict(engine.identity),
-        "argv": argv,
+        "engine": engine,
+        "identity": dict(identity),
+        "argv": [os.fsencode(word).decode(errors="backslashreplace") for word in argv],
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in ("polars", "pyarrow", "pydantic", "matplotlib")},
@@ -47,7 +38,7 @@ def manifest(engine: Maker, argv: list[str]) -> dict[str, Any]:
 
 
 def plan_json(
-    plan: Plan, engine: Maker, seeds: Sequence[int] | None = None, cases: Sequence[str] | None = None
+    plan: Plan, engine: str, seeds: Sequence[int] | None = None, cases: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """The plan as written beside its results: axes and runs, each with id, seed, point and case.
 
@@ -64,7 +55,7 @@ def plan_json(
         runs.append(entry)
     return {
         "name": plan.scenario.name,
-        "engine": engine.name,
+        "engine": engine,
         "identity": dict(plan.identity),
         "asked": {
             "settings": list(plan.scenario.source.settings),

@@ -1,15 +1,16 @@
 """One run from its plan to its place in the result directory: lab, engine, digests, metrics, status."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netwarp.analysis.faults import FaultError, contained
 from netwarp.analysis.reckoning import reckon
 from netwarp.analysis.validity import check_run
 from netwarp.engines import Engine, Job, Outcome, identity_of
-from netwarp.lab import build_lab, given_sysctl, memory_bytes
+from netwarp.lab import build_lab, memory_bytes
 from netwarp.plan import Run
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError
@@ -26,7 +27,7 @@ class Cancelled(Exception):
 
 
 @dataclass(frozen=True)
-class Order:
+class RunSpec:
     """All that it takes to make a run, here or on another machine: what the engine gets, and what run.json says."""
 
     job: Job
@@ -35,17 +36,19 @@ class Order:
 
 def execute_run(run: Run, engine: Engine, result: ResultDir, cpu: int | None, cancelled: threading.Event) -> Outcome:
     """Make one run; a failed one has its directory as well, with the reason. Raises Cancelled, StoreError."""
-    order = order_of(run, engine)
+    spec = spec_of(run, engine)
     with result.making(run.id) as directory:
-        return fulfil(order, engine, directory, cpu, cancelled)
+        return execute_spec(spec, engine, directory, cpu, cancelled)
 
 
-def fulfil(order: Order, engine: Engine, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
-    """Make the ordered run in an empty directory. Raises Cancelled, StoreError."""
-    write_json(directory / "run.json", order.description)
-    outcome = engine.run(order.job, directory, cpu, cancelled)
+def execute_spec(
+    spec: RunSpec, engine: Engine, directory: Path, cpu: int | None, cancelled: threading.Event
+) -> Outcome:
+    """Make the run in an empty directory. Raises Cancelled, StoreError."""
+    write_json(directory / "run.json", spec.description)
+    outcome = engine.run(spec.job, directory, cpu, cancelled)
     if outcome.status == "cancelled":
-        raise Cancelled(order.job.id)
+        raise Cancelled(spec.job.id)
     write_digests(directory)
     if outcome.status == "ok":
         outcome = _analysed(directory, outcome)
@@ -53,27 +56,33 @@ def fulfil(order: Order, engine: Engine, directory: Path, cpu: int | None, cance
     return outcome
 
 
-def refuse(order: Order, result: ResultDir, reason: str) -> Outcome:
-    """File the ordered run as failed, without having made it. Raises StoreError."""
-    with result.making(order.job.id) as directory:
-        write_json(directory / "run.json", order.description)
+def record_failure(spec: RunSpec, result: ResultDir, reason: str) -> Outcome:
+    """File the run as failed, without having made it. Raises StoreError."""
+    with result.making(spec.job.id) as directory:
+        write_json(directory / "run.json", spec.description)
         write_digests(directory)
         RunDir(directory).write_status("failed", reason)
     return Outcome("failed", reason)
 
 
-def order_of(run: Run, engine: Engine) -> Order:
-    """The run as an order."""
-    job = job_of(run)
-    return Order(job, _description(run, job, engine))
+def changed(others: Sequence[str]) -> str:
+    """Why a run is not made with what is another now than when its study was begun, and its id computed."""
+    return f"{' and '.join(others)} is not the same here as when the study was begun."
 
 
-def job_of(run: Run) -> Job:
+def spec_of(run: Run, engine: Engine) -> RunSpec:
+    """All that it takes to make a run with this engine."""
+    job = job_of(run, engine)
+    return RunSpec(job, _description(run, job, engine))
+
+
+def job_of(run: Run, engine: Engine) -> Job:
     """What the engine gets of a run."""
     scenario = run.scenario
     limit_ns = scenario.run.time_limit
     limit_s = _LIMIT_BASE_S + _LIMIT_PER_S * scenario.duration / 1e9 if limit_ns is None else limit_ns / 1e9
-    return Job(run.id, run.seed, dict(build_lab(run)), memory_bytes(run), limit_s)
+    folder = scenario.source.folder.absolute()
+    return Job(run.id, run.seed, dict(build_lab(run)), memory_bytes(run), limit_s, folder, engine.spec.options.read)
 
 
 def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
@@ -85,11 +94,12 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
         "scenario": {"name": run.scenario.name},
         "warmup_ns": run.scenario.warmup,
         "memory_bytes": job.memory_bytes,
-        "engine": engine.name,
+        "engine": engine.spec.name,
         "identity": identity_of(engine, run.scenario),
         "given_sysctl": {
-            node: sorted(given) for node in run.scenario.nodes if (given := given_sysctl(run.scenario, node))
+            node: sorted(given) for node in run.scenario.nodes if (given := run.scenario.given_sysctl(node))
         },
+        **engine.facts,
         "lab": job.lab,
     }
 
@@ -97,9 +107,10 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
 def _analysed(directory: Path, outcome: Outcome) -> Outcome:
     """The outcome with what the records say of it; their metrics written."""
     try:
-        verdict = check_run(directory)
-        if verdict.status != "failed":
-            reckon(RunDir(directory))
-    except StoreError as error:
+        with contained(directory, StoreError):
+            verdict = check_run(directory)
+            if verdict.status != "failed":
+                reckon(RunDir(directory))
+    except (StoreError, FaultError) as error:
         return Outcome("failed", str(error), outcome.facts)
     return Outcome(verdict.status, verdict.reason, outcome.facts)

@@ -1,19 +1,28 @@
 """What a Dask worker does for a study: says what it would make runs with, and makes them in a directory of its own."""
 
-import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from pickle import PickleBuffer
 
-from netwarp.engines import EngineError, Outcome, VirtualEngine, differing, identity_here, sources_digest
+from netwarp.engines import (
+    Engine,
+    EngineError,
+    EngineSpec,
+    MissingPartError,
+    Outcome,
+    differing,
+    find_same_engine,
+    identity_here,
+    sources_digest,
+)
 from netwarp.execute.processors import claimed_processor
-from netwarp.execute.single import Cancelled, Order, fulfil
-from netwarp.kernels import Kernel, cache_directory, list_kernels
+from netwarp.execute.single import Cancelled, RunSpec, changed, execute_spec
+from netwarp.scratch import RUNS, scratch
 from netwarp.store.errors import StoreError, speaking
 
 
@@ -21,66 +30,66 @@ class DamagedError(StoreError):
     """What came back is not what a worker made."""
 
 
-class LackedKernel(EngineError):
-    """The kernel that a study is made with is not on this machine."""
-
-
 _cancelled: defaultdict[str, threading.Event] = defaultdict(threading.Event)
 
 
 @dataclass(frozen=True)
-class Means:
-    """What a machine makes runs with. `identity` holds the digest of each part that decides a result's bytes."""
+class WorkerIdentity:
+    """What a machine makes runs with. `identity` holds the digest of each part that decides a result's bytes.
+
+    `parts` says where on that machine the parts lie that can be copied to it; `missing` names one that it lacks, which
+    would lie at `parts[missing]`. `problem` is what keeps it from making runs at all, as a sentence.
+    """
 
     identity: Mapping[str, str]
     netwarp: str
-    agent: str
-    kernels: str
+    parts: Mapping[str, str]
     problem: str | None = None
-    lacks_kernel: bool = False
+    missing: str | None = None
 
 
 @dataclass(frozen=True)
-class Made:
+class RemoteResult:
     """A run made elsewhere: how it went, and its files by their relative paths. No outcome: it was cancelled."""
 
     outcome: Outcome | None
     files: Mapping[str, PickleBuffer]
 
 
-def means_of(engine: VirtualEngine, asked: Mapping[str, str]) -> Means:
+def identity_with(engine: Engine, asked: Mapping[str, str]) -> WorkerIdentity:
     """What this process makes runs with, if it makes them with `engine`, of the programs that `asked` names."""
     identity = {**identity_here(engine, asked), "netwarp": sources_digest()}
-    return Means(identity, version("netwarp"), str(engine.agent), str(cache_directory()))
+    return WorkerIdentity(identity, version("netwarp"), engine.parts)
 
 
-def means(kernel_digest: str, asked: Mapping[str, str]) -> Means:
-    """What this worker makes runs with on the kernel of that digest; without one, what is wrong, as a sentence."""
+def worker_identity(engine: EngineSpec, asked: Mapping[str, str]) -> WorkerIdentity:
+    """What this worker makes runs with if it uses the engine of that name; without one, what is wrong."""
+    identity = {"netwarp": sources_digest()}
     try:
-        return means_of(_engine(kernel_digest), asked)
+        return identity_with(_engine(engine), asked)
+    except MissingPartError as error:
+        return WorkerIdentity(identity, version("netwarp"), {error.part: error.place}, str(error), error.part)
     except EngineError as error:
-        identity = {"netwarp": sources_digest()}
-        lacks = isinstance(error, LackedKernel)
-        return Means(identity, version("netwarp"), "", str(cache_directory()), str(error), lacks)
+        return WorkerIdentity(identity, version("netwarp"), {}, str(error))
 
 
-def make_run(order: Order, kernel_digest: str, study: str) -> Made:
-    """Make the ordered run, on a CPU of its own; `study` is the name that `cancel` goes by.
+def make_run(spec: RunSpec, engine: EngineSpec, study: str) -> RemoteResult:
+    """Make the run, on a CPU of its own; `study` is the name that `cancel` goes by.
 
     Raises EngineError, StoreError.
     """
-    engine = _engine(kernel_digest)
-    if others := differing(engine, order.description["identity"]):
-        raise EngineError(f"{' and '.join(others)} is not the same here as where the study was begun")
+    found = _engine(engine)
+    if others := differing(found, spec.description["identity"]):
+        raise EngineError(changed(others))
     with (
-        tempfile.TemporaryDirectory(prefix="netwarp-", ignore_cleanup_errors=True) as place,
+        scratch(RUNS) as place,
         claimed_processor() as cpu,
     ):
         try:
-            outcome = fulfil(order, engine, Path(place), cpu, _cancelled[study])
+            outcome = execute_spec(spec, found, place, cpu, _cancelled[study])
         except Cancelled:
-            return Made(None, {})
-        return Made(outcome, pack(Path(place)))
+            return RemoteResult(None, {})
+        return RemoteResult(outcome, pack(place))
 
 
 def cancel(study: str) -> None:
@@ -106,16 +115,6 @@ def unpack(files: Mapping[str, PickleBuffer | bytes], directory: Path) -> None:
 
 
 @cache
-def _engine(kernel_digest: str) -> VirtualEngine:
-    """The engine with the kernel of that digest. Raises EngineError."""
-    kernel = _kernel(kernel_digest)
-    return replace(VirtualEngine.find(kernel.key), kernel=kernel)
-
-
-def _kernel(digest: str) -> Kernel:
-    found = list_kernels()
-    for kernel in found:
-        if kernel.digest == digest:
-            return kernel
-    there = ", ".join(f"{kernel.digest[:12]} ({kernel.version})" for kernel in found) or "none"
-    raise LackedKernel(f"the kernel {digest[:12]} is not among its kernels ({there})")
+def _engine(spec: EngineSpec) -> Engine:
+    """The engine of that name, found once. Raises EngineError, MissingPartError."""
+    return find_same_engine(spec)

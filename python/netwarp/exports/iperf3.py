@@ -4,7 +4,6 @@ The keys are iperf3's own, as far as the records know what they say; what only i
 left out. A flow whose tool was iperf3 has the program's own JSON, verbatim.
 """
 
-import shutil
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
@@ -17,8 +16,8 @@ from netwarp.analysis.flows import FlowData, load_flows
 from netwarp.analysis.senders import Sender
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.exports.names import stem
-from netwarp.store.errors import StoreError, speaking
-from netwarp.store.files import write_json
+from netwarp.store.errors import StoreError
+from netwarp.store.files import read_content, write_bytes, write_json
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 
@@ -36,8 +35,7 @@ def write_iperf3(result: ResultDir, directory: Path) -> list[Path]:
             path = directory / f"{stem(result, run)}--{data.flow.name}.json"
             own = place.path / f"iperf3-{data.flow.name}.json"
             if own.is_file():
-                with speaking(path, "write"):
-                    shutil.copyfile(own, path)
+                write_bytes(path, read_content(own))
             elif data.sender is not None:
                 write_json(path, iperf3_document(data, data.sender, segment_bytes.get(data.flow.id)))
             else:

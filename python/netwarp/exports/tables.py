@@ -23,8 +23,9 @@ def write_parquet(result: ResultDir, directory: Path) -> list[Path]:
 
 def _write(result: ResultDir, directory: Path, suffix: str, sink: Callable[[pl.LazyFrame, Path], None]) -> list[Path]:
     frames = {"summary": result.summary().lazy(), "statistics": result.statistics().lazy()}
+    good = [result.run(run.id) for run in result.good]
     for name in TABLES:
-        if any(result.run(run.id).has_rows(name) for run in result.good):
+        if any(run.has_rows(name) for run in good):
             frames[name] = result.scan(name)
     files = []
     for name, frame in frames.items():

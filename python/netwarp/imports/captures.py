@@ -1,12 +1,14 @@
 """Captures: whether a file is one, and its place in the run. What is in it, the analysis reads."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 from netwarp.agent import find_agent
-from netwarp.imports.errors import UnreadableError
-from netwarp.store.errors import speaking
+from netwarp.imports.errors import UnreadableError, why_unreadable
+from netwarp.store.errors import StoreError, speaking
+from netwarp.store.files import open_regular
 
 _PCAP = {bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1")}
 _PCAPNG = bytes.fromhex("0a0d0d0a")
@@ -19,11 +21,11 @@ def keep_capture(source: Path, place: Path) -> str | None:
     Raises UnreadableError if it holds no packet or is damaged, StoreError, AgentMissingError.
     """
     try:
-        size = source.stat().st_size
-        with source.open("rb") as file:
+        with open_regular(source) as file, speaking(source, "read"):
             magic = file.read(4)
-    except OSError as error:
-        raise UnreadableError(f"it cannot be read: {error.strerror}") from error
+            size = source.stat().st_size
+    except StoreError as error:
+        raise UnreadableError(why_unreadable(source, error)) from error
     if size == 0:
         raise UnreadableError("it is empty")
     if magic not in _PCAP and magic != _PCAPNG:
@@ -39,8 +41,10 @@ def keep_capture(source: Path, place: Path) -> str | None:
 
 def _read_through(source: Path) -> str | None:
     """What the reader of captures notes of a file. Raises UnreadableError with its reason if the file is damaged."""
-    done = subprocess.run([find_agent(), "pcap", "--csv", source], capture_output=True, text=True, check=False)
-    lines = [line.removeprefix("error: ").removeprefix("note: ") for line in done.stderr.splitlines()]
+    command = [str(find_agent()), "pcap", "--csv", str(source)]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    printed = os.fsdecode(done.stderr)
+    lines = [line.removeprefix("error: ").removeprefix("note: ") for line in printed.splitlines()]
     said = [line.removeprefix(f"{source}: ").partition("; all before")[0] for line in lines]
     if done.returncode != 0:
         why = "; ".join(said) or "it cannot be read"

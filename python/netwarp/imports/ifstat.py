@@ -6,7 +6,7 @@ of 1024 bits with -b (Kbps).
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +15,9 @@ from netwarp.imports.times import parse_stamp, since
 
 _UNITS = {"KB/s": 1024.0, "Kbps": 128.0}
 _HEADING = re.compile(r"(KB/s|Kbps) in +\1 out")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
+_MAX_BYTES = 2**63
+_MAX_INTERVAL_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,17 @@ def read_ifstat(text: str, interface: str) -> Rates:
             left_out += 1
     if not received:
         raise UnreadableError("it has no line with rates")
+    rates = Rates(tuple(received), tuple(sent), None, left_out)
     known = tuple(stamp for stamp in stamps if stamp is not None)
-    return Rates(tuple(received), tuple(sent), known if len(known) == len(stamps) else None, left_out)
+    if len(known) == len(stamps):
+        rates = replace(rates, stamps=known)
+    if not 0 < rates.interval_s < _MAX_INTERVAL_S:
+        raise UnreadableError(
+            f"its lines are {rates.interval_s:.6g} s apart on average, and ifstat prints one a second"
+        )
+    if max(sum(received), sum(sent)) * rates.interval_s >= _MAX_BYTES:
+        raise UnreadableError("its rates add up to more bytes than anything counts")
+    return rates
 
 
 def _headings(text: str, interface: str) -> tuple[float, int]:

@@ -8,13 +8,18 @@ only where the sender's system counts them.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from netwarp.imports.errors import UnreadableError
+from pydantic import ValidationError
 
-_MOST_BYTES = 256 << 20
+from netwarp.imports.errors import UnreadableError, why_unreadable
+from netwarp.imports.iperf3_document import Document, Sum
+from netwarp.store.errors import StoreError
+from netwarp.store.files import read_content
+
+_MAX_BYTES = 64 << 20
+_SHORTEST_S = 1e-3
 
 
 @dataclass(frozen=True)
@@ -60,23 +65,27 @@ def read_test(path: Path, protocol: str) -> Iperf3Test:
     documents = _of_stream(documents) or documents
     if not documents:
         raise UnreadableError(broken or "there is no JSON in it")
-    good = [document for document in documents if _complaint(document, protocol) is None]
+    good: list[tuple[Mapping[str, Any], Document]] = []
+    complaint = ""
+    for document in documents:
+        try:
+            good.append((document, _read(document, protocol)))
+        except UnreadableError as error:
+            complaint = str(error)
     if not good:
-        raise UnreadableError(str(_complaint(documents[-1], protocol)) + (f", and {broken}" if broken else ""))
+        raise UnreadableError(complaint + (f", and {broken}" if broken else ""))
     notes = [f"{len(documents)} documents in it, the last good one counts"] if len(documents) > 1 else []
     notes += [f"after the last good document {broken}"] if broken else []
-    notes += ["of a bidirectional test only the client's direction is read"] if _is_bidirectional(good[-1]) else []
+    notes += ["of a bidirectional test only the client's direction is read"] if _is_bidirectional(good[-1][1]) else []
     alone = len(documents) == 1 and not broken and content.lstrip()[:1] == b"{" and b'"event"' not in content[:64]
-    return _test(good[-1], protocol, content if alone else None, tuple(notes))
+    return _test(*good[-1], protocol, content if alone else None, tuple(notes))
 
 
 def _content(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise UnreadableError(f"it is larger than {_MOST_BYTES >> 20} MB; no output of iperf3 is")
-        content = path.read_bytes()
-    except OSError as error:
-        raise UnreadableError(f"it cannot be read: {error.strerror}") from error
+        content = read_content(path, _MAX_BYTES)
+    except StoreError as error:
+        raise UnreadableError(why_unreadable(path, error)) from error
     if not content.strip():
         raise UnreadableError("it is empty")
     return content
@@ -112,50 +121,55 @@ def _of_stream(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         kind, data = event.get("event"), event.get("data")
         if kind == "start":
             tests.append({"start": data, "intervals": []})
-        elif not tests or kind is None:
+        elif not tests or not isinstance(kind, str):
             continue
         elif kind == "interval":
             tests[-1]["intervals"].append(data)
-        else:
-            tests[-1][str(kind)] = data
+        elif kind != "intervals":
+            tests[-1][kind] = data
     return tests
 
 
-def _complaint(document: Mapping[str, Any], protocol: str) -> str | None:
-    """Why the document is not a whole test of this protocol; None if it is one."""
+def _read(document: Mapping[str, Any], protocol: str) -> Document:
+    """The document as what it must be. Raises UnreadableError if it is not a whole test of this protocol."""
     if (error := document.get("error")) is not None:
-        return f"iperf3 says: {error}"
-    told = str(_at(document, "start", "test_start", "protocol") or "").lower()
-    if not told:
-        return "it does not say what was tested (start.test_start)"
-    if told != protocol:
-        return f"it holds a test of {told.upper()}, not of {protocol.upper()}"
-    if not isinstance(_at(document, "start", "connected"), list) or not _streams(document):
-        return "no connection was made"
-    if _seconds(document) is None:
-        return "the test did not end: there are no totals (end.sum)"
-    return None
+        raise UnreadableError(f"iperf3 says: {str(error)[:200]}")
+    try:
+        read = Document.model_validate(document)
+    except ValidationError as invalid:
+        first = invalid.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"]))[:100]
+        raise UnreadableError(f"it is no output of iperf3: {field}: {first['msg'][:200]}") from None
+    said = read.start.test_start.protocol.lower()
+    if not said:
+        raise UnreadableError("it does not say what was tested (start.test_start)")
+    if said != protocol:
+        raise UnreadableError(f"it holds a test of {said.upper()[:20]}, not of {protocol.upper()}")
+    if not read.start.connected or not read.end.streams:
+        raise UnreadableError("no connection was made")
+    if _seconds(read) is None:
+        raise UnreadableError("the test did not end: there are no totals (end.sum)")
+    return read
 
 
-def _test(document: Mapping[str, Any], protocol: str, text: bytes | None, notes: tuple[str, ...]) -> Iperf3Test:
-    connected = [entry for entry in _at(document, "start", "connected") if isinstance(entry, dict)]
-    first: Mapping[str, Any] = connected[0] if connected else {}
-    totals = _udp_totals(document) if protocol == "udp" else _tcp_totals(document)
-    congestion = _at(document, "end", "sender_tcp_congestion")
-    ports = (_whole(entry.get("local_port")) for entry in connected)
+def _test(
+    document: Mapping[str, Any], read: Document, protocol: str, text: bytes | None, notes: tuple[str, ...]
+) -> Iperf3Test:
+    start, first = read.start, read.start.connected[0]
+    totals = _udp_totals(read) if protocol == "udp" else _tcp_totals(read)
     return Iperf3Test(
         protocol=protocol,
-        version=str(_at(document, "start", "version") or ""),
-        started_s=_started(document),
-        omitted_s=_number(_at(document, "start", "test_start", "omit")) or 0.0,
-        seconds=_seconds(document) or 0.0,
-        client=plain_address(first.get("local_host")),
-        server=plain_address(first.get("remote_host")),
-        server_port=_whole(first.get("remote_port")) or _whole(_at(document, "start", "connecting_to", "port")) or 0,
-        ports=tuple(port for port in ports if port is not None),
-        streams=_whole(_at(document, "start", "test_start", "num_streams")) or len(_streams(document)),
-        reverse=bool(_at(document, "start", "test_start", "reverse")),
-        congestion_control=congestion if isinstance(congestion, str) else None,
+        version=start.version,
+        started_s=_started(read),
+        omitted_s=start.test_start.omit,
+        seconds=_seconds(read) or 0.0,
+        client=first.local_host or "",
+        server=first.remote_host or "",
+        server_port=first.remote_port or start.connecting_to.port or 0,
+        ports=tuple(entry.local_port for entry in start.connected if entry.local_port is not None),
+        streams=start.test_start.num_streams or len(read.end.streams),
+        reverse=start.test_start.reverse,
+        congestion_control=read.end.sender_tcp_congestion,
         document=document,
         text=text,
         notes=notes,
@@ -163,105 +177,58 @@ def _test(document: Mapping[str, Any], protocol: str, text: bytes | None, notes:
     )
 
 
-def _tcp_totals(document: Mapping[str, Any]) -> dict[str, Any]:
+def _tcp_totals(read: Document) -> dict[str, Any]:
     """Of all streams together; where the file has no sums, those of its streams added up."""
-
-    def total(end: str, one: str, what: str) -> int | None:
-        summed = _whole(_at(document, "end", end, what))
-        return summed if summed is not None else _added([_at(s, one, what) for s in _streams(document)])
-
+    end = read.end
+    sent, received = [stream.sender for stream in end.streams], [stream.receiver for stream in end.streams]
     return {
-        "sent_bytes": total("sum_sent", "sender", "bytes"),
-        "received_bytes": total("sum_received", "receiver", "bytes"),
-        "retransmits": total("sum_sent", "sender", "retransmits"),
+        "sent_bytes": _total(end.sum_sent.bytes, [one.bytes for one in sent]),
+        "received_bytes": _total(end.sum_received.bytes, [one.bytes for one in received]),
+        "retransmits": _total(end.sum_sent.retransmits, [one.retransmits for one in sent]),
         "sent_pkts": None,
         "received_pkts": None,
         "jitter_ms": None,
     }
 
 
-def _udp_totals(document: Mapping[str, Any]) -> dict[str, Any]:
+def _udp_totals(read: Document) -> dict[str, Any]:
     """`sum` counts packets at the sender and losses at the receiver; a loss below 0 is a packet that came twice."""
-    end = _at(document, "end")
-    packets = _whole(_at(end, "sum", "packets")) or _added([_at(s, "udp", "packets") for s in _streams(document)])
-    lost = _whole(_at(end, "sum", "lost_packets"), least=-(2**62))
+    end = read.end
+    packets = _total(end.sum.packets or None, [stream.udp.packets for stream in end.streams])
+    lost = end.sum.lost_packets
     arrived = None if packets is None or lost is None else packets - min(max(lost, 0), packets)
-    size = _whole(_at(document, "start", "test_start", "blksize"))
-    received = _whole(_at(end, "sum_received", "bytes"))
-    if received is None and arrived is not None and size is not None:
+    size = read.start.test_start.blksize
+    received = end.sum_received.bytes
+    if received is None and arrived is not None and size is not None and arrived * size < 2**63:
         received = arrived * size
-    sent = _whole(_at(end, "sum_sent", "bytes"))
     return {
-        "sent_bytes": sent if sent is not None else _whole(_at(end, "sum", "bytes")),
+        "sent_bytes": end.sum_sent.bytes if end.sum_sent.bytes is not None else end.sum.bytes,
         "received_bytes": received,
         "retransmits": None,
         "sent_pkts": packets,
         "received_pkts": arrived,
-        "jitter_ms": _number(_at(end, "sum", "jitter_ms")),
+        "jitter_ms": end.sum.jitter_ms,
     }
 
 
-def _seconds(document: Mapping[str, Any]) -> float | None:
+def _total(summed: int | None, parts: Sequence[int | None]) -> int | None:
+    """The sum as the file has it, else that of the parts if all are there."""
+    if summed is not None:
+        return summed
+    known = [part for part in parts if part is not None]
+    return sum(known) if known and len(known) == len(parts) and sum(known) < 2**63 else None
+
+
+def _seconds(read: Document) -> float | None:
     """How long the receiver counted, else the sender."""
-    for name in ("sum_received", "sum", "sum_sent"):
-        seconds = _number(_at(document, "end", name, "seconds"))
-        if seconds:
-            return seconds
-    return None
+    ends: tuple[Sum, ...] = (read.end.sum_received, read.end.sum, read.end.sum_sent)
+    return next((end.seconds for end in ends if end.seconds is not None and end.seconds >= _SHORTEST_S), None)
 
 
-def _started(document: Mapping[str, Any]) -> float | None:
-    milliseconds = _number(_at(document, "start", "timestamp", "timemillisecs"))
-    if milliseconds is not None:
-        return milliseconds / 1e3
-    return _number(_at(document, "start", "timestamp", "timesecs"))
+def _started(read: Document) -> float | None:
+    told = read.start.timestamp
+    return told.timesecs if told.timemillisecs is None else told.timemillisecs / 1e3
 
 
-def _streams(document: Mapping[str, Any]) -> list[Any]:
-    streams = _at(document, "end", "streams")
-    return streams if isinstance(streams, list) else []
-
-
-def _is_bidirectional(document: Mapping[str, Any]) -> bool:
-    return _at(document, "end", "sum_sent_bidir_reverse") is not None or bool(
-        _at(document, "start", "test_start", "bidir")
-    )
-
-
-def plain_address(address: object) -> str:
-    """An address in its plain spelling: without a zone, an IPv4 address in IPv6's clothes (`::ffff:`) as what it is."""
-    text = str(address or "").strip("[]").partition("%")[0]
-    try:
-        parsed = ip_address(text)
-    except ValueError:
-        return text
-    mapped = getattr(parsed, "ipv4_mapped", None)
-    return str(mapped or parsed)
-
-
-def _at(value: Any, *keys: str) -> Any:
-    """What stands at the end of this path of keys; None if anything on the way is missing or no object."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def _number(value: Any) -> float | None:
-    """A finite number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value < 2**62 else None
-
-
-def _whole(value: Any, least: int = 0) -> int | None:
-    """A whole number of at least `least`, as counters are (a version or two print them as 1e+06)."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < 2**62:
-        return None
-    return int(value)
-
-
-def _added(values: Sequence[Any]) -> int | None:
-    """The sum, if all are there."""
-    numbers = [_whole(value) for value in values]
-    known = [number for number in numbers if number is not None]
-    return sum(known) if known and len(known) == len(numbers) else None
+def _is_bidirectional(read: Document) -> bool:
+    return read.end.sum_sent_bidir_reverse is not None or read.start.test_start.bidir

@@ -4,6 +4,7 @@ DIR may also be a scenario's directory or a single run's. A run's directory is k
 number at the end of its name.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -110,7 +111,9 @@ def _scenario(directory: Path, place: Path, match: re.Match[str] | None) -> str:
     name, above = place.resolve().name, place.resolve().parent.name
     own = name[: match.start()] if match else name
     nested = directory not in (place, place.parent)
-    return (above if nested or not own else own)[:_MOST_SCENARIO] or "unnamed"
+    # As text of a scenario: a name of the file system may be any bytes.
+    text = os.fsencode(above if nested or not own else own).decode(errors="replace")
+    return re.sub(r"[\x00-\x1f\x7f]", "?", text)[:_MOST_SCENARIO] or "unnamed"
 
 
 def _names(directory: Path) -> list[str]:

@@ -3,18 +3,19 @@
 import hashlib
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from netwarp.execute.manifest import manifest
-from netwarp.imports.layout import RunFiles, find_runs
+from netwarp.imports.layout import TESTS, RunFiles, find_runs
 from netwarp.imports.network import Timed, scenario_toml
 from netwarp.imports.run import Note, ReadRun, read_run, write_run
 from netwarp.plan import ID_DIGITS
 from netwarp.store.digests import digest_file
+from netwarp.store.errors import StoreError
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import create_result
 
@@ -31,12 +32,6 @@ class Imported:
     notes: tuple[Note, ...]
 
 
-@dataclass(frozen=True)
-class _Maker:
-    name: str = IMPORTED
-    identity: Mapping[str, str] = field(default_factory=dict)
-
-
 def import_result(directory: Path, output: Path | None = None) -> Imported:
     """Make a result of the scripts' measurements below `directory`; without metrics, which the analysis reckons.
 
@@ -48,6 +43,9 @@ def import_result(directory: Path, output: Path | None = None) -> Imported:
     place = output or Path("results") / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     ids = [_id(files) for files in found]
     runs = [read_run(files) for files in found]
+    if not any(run.tests for run in runs):
+        why = [note for run in runs for note in run.notes if note.file in TESTS.values()]
+        raise StoreError(f"{directory}: no test of any run can be used: {'; '.join(map(str, why[:4]))}")
     repetitions = sorted({files.repetition for files in found})
     text = scenario_toml(name, directory.resolve().name, _cases(runs), repetitions)
     notes: list[Note] = []
@@ -55,7 +53,7 @@ def import_result(directory: Path, output: Path | None = None) -> Imported:
         place,
         scenario_toml=text,
         plan=_plan(name, found, ids),
-        manifest=manifest(_Maker(), sys.argv),
+        manifest=manifest(IMPORTED, {}, sys.argv),
     ) as result:
         for run, run_id in zip(runs, ids, strict=True):
             with result.making(run_id) as made:
@@ -72,8 +70,16 @@ def _id(files: RunFiles) -> str:
     """A run's id: of what it is called and of the content of its files. Raises StoreError."""
     hashed = hashlib.sha256(f"{IMPORTED} {_FORMAT}\0{files.scenario}\0{files.repetition}".encode())
     for path in files.files():
-        hashed.update(f"\0{path.name}\0{digest_file(path) if path.is_file() else ''}".encode())
+        hashed.update(f"\0{path.name}\0{_digest(path)}".encode(errors="surrogateescape"))
     return hashed.hexdigest()[:ID_DIGITS]
+
+
+def _digest(path: Path) -> str:
+    """Of a file that cannot be read nothing; it is left out, with the reason."""
+    try:
+        return digest_file(path) if path.is_file() else ""
+    except StoreError:
+        return ""
 
 
 def _cases(runs: Sequence[ReadRun]) -> dict[str, dict[str, Timed]]:

@@ -1,21 +1,22 @@
 """One run of the scripts → one run directory: its records, and what became of each file."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from netwarp.imports import ifstat, ss
 from netwarp.imports.captures import keep_capture
-from netwarp.imports.errors import UnreadableError
+from netwarp.imports.errors import UnreadableError, why_unreadable
 from netwarp.imports.iperf3 import Iperf3Test, read_test
 from netwarp.imports.layout import CAPTURES, SERVER_LOG, SOCKETS, TESTS, RunFiles
 from netwarp.imports.network import PLACES, Timed, index_of, lab_of
 from netwarp.imports.times import filled, since
 from netwarp.store.digests import write_digests
-from netwarp.store.errors import speaking
-from netwarp.store.files import write_json
+from netwarp.store.documents import MAX_RUN_NS
+from netwarp.store.errors import StoreError, speaking
+from netwarp.store.files import read_content, write_json
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import FLOWS, LINKS
@@ -24,6 +25,8 @@ from netwarp.store.streams import write_stream
 
 _PAUSE_S = 3.0
 _STEP_S = 1.0
+_MAX_APART_S = 86400.0
+_MAX_TEXT_BYTES = 64 << 20
 _ESTABLISHED = 1
 
 
@@ -80,7 +83,7 @@ def read_run(files: RunFiles) -> ReadRun:
 
 def _timed(tests: Mapping[str, Iperf3Test]) -> dict[str, Timed]:
     """The first test begins at 0; the second as much later as their own time stamps say, which are whole seconds in
-    most versions; without them after the scripts' pause of 3 s."""
+    most versions; without them, or where a clock was set in between, after the scripts' pause of 3 s."""
     timed: dict[str, Timed] = {}
     for name, test in tests.items():
         first = next(iter(timed.values()), None)
@@ -88,7 +91,7 @@ def _timed(tests: Mapping[str, Iperf3Test]) -> dict[str, Timed]:
         if first is not None:
             told = (first.test.started_s, test.started_s)
             known = told[1] - told[0] if told[0] is not None and told[1] is not None else -1.0
-            later = known if known > 0 else first.end_ns / 1e9 + _PAUSE_S
+            later = known if 0 < known < _MAX_APART_S else first.end_ns / 1e9 + _PAUSE_S
         timed[name] = Timed(test, round((later + test.omitted_s) * 1e9))
     return timed
 
@@ -105,9 +108,9 @@ def write_run(run: ReadRun, directory: Path, run_id: str, scenario: str) -> tupl
         write_stream(directory / LINKS.file, LINKS, links)
     for name, timed in run.tests.items():
         _keep_test(directory / f"iperf3-{name}.json", timed.test)
-    if (log := run.files.path / SERVER_LOG).is_file():
+    if (log := _content(run, SERVER_LOG)) is not None:
         with speaking(directory / SERVER_LOG, "write"):
-            (directory / SERVER_LOG).write_bytes(log.read_bytes())
+            (directory / SERVER_LOG).write_bytes(log)
     lab = lab_of(run.tests, {role: one for role, (one, _) in run.files.ifstat().items()}, kept, run.files.repetition)
     status, reason = _judged(run)
     told = [{"file": note.file, "what": note.what, "left_out": note.left_out} for note in run.notes]
@@ -198,6 +201,9 @@ def _sockets(run: ReadRun) -> Iterator[dict[str, Any]]:
             words = f"{log.strange_lines} lines are no output of ss -tinm (the first: line {log.first_strange})"
             run.note(name, words, left_out=False)
         times = _socket_times(run, log)
+        if times is not None and _is_elsewhere(times):
+            run.note(name, "its times are days away from those of the tests", left_out=True)
+            continue
         if times is None:
             words = "nothing says when its sockets were looked at: none is of a known TCP test, and it has no times"
             run.note(name, words, left_out=True)
@@ -249,7 +255,11 @@ def _links(run: ReadRun) -> Iterator[dict[str, Any]]:
             continue
         if rates.left_out:
             run.note(name, f"{rates.left_out} lines tell no rate", left_out=False)
-        found += ifstat.rows(rates, _last_line_s(run, rates), index_of(role))
+        last_s = _last_line_s(run, rates)
+        if _is_elsewhere([last_s, last_s - len(rates.out_bytes_per_s) * rates.interval_s]):
+            run.note(name, "its times are days away from those of the tests", left_out=True)
+            continue
+        found += ifstat.rows(rates, last_s, index_of(role))
     yield from sorted(found, key=lambda row: (row["time_ns"], row["interface_index"]))
 
 
@@ -261,10 +271,23 @@ def _last_line_s(run: ReadRun, rates: ifstat.Rates) -> float:
     return (len(rates.out_bytes_per_s) - 1) * rates.interval_s
 
 
+def _is_elsewhere(times_s: Sequence[float]) -> bool:
+    """Whether any of the times is further from the run's 0 than a run lasts."""
+    return any(abs(at) * 1e9 > MAX_RUN_NS for at in times_s)
+
+
 def _text(run: ReadRun, name: str) -> str | None:
+    content = _content(run, name)
+    return None if content is None else content.decode(errors="replace")
+
+
+def _content(run: ReadRun, name: str) -> bytes | None:
+    """What is in a file; None, and a note, if it cannot be read."""
     path = run.files.path / name
+    if not path.is_file():
+        return None
     try:
-        return path.read_text(errors="replace") if path.is_file() else None
-    except OSError as error:
-        run.note(name, f"it cannot be read: {error.strerror}", left_out=True)
+        return read_content(path, _MAX_TEXT_BYTES)
+    except StoreError as error:
+        run.note(name, why_unreadable(path, error), left_out=True)
         return None

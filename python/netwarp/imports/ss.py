@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from netwarp.imports.iperf3 import plain_address
+from netwarp.imports.iperf3_document import plain_address
 from netwarp.imports.times import parse_stamp
 from netwarp.store.schemas import SOCKETS
 
@@ -27,8 +27,10 @@ _STATES = (
 _OPTIONS = {"ts": 1, "sack": 2, "ecn": 8, "ecnseen": 16, "fastopen": 32}
 _WINDOW_SCALE = 4
 _ENDS = re.compile(r"(?:(?P<state>[A-Z][A-Z0-9-]+)\s+)?\d+\s+\d+\s+(?P<local>\S+:\S+)\s+(?P<peer>\S+:\S+)(?P<rest>.*)$")
+_PORT = re.compile(r"[0-9]{1,5}")
 _USERS = re.compile(r"users:\(\(.*?\)\)")
 _RATE = re.compile(r"([\d.]+)([KMGT]?)bps")
+_MAX_NUMBER = 40
 _SCALES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _PAIRED = ("send", "pacing_rate", "delivery_rate")
 _TYPES = {column.name: column.type.rstrip("?") for column in SOCKETS.columns}
@@ -219,21 +221,25 @@ def _socket(line: str) -> tuple[Socket, str] | None:
     match = _ENDS.match(re.sub(r"^tcp\s+", "", line.strip()))
     if match is None or (match["state"] is not None and match["state"] not in _STATES):
         return None
-    source, source_port = _end(match["local"])
-    destination, destination_port = _end(match["peer"])
-    if source_port is None or destination_port is None:
+    try:
+        source, source_port = _end(match["local"])
+        destination, destination_port = _end(match["peer"])
+    except ValueError:
         return None
     state = _STATES.index(match["state"]) + 1 if match["state"] else 1
     ends = {"source": source, "source_port": source_port, "destination": destination}
     return {"state": state, **ends, "destination_port": destination_port}, match["rest"]
 
 
-def _end(text: str) -> tuple[str, int | None]:
+def _end(text: str) -> tuple[str, int]:
+    """Address and port as ss prints them, `*` for any. Raises ValueError if they are none."""
     address, _, port = text.rpartition(":")
+    host = "::" if address == "*" else plain_address(address)
     if port == "*":
-        return plain_address(address), 0
-    known = port.isascii() and port.isdigit() and int(port) < 2**16
-    return plain_address(address), int(port) if known else None
+        return host, 0
+    if not _PORT.fullmatch(port) or int(port) >= 2**16:
+        raise ValueError(port)
+    return host, int(port)
 
 
 def _info(text: str) -> Socket:
@@ -275,6 +281,8 @@ def _block(socket: Socket, fields: Mapping[str, Field], text: str) -> None:
 def _store(socket: Socket, fields: Iterable[Field], values: Iterable[str]) -> None:
     """Put values into their columns; what is no number, or none of the column's size, is absent."""
     for (column, read), value in zip(fields, values, strict=False):
+        if len(value) > _MAX_NUMBER:
+            continue
         try:
             number = read(value)
         except (ValueError, OverflowError):

@@ -2,11 +2,13 @@
 
 from netwarp.kernels.build import build
 from netwarp.kernels.cache import Kernel, cache_directory, find_kernel, list_kernels, remove
+from netwarp.kernels.description import KernelDescription
 from netwarp.kernels.errors import BuildFailed, KernelError, KernelMissing, SourceMissing
 
 __all__ = [
     "BuildFailed",
     "Kernel",
+    "KernelDescription",
     "KernelError",
     "KernelMissing",
     "SourceMissing",

@@ -18,15 +18,14 @@ from netwarp.kernels.cache import (
     TEMPORARY,
     Kernel,
     cache_directory,
-    clean_stale,
     digest_of,
-    held,
     locked,
     read_kernel,
     write_facts,
 )
 from netwarp.kernels.cache import share as share_kernel
 from netwarp.kernels.commands import Log, terminable
+from netwarp.kernels.description import describe, write_description
 from netwarp.kernels.display import Display
 from netwarp.kernels.errors import BuildFailed
 from netwarp.kernels.recipe import (
@@ -41,6 +40,7 @@ from netwarp.kernels.recipe import (
     unmet_options,
 )
 from netwarp.kernels.source import Source, find_source, read_source
+from netwarp.scratch import clean_stale, held
 from netwarp.terminal import Terminal
 
 WORK = "netwarp-kernel-"
@@ -94,17 +94,23 @@ def build(
     archive = read_source(find_source(source), cache)
     recipe = recipe_of(archive, tree)
     directory = cache / recipe.key
-    kernel = read_kernel(directory)
+    kernel = _intact(directory)
     if kernel is None:
         with locked(cache, console):
             clean_stale([(cache, TEMPORARY), (Path(tempfile.gettempdir()), WORK)])
-            kernel = read_kernel(directory)
+            kernel = _intact(directory)
             if kernel is None:
                 kernel = _build(archive, recipe, tree, directory, jobs or len(os.sched_getaffinity(0)), console=console)
     if share:
         for closed in share_kernel(kernel):
             console.print(f"Other users cannot pass through {closed}: `chmod a+x {closed}` lets them.", soft_wrap=True)
     return kernel
+
+
+def _intact(directory: Path) -> Kernel | None:
+    """The kernel that a directory holds; None if there is none, or another binary than was built."""
+    kernel = read_kernel(directory)
+    return kernel if kernel is not None and digest_of(kernel.path) == kernel.digest else None
 
 
 def _build(archive: Source, recipe: Recipe, tree: Path, directory: Path, jobs: int, *, console: Console) -> Kernel:
@@ -136,7 +142,7 @@ def _build(archive: Source, recipe: Recipe, tree: Path, directory: Path, jobs: i
         display.step("Keeping the kernel")
         kernel = _keep(unpacked, result, recipe)
         shutil.rmtree(unpacked)
-        shutil.rmtree(directory, ignore_errors=True)  # an incomplete one, else it had been taken
+        shutil.rmtree(directory, ignore_errors=True)  # an incomplete or damaged one, else it had been taken
         result.rename(directory)
         display.say(f"Built {kernel.version} in {display.seconds:.0f} s: {directory / BINARY}")
     built = read_kernel(directory)
@@ -215,5 +221,6 @@ def _keep(unpacked: Path, result: Path, recipe: Recipe) -> Kernel:
         source_digest=recipe.source_digest,
         compiler=recipe.compiler,
     )
+    write_description(describe(unpacked, kernel.version), result)
     write_facts(kernel, result)
     return kernel

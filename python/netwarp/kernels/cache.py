@@ -10,10 +10,12 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 
 from rich.console import Console
 
+from netwarp.kernels.description import KernelDescription, read_description
 from netwarp.kernels.errors import KernelError, KernelMissing
 from netwarp.kernels.recipe import TREE, recipe_of, tree_digest
 from netwarp.kernels.source import find_source, read_source
@@ -49,6 +51,11 @@ class Kernel:
     def config(self) -> Path:
         """The complete configuration that the kernel was built with."""
         return self.directory / CONFIG
+
+    @cached_property
+    def description(self) -> KernelDescription:
+        """What it says of itself. Raises KernelError."""
+        return read_description(self.directory)
 
 
 def cache_directory(environ: Mapping[str, str] | None = None) -> Path:
@@ -127,48 +134,12 @@ def locked(cache: Path, console: Console | None) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def held(directory: Path) -> Iterator[Path]:
-    """Own a temporary directory: while this lasts it is not stale, afterwards it is gone, whatever happened."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield directory
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-        os.close(descriptor)
-
-
-def clean_stale(places: list[tuple[Path, str]]) -> list[Path]:
-    """Remove what killed builds have left: this user's directories (place, prefix) that nobody holds."""
-    stale = [path for place, prefix in places for path in sorted(place.glob(f"{prefix}*")) if _stale(path)]
-    for path in stale:
-        shutil.rmtree(path, ignore_errors=True)
-    return stale
-
-
 def share(kernel: Kernel) -> list[Path]:
     """Let other users read the kernel (a+rX); return the directories above it that still keep them out."""
     for path in [*kernel.directory.iterdir(), kernel.directory, *kernel.directory.parents[:2]]:
         mode = path.stat().st_mode
         path.chmod(mode | 0o444 | (0o111 if path.is_dir() or mode & 0o100 else 0))
     return [path for path in kernel.directory.parents[2:] if not path.stat().st_mode & 0o001]
-
-
-def _stale(path: Path) -> bool:
-    try:
-        if path.is_symlink() or path.stat().st_uid != os.getuid():
-            return False
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True
 
 
 def _named(name: str, cache: Path) -> Kernel:

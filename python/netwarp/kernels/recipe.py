@@ -15,8 +15,8 @@ from netwarp.kernels.source import Source
 TREE = Path(__file__).parent / "tree"
 """The packaged options (`netwarp.config`), changes (`patches/*.patch`) and files (`files/**`)."""
 
-FORMAT = 1
-"""Raised when the way of building changes what comes out."""
+FORMAT = 2
+"""Raised when the way of building changes what comes out: 2, with a description beside the image."""
 
 _OPTION = re.compile(r"CONFIG_\w+=.+|# CONFIG_\w+ is not set")
 

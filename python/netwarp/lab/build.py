@@ -5,8 +5,9 @@ from __future__ import annotations
 from netwarp.constants import LAB_FORMAT
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
-from netwarp.lab.model import T0_NS, Lab, LabCapture, LabLink, LabNode, LabRoute
+from netwarp.lab.model import T0_NS, Lab, LabCapture, LabLink, LabNode
 from netwarp.lab.network import Network
+from netwarp.lab.routes import build_routes
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE, node_sysctl
 from netwarp.lab.sizes import Sizes
 from netwarp.plan import Run
@@ -44,40 +45,13 @@ def memory_bytes(run: Run) -> int:
     return Sizes(run.scenario, Network(run.scenario)).memory_bytes()
 
 
-def given_sysctl(scenario: Scenario, node: str) -> dict[str, str]:
-    """The sysctls that the scenario gives a node: its own, over them those of the tuner in use."""
-    tuner = scenario.tuner
-    return scenario.nodes[node].sysctl | (tuner.sysctl if tuner and tuner.tunes(node) else {})
-
-
 def _nodes(scenario: Scenario, sizes: Sizes) -> list[LabNode]:
     """Nodes with all their sysctls."""
     nodes: list[LabNode] = []
     for name, node in scenario.nodes.items():
-        sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), given_sysctl(scenario, name))
+        sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), scenario.given_sysctl(name))
         nodes.append({"name": name, "forward": node.forward, "sysctl": sysctl})
     return nodes
-
-
-def build_routes(network: Network) -> list[LabRoute]:
-    """On every node, a route to every subnet that it is not attached to and can reach."""
-    routes: list[LabRoute] = []
-    for node, attached in network.attached.items():
-        own = {hop.link for hop in attached}
-        for link in range(len(network.links)):
-            hop = network.next_hop(node, link) if link not in own else None
-            if hop is None:
-                continue
-            for version, (subnet, _) in network.addresses[link].items():
-                routes.append(
-                    {
-                        "node": node,
-                        "prefix": str(subnet.network),
-                        "via": str(network.addresses[hop.link][version][1 - hop.direction].ip),
-                        "interface": network.interfaces[hop.link][hop.direction],
-                    }
-                )
-    return routes
 
 
 def _captures(scenario: Scenario, links: list[LabLink]) -> list[LabCapture]:

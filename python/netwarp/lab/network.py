@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -80,6 +81,15 @@ class Network:
         forwarding = [node for node in self.attached if self.scenario.nodes[node].forward]
         return {node: self._neighbours(node) for node in forwarding}
 
+    @cached_property
+    def _onward(self) -> dict[str, list[tuple[Hop, str]]]:
+        """The hops from each node to neighbours that forward, in file order, with the neighbour."""
+        found: dict[str, list[tuple[Hop, str]]] = {}
+        for node, hops in self.attached.items():
+            peers = [(hop, self.links[hop.link].ends[1 - hop.direction]) for hop in hops]
+            found[node] = [(hop, peer) for hop, peer in peers if self.scenario.nodes[peer].forward]
+        return found
+
     def _distance(self, key: object, starts: tuple[str, ...]) -> dict[str, int]:
         """Hops to the nearest of `starts`, through forwarding nodes, for every node that can get there."""
         if key not in self._distances:
@@ -88,12 +98,18 @@ class Network:
 
     def _step(self, node: str, distance: dict[str, int]) -> Hop | None:
         """The first link, in file order, that leads one hop nearer through a node that forwards."""
-        here = distance.get(node)
-        for hop in self.attached[node]:
-            peer = self.links[hop.link].ends[1 - hop.direction]
-            if here and self.scenario.nodes[peer].forward and distance.get(peer) == here - 1:
+        nearer = distance.get(node, 0) - 1
+        for hop, peer in self._onward[node]:
+            if distance.get(peer) == nearer:
                 return hop
         return None
+
+    def next_hops(self, link: int) -> Iterator[tuple[str, Hop]]:
+        """The first hop toward a link's subnet from every node that is not attached to it and can reach it."""
+        distance = hops_from(self.links[link].ends, self._behind)
+        for node in distance:
+            if hop := self._step(node, distance):
+                yield node, hop
 
     def next_hop(self, node: str, link: int) -> Hop | None:
         """The first hop from `node` toward the subnet of a remote link; None if attached to it or cut off from it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netwarp.lab.build import given_sysctl
 from netwarp.lab.network import Network
 from netwarp.lab.sizes import MIN_SOCKET_BYTES, Sizes
 from netwarp.scenario.flows import Flow
@@ -53,7 +52,7 @@ def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
 def _socket_sizes(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
     """Where a path holds more than the kernel's own maximum of a buffer lets through; one sentence for all points."""
     nodes = {node for flow in scenario.flows.values() if flow.count and _is_tcp(flow) for node in (flow.from_, flow.to)}
-    chosen = [node for node in nodes if not given_sysctl(scenario, node).keys() >= {_RMEM, _WMEM}]
+    chosen = [node for node in nodes if not scenario.given_sysctl(node).keys() >= {_RMEM, _WMEM}]
     if any(sizes.socket_bytes(node) > MIN_SOCKET_BYTES for node in chosen):
         yield (
             ("nodes",),

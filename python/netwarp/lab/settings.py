@@ -14,6 +14,8 @@ OPEN_FILES = 65_536
 MACHINE: Mapping[str, str] = {
     # Each connection has two threads; the kernel's own limit is an eighth of its memory's worth of them.
     "kernel.threads-max": "65536",
+    # Each node is a network namespace; the kernel's own limit follows the size of the machine, too (fork_init()).
+    "user.max_net_namespaces": "65536",
     # The kernel's limits on the memory of all sockets together follow the size of the machine, which here is small and
     # shared by all nodes of the lab: under their pressure (tcp_under_memory_pressure()) receivers would close their
     # windows and drop what is in order, and the machine's memory would decide the result. A machine that is too small

@@ -21,6 +21,9 @@ MEMORY_PER_BYTE = 6
 MEMORY_PER_FLOW = 320 * 1024
 """Two threads with their stacks, two sockets with what they hold unsent. A thousand bulk flows over 100 Mbit/s run in
 384 MiB and not in 256."""
+MEMORY_PER_NODE = 512 * 1024
+"""A network namespace with its interfaces. Measured: 438 KiB a node in stars and chains of 100 to 300."""
+NODES_IN_BASE = 50
 DEFAULT_QUEUE_PKTS = 1000
 
 # Limits that apply when a queue names none, from the kernel's net/sched/sch_*.c (packets).
@@ -99,8 +102,8 @@ class Sizes:
         """The memory of the virtual machine: the user's, or as much as the flows' packets may need.
 
         Auto: 128 MiB and 6 bytes for each byte that flows can have on the way (their BDPs, and the queues at their
-        bottlenecks), 1 GiB at most, and 320 KiB for each flow, in steps of 32 MiB. Flows of one name share a path, and
-        so its BDP.
+        bottlenecks), 1 GiB at most, 320 KiB for each flow, and 512 KiB for each node beyond 50, in steps of 32 MiB.
+        Flows of one name share a path, and so its BDP.
         """
         if self.scenario.run.memory is not None:
             return self.scenario.run.memory
@@ -112,5 +115,6 @@ class Sizes:
             bottlenecks.update(hops)
         total += sum(self._held_bytes(hop) for hop in bottlenecks)
         flows = MEMORY_PER_FLOW * sum(flow.count for flow in self.scenario.flows.values())
-        needed = min(BASE_MEMORY_BYTES + MEMORY_PER_BYTE * total, MAX_AUTO_MEMORY_BYTES) + flows
+        nodes = MEMORY_PER_NODE * max(len(self.scenario.nodes) - NODES_IN_BASE, 0)
+        needed = min(BASE_MEMORY_BYTES + MEMORY_PER_BYTE * total, MAX_AUTO_MEMORY_BYTES) + flows + nodes
         return -(-needed // MEMORY_STEP_BYTES) * MEMORY_STEP_BYTES

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from netwarp.report.svg import compact
 from netwarp.report.tables import Table, table_of
-from netwarp.store.errors import speaking
+from netwarp.store.files import read_text
 from netwarp.store.findings import NAME as FINDINGS
 from netwarp.store.result import ResultDir
 
@@ -50,8 +50,7 @@ def extras(result: ResultDir, files: Sequence[Path]) -> Extras:
             else:
                 left.append(name)
             continue
-        with speaking(path, "read"):
-            text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         title = path.stem.replace("-", " ").replace("_", " ")
         picture = Picture(path.stem, title, compact(text, f"v{len(pictures)}", title))
         if len(picture.svg) > room:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netwarp.store.errors import speaking
-from netwarp.store.files import read_json
+from netwarp.store.files import read_content, read_json
 from netwarp.store.result import ResultDir
 
 
@@ -31,8 +30,7 @@ def provenance(result: ResultDir) -> Provenance:
     """Read it from the manifest, the plan and the runs. Raises StoreError."""
     manifest = result.manifest
     made = [run.id for run in result.planned if (result.run(run.id).path / "digests.json").is_file()]
-    with speaking(result.path / "scenario.toml", "read"):
-        scenario = (result.path / "scenario.toml").read_text(encoding="utf-8", errors="replace")
+    scenario = read_content(result.path / "scenario.toml").decode("utf-8", errors="replace")
     return Provenance(
         as_run=_as_run(manifest.get("argv") or []),
         from_page=_from_page(result),

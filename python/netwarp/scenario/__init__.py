@@ -5,12 +5,14 @@ from netwarp.scenario.load import load_scenario, parse_scenario, shipped_scenari
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.notes import notes
 from netwarp.scenario.schema import scenario_schema
+from netwarp.scenario.template import new_scenario
 
 __all__ = [
     "Problem",
     "Scenario",
     "ScenarioError",
     "load_scenario",
+    "new_scenario",
     "notes",
     "parse_scenario",
     "scenario_schema",

@@ -6,20 +6,26 @@ Every check yields `(keys, sentence)`: the place in the file and what is wrong t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from netwarp.scenario.check_changes import check_changes
 from netwarp.scenario.check_links import check_addresses, check_interfaces, check_link
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.fields import NODE_WIRE, Sysctl
-from netwarp.scenario.flows import BulkFlow, CommandFlow, Iperf3Flow
+from netwarp.scenario.flows import BulkFlow, CommandFlow, Flow, Iperf3Flow
 from netwarp.scenario.model import MAX_RUN_NS, Capture, Scenario, Tuner
-from netwarp.scenario.reach import unreachable
+from netwarp.scenario.reach import links_between, unreachable
 from netwarp.scenario.source import Keys
 from netwarp.scenario.units import format_duration
 
 Found = tuple[Keys, str]
 MAX_FLOWS = 10_000
+LIFETIMES = {"ipv4": "net.ipv4.ip_default_ttl", "ipv6": "net.ipv6.conf.default.hop_limit"}
+"""What decides how many links a packet crosses, by family."""
+DEFAULT_LIFETIME = 64
+MAX_LIFETIME = 255
+"""TTL and hop limit have eight bits."""
+MAX_SAMPLES = 10_000_000
 
 
 def check_scenario(scenario: Scenario) -> Iterator[Found]:
@@ -34,11 +40,18 @@ def check_scenario(scenario: Scenario) -> Iterator[Found]:
     yield from _check_flows(scenario)
     yield from check_changes(scenario)
     yield from _check_tuners(scenario)
+    captured = Counter(capture.at for capture in scenario.record.captures)
     for index, capture in enumerate(scenario.record.captures):
-        yield from _check_capture(index, capture, scenario)
+        yield from _check_capture(index, capture, scenario, captured)
 
 
 def _check_times(scenario: Scenario) -> Iterator[Found]:
+    if scenario.duration > MAX_SAMPLES * scenario.record.sample_ns:
+        yield (
+            ("record", "sample"),
+            f"these are {scenario.duration // scenario.record.sample_ns:,} samples of every socket, queue and link; "
+            f"the most is {MAX_SAMPLES:,}: take longer intervals, or a shorter run",
+        )
     if scenario.duration > MAX_RUN_NS:
         yield ("duration",), "is longer than 30 days; choose a shorter run"
     if scenario.warmup >= scenario.duration:
@@ -51,9 +64,10 @@ def _check_times(scenario: Scenario) -> Iterator[Found]:
 
 def _check_flows(scenario: Scenario) -> Iterator[Found]:
     ends = tuple(link.ends for link in scenario.links.values())
+    known = all(len(pair) == 2 and scenario.nodes.keys() >= set(pair) for pair in ends)
     forwarding = frozenset(name for name, node in scenario.nodes.items() if node.forward)
     for name in scenario.flows:
-        yield from _check_flow(name, scenario, ends, forwarding)
+        yield from _check_flow(name, scenario, ends if known else None, forwarding)
     total = sum(flow.count for flow in scenario.flows.values())
     if not scenario.flows:
         yield ("flows",), "nothing would be sent; add a flow, such as [flows.bulk] with from, to and tool"
@@ -64,8 +78,9 @@ def _check_flows(scenario: Scenario) -> Iterator[Found]:
 
 
 def _check_flow(
-    name: str, scenario: Scenario, ends: tuple[tuple[str, ...], ...], forwarding: frozenset[str]
+    name: str, scenario: Scenario, ends: tuple[tuple[str, ...], ...] | None, forwarding: frozenset[str]
 ) -> Iterator[Found]:
+    """`ends` are those of all links, None if what is wrong with them is said already."""
     flow = scenario.flows[name]
     keys: Keys = ("flows", name)
     known = True
@@ -75,15 +90,37 @@ def _check_flow(
             yield (*keys, field), f'there is no node "{node}"{did_you_mean(node, scenario.nodes)}'
     if flow.from_ == flow.to:
         yield (*keys, "to"), f'a flow to itself: "{flow.to}" is both from and to; choose another node'
-    elif known and all(len(pair) == 2 and scenario.nodes.keys() >= set(pair) for pair in ends):
+    elif known and ends is not None:
         why = unreachable(ends, forwarding, flow.from_, flow.to)
         if why:
             yield (*keys, "to"), why
+        else:
+            yield from _check_lifetime(keys, flow, scenario, links_between(ends, forwarding, flow.from_, flow.to) or 0)
     yield from _check_flow_times(keys, name, scenario)
     if isinstance(flow, CommandFlow) and flow.ready is not None and flow.server is None:
         yield (*keys, "ready"), "there is no server to wait for; give `server` or leave `ready` out"
     if isinstance(flow, Iperf3Flow) and flow.protocol == "udp" and flow.cc is not None:
         yield (*keys, "cc"), 'UDP has no congestion control; leave `cc` out or use protocol = "tcp"'
+
+
+def _check_lifetime(keys: Keys, flow: Flow, scenario: Scenario, links: int) -> Iterator[Found]:
+    """Each router takes one from a packet's TTL or hop limit, and drops it when none is left (RFC 1812, 5.3.1;
+    RFC 8200, section 3). A `command` may set its own.
+    """
+    if isinstance(flow, CommandFlow):
+        return
+    name = LIFETIMES[flow.family]
+    for node in (flow.from_, flow.to):
+        lives = scenario.given_sysctl(node).get(name, str(DEFAULT_LIFETIME))
+        if links > MAX_LIFETIME:
+            yield (*keys, "to"), f"{links} links lie between the ends, and no packet crosses more than {MAX_LIFETIME}"
+            return
+        if lives.isdecimal() and links > int(lives):
+            yield (
+                (*keys, "to"),
+                f'{links} links lie between the ends, and packets of "{node}" cross {lives}; '
+                f'add sysctl = {{ "{name}" = {MAX_LIFETIME} }} to that node',
+            )
 
 
 def _check_flow_times(keys: Keys, name: str, scenario: Scenario) -> Iterator[Found]:
@@ -152,11 +189,11 @@ def _check_sysctls(scenario: Scenario) -> Iterator[Found]:
             )
 
 
-def _check_capture(index: int, capture: Capture, scenario: Scenario) -> Iterator[Found]:
+def _check_capture(index: int, capture: Capture, scenario: Scenario, captured: Mapping[str, int]) -> Iterator[Found]:
     keys: Keys = ("record", "captures", index, "at")
     link_name, colon, node = capture.at.partition(":")
-    places = [f"{name}:{end}" for name, link in scenario.links.items() for end in link.ends]
     if not colon or link_name not in scenario.links or node not in scenario.links[link_name].ends:
+        places = [f"{name}:{end}" for name, link in scenario.links.items() for end in link.ends]
         yield keys, f'"{capture.at}" is no "link:node" of this scenario{did_you_mean(capture.at, places)}'
-    elif Counter(other.at for other in scenario.record.captures)[capture.at] > 1:
+    elif captured[capture.at] > 1:
         yield keys, f'"{capture.at}" is captured twice'

@@ -24,9 +24,11 @@ def check_changes(scenario: Scenario) -> Iterator[Found]:
         found += _check_trace(name, link, scenario)
     yield from found
     if not found:
+        changed = {change.link for change in scenario.changes}
         for name, link in scenario.links.items():
             for way in range(len(link.ends[:2])):
-                yield from _check_timeline(name, way, scenario)
+                if name in changed or link.trace.of(way):
+                    yield from _check_timeline(name, way, scenario)
 
 
 def change_of_queue(scenario: Scenario, link: str, way: int, at: int) -> int:

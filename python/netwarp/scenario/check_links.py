@@ -40,8 +40,6 @@ def _check_values(keys: Keys, link: Link) -> Iterator[Found]:
                 (*keys, "queue"),
                 f'the end "{link.ends[direction]}" has both a queue and `raw`, which replaces it; leave one out',
             )
-    if link.mtu < 1280:
-        yield (*keys, "mtu"), f"{link.mtu} is less than IPv6 allows (1280, RFC 8200); choose 1280 or more"
 
 
 def check_interfaces(scenario: Scenario) -> Iterator[Found]:

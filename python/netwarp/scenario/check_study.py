@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,6 +18,7 @@ from netwarp.scenario.source import Keys
 
 Found = tuple[Keys, str]
 SCOPES = ("run", "flow", "queue", "link", "place")
+MAX_SELECTED = 100_000
 _NAMED = ("run", "flow", "queue", "link")
 """Scopes whose names follow from the scenario; a place has one when something is dropped there."""
 
@@ -23,13 +26,15 @@ _NAMED = ("run", "flow", "queue", "link")
 def check_study(scenario: Scenario, data: Mapping[str, Any], overridden: Collection[str] = ()) -> Iterator[Found]:
     """Everything about the sweep, the cases and the expectations of a scenario whose raw data is `data`.
 
-    `overridden` are the paths that `--set` and `--sweep` replaced.
+    `overridden` are the paths that `--set` and `--sweep` replaced. Whether cases set these too is a question of which
+    cases are run: see `check_given`.
     """
     axes: dict[tuple[str, ...], str] = {}
     for path, values in scenario.sweep.items():
         yield from _check_axis(path, values, data, axes)
     yield from check_presets(data)
-    yield from _check_cases(scenario, data, axes)
+    of_the_file = {keys: path for keys, path in axes.items() if f'sweep."{path}"' not in overridden}
+    yield from _check_cases(scenario, data, of_the_file)
     for index, expectation in enumerate(scenario.expect):
         for field, why in _check_expectation(expectation, scenario, overridden):
             yield ("expect", index, field), why
@@ -112,7 +117,11 @@ def _check_order(expectation: Expectation) -> Iterator[tuple[str, str]]:
     elif fixed := sorted(keys & set(expectation.where)):
         yield "ascending", f"`{fixed[0]}` is fixed by `where` already; name it in one of the two"
     else:
-        chosen = [set(itertools.product(*(_listed(step[key]) for key in sorted(keys)))) for step in steps]
+        listed = [[_listed(step[key]) for key in sorted(keys)] for step in steps]
+        if sum(math.prod(map(len, values)) for values in listed) > MAX_SELECTED:
+            yield "ascending", f"its steps select more than {MAX_SELECTED:,} combinations; name fewer values"
+            return
+        chosen = [set(itertools.product(*values)) for values in listed]
         if len(set.union(*chosen)) < sum(map(len, chosen)):
             yield "ascending", "two steps select the same, so the order could never hold"
 
@@ -151,12 +160,15 @@ def _check_where(scope: str, key: str, value: object, scenario: Scenario, overri
     """Why a condition of a where-clause can never hold; None when it can."""
     known: Sequence[object]
     if key == "name":
-        known = names_in_scope(scope, scenario) if scope in _NAMED else [value]
-        why = f'there is no {scope} "{value}"{did_you_mean(str(value), map(str, known))}'
-    elif key == "case":
+        if scope not in _NAMED or _is_name(scope, str(value), scenario):
+            return None
+        return f'there is no {scope} "{value}"{did_you_mean(str(value), _names(scope, scenario))}'
+    if key == "case":
         known = [case.name for case in scenario.cases]
-        why = f'there is no case "{value}"{did_you_mean(str(value), map(str, known))}'
-    elif {key, f'sweep."{key}"'} & {*overridden} or (key == "seed" and "seeds" in overridden):
+        if value in known:
+            return None
+        return f'there is no case "{value}"{did_you_mean(str(value), map(str, known))}'
+    if {key, f'sweep."{key}"'} & {*overridden} or (key == "seed" and "seeds" in overridden):
         return None  # --set or --sweep chose part of the study, and the expectation may be about another
     elif key == "seed":
         known, why = scenario.seeds, f"seed {value} is not among the scenario's seeds"
@@ -168,13 +180,21 @@ def _check_where(scope: str, key: str, value: object, scenario: Scenario, overri
     return None if value in known else why
 
 
-def names_in_scope(scope: str, scenario: Scenario) -> list[str]:
-    """The names that metrics of this scope carry: flows (each and their group), `link:node`, or none for the run."""
+def _is_name(scope: str, name: str, scenario: Scenario) -> bool:
+    """Whether metrics of this scope carry the name: of flows each and their group, `link:node`, none of the run."""
     if scope == "flow":
-        names = []
-        for name, flow in scenario.flows.items():
-            names += [name] if flow.count == 1 else [name, *(f"{name}.{i}" for i in range(flow.count))]
-        return names
+        group, dot, number = name.rpartition(".")
+        flow = scenario.flows.get(group if dot else name)
+        if flow is None or not dot:
+            return flow is not None
+        return re.fullmatch("0|[1-9][0-9]{0,3}", number) is not None and int(number) < flow.count > 1
+    return name in _names(scope, scenario)
+
+
+def _names(scope: str, scenario: Scenario) -> list[str]:
+    """The names that metrics of this scope carry; of flows those of the groups."""
+    if scope == "flow":
+        return list(scenario.flows)
     if scope in {"queue", "link"}:
         return [f"{name}:{node}" for name, link in scenario.links.items() for node in link.ends]
     return [""]

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from netwarp.words import did_you_mean
+from netwarp.words import did_you_mean, shortened
 
-__all__ = ["Problem", "ScenarioError", "did_you_mean"]
+__all__ = ["MAX_PROBLEMS", "Problem", "ScenarioError", "did_you_mean"]
+
+MAX_PROBLEMS = 100
+"""How many problems of a scenario are looked for: who has read so many begins anew anyway."""
+_MAX_PLACE = 200
+_MAX_MESSAGE = 1000
+
+
+COMMAND_LINE = "command line"
+"""The origin of what `--set` and `--sweep` gave."""
 
 
 @dataclass(frozen=True)
@@ -15,18 +24,21 @@ class Problem:
     """One thing that is wrong.
 
     `where` is the place in the file as dotted keys (empty: the file as a whole), `message` a sentence that says what
-    is wrong and what would be right, `line` the line of the file (None: no line, for example from `--set`).
+    is wrong and what would be right, `line` the line of the file (None: no line). `origin` is what it is about, where
+    that is not the file: the command line.
     """
 
     message: str
     where: str = ""
     line: int | None = None
+    origin: str | None = None
 
     def render(self, label: str) -> str:
         """The problem as one line: `file:line: place: message`."""
+        label = self.origin or label
         position = f"{label}:{self.line}" if self.line is not None else label
-        place = f"{self.where}: " if self.where else ""
-        return f"{position}: {place}{self.message}"
+        place = f"{shortened(self.where, _MAX_PLACE)}: " if self.where else ""
+        return f"{position}: {place}{shortened(self.message, _MAX_MESSAGE)}"
 
 
 class ScenarioError(Exception):
@@ -36,4 +48,7 @@ class ScenarioError(Exception):
         """Make the error from problems (or from one sentence) about the file called `label`."""
         self.label = label
         self.problems: tuple[Problem, ...] = (Problem(problems),) if isinstance(problems, str) else tuple(problems)
-        super().__init__("\n".join(problem.render(label) for problem in self.problems))
+        lines = [problem.render(label) for problem in self.problems[:MAX_PROBLEMS]]
+        if len(self.problems) >= MAX_PROBLEMS:
+            lines.append(f"{label}: there may be more; only the first {MAX_PROBLEMS} are shown")
+        super().__init__("\n".join(lines))

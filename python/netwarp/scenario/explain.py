@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from netwarp.scenario import paths
-from netwarp.scenario.errors import did_you_mean
+from netwarp.scenario.errors import MAX_PROBLEMS, did_you_mean
 from netwarp.scenario.flows import FLOW_MODELS, flow_fields, tools_with
 from netwarp.scenario.model import (
     SECTIONS,
@@ -54,10 +54,13 @@ _SENTENCES = {
 }
 
 
+_BOUNDS = {"greater_than_equal": ("ge", "at least"), "less_than_equal": ("le", "at most")}
+
+
 def explain(error: ValidationError, data: Mapping[str, Any], prefix: Keys = ()) -> list[Found]:
     """Every finding of a validation of `data` as `(keys, sentence)`; `prefix` is where `data` stands in the file."""
     found = []
-    for detail in error.errors(include_url=False):
+    for detail in error.errors(include_url=False)[:MAX_PROBLEMS]:
         keys = _in_file(tuple(detail["loc"]), data, prefix)
         found.append((keys, _sentence(detail, keys, data, prefix)))
     return found
@@ -97,6 +100,9 @@ def _sentence(detail: ErrorDetails, keys: Keys, data: Mapping[str, Any], prefix:
         said = f"{given} is not one of {context.get('expected', '')}"
     elif kind == "string_pattern_mismatch":
         said = f"{given} does not have the form of such a value ({context.get('pattern', '')})"
+    elif kind in _BOUNDS:
+        name, words = _BOUNDS[kind]
+        said = f"must be {words} {context[name]}, not {given}"
     elif kind in {"too_short", "too_long"}:
         said = _length(detail, keys)
     else:
@@ -117,7 +123,10 @@ def _value(value: object) -> str:
 def _length(detail: ErrorDetails, keys: Keys) -> str:
     if keys in {("nodes",), ("links",)}:
         return f"there are no {keys[0]}; a scenario needs at least one"
-    return detail["msg"].replace("Tuple", "the list").replace("Dictionary", "the table")
+    word = "table" if detail["ctx"]["field_type"] == "Dictionary" else "list"
+    if detail["type"] == "too_short":
+        return f"the {word} must have at least {detail['ctx']['min_length']} item"
+    return f"the {word} must have at most {detail['ctx']['max_length']} items"
 
 
 def _missing(keys: Keys) -> str:

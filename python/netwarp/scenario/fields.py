@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, WithJsonSchema
@@ -24,8 +25,36 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-def _text_schema(*examples: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "examples": list(examples)})
+def about(
+    description: str,
+    *examples: Any,
+    refused: Sequence[Any] = (),
+    beside: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    """A field, and what is known of it: what it means, how it is written, which values are refused.
+
+    The JSON Schema and docs/scenario.md are made of this; the page quotes what netwarp says of each refused value.
+    `beside` are the other fields that the examples need (None: fields that they exclude). `options` are pydantic's.
+    """
+    extra: dict[str, Any] = {"refused": list(refused), "beside": dict(beside or {})}
+    return Field(description=description, examples=list(examples), json_schema_extra=extra, **options)
+
+
+def kind(title: str, *examples: str, pattern: str | None = None, number: int | None = None) -> WithJsonSchema:
+    """The JSON Schema of a value that is written as text; also as a whole number of at least `number`, if given."""
+    text: dict[str, Any] = {"type": "string", "examples": list(examples)}
+    if pattern is not None:
+        text["pattern"] = pattern
+    if number is None:
+        return WithJsonSchema(text | {"title": title})
+    return WithJsonSchema({"title": title, "anyOf": [text, {"type": "integer", "minimum": number}]})
+
+
+def quantity_pattern(names: Iterable[str], any_case: bool = False) -> str:
+    """The regular expression of a number with one of these units."""
+    spelled = ("".join(f"[{c}{c.upper()}]" for c in name) if any_case else name for name in names)
+    return rf"^\s*\+?\d+(\.\d+)?\s?({'|'.join(spelled)})\s*$"
 
 
 def _positive_duration(value: object) -> int:
@@ -88,21 +117,33 @@ def _sysctl(value: object) -> dict[str, str]:
     return checked
 
 
-Name = Annotated[str, AfterValidator(_name)]
-InterfaceName = Annotated[str, AfterValidator(_interface)]
-Line = Annotated[str, AfterValidator(_one_line)]
-Queue = Annotated[str, AfterValidator(_queue), Field(examples=["pfifo limit 100", "fq_codel"])]
-Rate = Annotated[int, BeforeValidator(units.parse_positive_rate), _text_schema("10mbit", "1gbit")]
-Duration = Annotated[int, BeforeValidator(units.parse_duration), _text_schema("10ms", "60s")]
-PositiveDuration = Annotated[int, BeforeValidator(_positive_duration), _text_schema("100ms", "60s")]
-Percent = Annotated[float, BeforeValidator(units.parse_percent), _text_schema("0.5%")]
-_SIZE_SCHEMA = WithJsonSchema({"anyOf": [{"type": "string", "examples": ["10MB"]}, {"type": "integer", "minimum": 0}]})
-Size = Annotated[int, BeforeValidator(units.parse_size), _SIZE_SCHEMA]
-PositiveSize = Annotated[int, BeforeValidator(_positive_size), _SIZE_SCHEMA]
+Name = Annotated[str, AfterValidator(_name), kind("name", "bottleneck", pattern=f"^{NAME.pattern}$")]
+InterfaceName = Annotated[
+    str, AfterValidator(_interface), kind("interface name", "wan0", pattern="^[A-Za-z0-9_.-]{1,15}$")
+]
+Line = Annotated[str, AfterValidator(_one_line), kind("line", "curl")]
+Queue = Annotated[str, AfterValidator(_queue), kind("queue", "pfifo limit 100", "fq_codel")]
+_DURATION = quantity_pattern(units.DURATION_UNITS)
+_SIZE = quantity_pattern(units.SIZE_UNITS)
+Rate = Annotated[
+    int,
+    BeforeValidator(units.parse_positive_rate),
+    kind("rate", "10mbit", "1gbit", pattern=quantity_pattern(units.RATE_UNITS, any_case=True)),
+]
+Duration = Annotated[int, BeforeValidator(units.parse_duration), kind("duration", "10ms", "60s", pattern=_DURATION)]
+PositiveDuration = Annotated[
+    int, BeforeValidator(_positive_duration), kind("duration above 0", "100ms", "60s", pattern=_DURATION)
+]
+Percent = Annotated[
+    float, BeforeValidator(units.parse_percent), kind("percentage", "0.5%", pattern=r"^\s*[+-]?\d+(\.\d+)?\s?%\s*$")
+]
+PositiveSize = Annotated[int, BeforeValidator(_positive_size), kind("size", "10MB", pattern=_SIZE, number=1)]
 Sysctl = Annotated[
     dict[str, str],
     BeforeValidator(_sysctl),
-    WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "integer", "boolean"]}}),
+    WithJsonSchema(
+        {"title": "sysctls", "type": "object", "additionalProperties": {"type": ["string", "integer", "boolean"]}}
+    ),
 ]
 
 
@@ -120,8 +161,9 @@ class Directed(Model, Generic[T]):
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Either the plain value or a table of the two directions."""
         both = handler.resolve_ref_schema(handler(schema))
-        table = {key: value for key, value in both.items() if key != "title"} | {"required": []}
-        return {"anyOf": [dict(both["properties"]["forward"]), table]}
+        ways = both["properties"]
+        table = {"type": "object", "properties": ways, "additionalProperties": False}
+        return {"anyOf": [dict(ways["forward"]), table]}
 
 
 def both_ways(default: object = None) -> BeforeValidator:
@@ -180,17 +222,10 @@ def _spread(value: object, parse: Any, example: str) -> object:
 SpreadDuration = Annotated[
     Spread,
     BeforeValidator(lambda value: _spread(value, units.parse_duration, "200ms")),
-    _text_schema("200ms", "200ms exponential", "200ms pareto"),
+    kind("duration, fixed or drawn", "200ms", "200ms exponential", "200ms pareto"),
 ]
 SpreadSize = Annotated[
     Spread,
     BeforeValidator(lambda value: _spread(value, _positive_size, "600")),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "examples": ["exponential 600", "30kB pareto"]},
-                {"type": "integer", "minimum": 1},
-            ]
-        }
-    ),
+    kind("size, fixed or drawn", "600 exponential", "30kB pareto", number=1),
 ]

@@ -16,6 +16,7 @@ UNCOUNTED: Mapping[str, str] = {
     "views": "are made of the records afterwards",
     "tuners": "the one in use is hashed by its content, under the key `tuner`; the others do nothing",
     "run.tuner": "is the name of the tuner in use, whose content is hashed",
+    "run.read": "says what programs may read; what one reads by itself does not count",
     "run.time_limit": "bounds real time: a run that reaches it fails, and no other is touched by it",
 }
 """Field of the model, dotted → why it does not count. A field that is not named here counts, however new it is.

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from netwarp.scenario.bounds import beyond_bounds
 from netwarp.scenario.check import check_scenario
 from netwarp.scenario.check_study import check_study
-from netwarp.scenario.errors import Problem, ScenarioError, did_you_mean
+from netwarp.scenario.errors import COMMAND_LINE, MAX_PROBLEMS, Problem, ScenarioError, did_you_mean
 from netwarp.scenario.explain import explain
+from netwarp.scenario.files import read_file
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.paths import parse_setting, resolve_path, swept_path, with_value
 from netwarp.scenario.presets import with_presets
-from netwarp.scenario.source import Keys, Source
+from netwarp.scenario.source import Keys, Source, split_dotted
+from netwarp.scenario.toml import TomlError, parse_toml
 
 MAX_FILE_BYTES = 4 * 2**20
-MAX_DEPTH = 20
-"""How deep tables and lists of a scenario may be nested; the format itself needs eight."""
 
 
 def shipped_scenarios() -> dict[str, Path]:
@@ -47,15 +48,30 @@ def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] =
     Files that the scenario names are looked for in `folder`.
     """
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError([_syntax_problem(error)], label) from None
-    except RecursionError:
-        raise ScenarioError("the brackets are nested too deeply to be a scenario", label) from None
-    if _is_deep(data):
-        raise ScenarioError(f"its tables are nested more than {MAX_DEPTH} deep; no scenario's are", label)
-    data, overrides = _apply(with_presets(data), settings)
-    return validate(Source(label, text, data, overrides, tuple(settings), folder))
+        data = parse_toml(text)
+    except TomlError as error:
+        raise ScenarioError([Problem(str(error), line=error.line)], label) from None
+    _refuse_beyond_bounds(Source(label, text, data))
+    data = with_presets(data)
+    changed, overrides = _apply(data, settings)
+    source = Source(label, text, changed, overrides, tuple(settings), folder)
+    _refuse_beyond_bounds(source)
+    try:
+        return validate(source)
+    except ScenarioError as error:
+        if all(problem.origin for problem in error.problems) or not _is_valid(Source(label, text, data, folder=folder)):
+            raise
+        given = " ".join(overrides.values())
+        cause = Problem(f"the file is valid by itself; what is wrong comes from {given}", origin=COMMAND_LINE)
+        raise ScenarioError([*error.problems, cause], label) from None
+
+
+def _is_valid(source: Source) -> bool:
+    try:
+        validate(source)
+    except ScenarioError:
+        return False
+    return True
 
 
 def validate(source: Source) -> Scenario:
@@ -64,11 +80,17 @@ def validate(source: Source) -> Scenario:
         scenario = Scenario.model_validate(source.data, context={"folder": source.folder})
     except ValidationError as error:
         raise ScenarioError(problems_at(explain(error, source.data), source), source.label) from None
-    found = [*check_scenario(scenario), *check_study(scenario, source.data, source.overrides)]
+    checks = chain(check_scenario(scenario), check_study(scenario, source.data, source.overrides))
+    found = list(islice(checks, MAX_PROBLEMS))
     if found:
         raise ScenarioError(problems_at(found, source), source.label)
     scenario._source = source
     return scenario
+
+
+def _refuse_beyond_bounds(source: Source) -> None:
+    if found := beyond_bounds(source.data):
+        raise ScenarioError(problems_at(found, source), source.label)
 
 
 def problems_at(found: Sequence[tuple[Keys, str]], source: Source) -> list[Problem]:
@@ -79,9 +101,9 @@ def problems_at(found: Sequence[tuple[Keys, str]], source: Source) -> list[Probl
 
 def _locate(keys: Keys, message: str, source: Source) -> Problem:
     where = ".".join(_quoted(key) for key in keys)
-    for path, value in source.overrides.items():
+    for path, given in source.overrides.items():
         if where == path or where.startswith(path + ".") or path.startswith(where + "."):
-            return Problem(message, f"--set {path}={value}", None)
+            return Problem(message, given, None, COMMAND_LINE)
     return Problem(message, where, source.line_of(keys))
 
 
@@ -111,9 +133,8 @@ def _find(source: str | Path) -> Path:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
+        content = read_file(path, MAX_FILE_BYTES)
+    except (OSError, ValueError) as error:
         raise ScenarioError(f"the file cannot be read: {_reason(error)}", str(path)) from None
     if len(content) > MAX_FILE_BYTES:
         raise ScenarioError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB; no scenario is", str(path))
@@ -125,50 +146,71 @@ def _read(path: Path) -> str:
         raise ScenarioError([problem], str(path)) from None
 
 
-def _is_deep(data: object) -> bool:
-    level: list[object] = [data]
-    for _ in range(MAX_DEPTH):
-        level = [
-            inner
-            for value in level
-            for inner in (value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
-        ]
-    return bool(level)
-
-
 def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _syntax_problem(error: tomllib.TOMLDecodeError) -> Problem:
-    message = str(error)
-    match = re.search(r" \(at line (\d+), column (\d+)\)", message)
-    line = int(match[1]) if match else None
-    column = f" (column {match[2]})" if match else ""
-    return Problem(f"this is not TOML: {re.sub(r' [(]at .*[)]$', '', message)}{column}", line=line)
-
-
 def _apply(data: dict[str, Any], settings: Sequence[str]) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """Data with the settings in place; on a swept path the axis shrinks to the one value."""
-    overrides: dict[str, Any] = {}
+    """Data with the settings in place, and each as the option that gave it; on a swept path the axis shrinks to the one
+    value."""
+    overrides: dict[str, str] = {}
     problems: list[Problem] = []
+    own_tuners = set(data.get("tuners") or ())
     for setting in settings:
+        given = _as_option(setting)
         try:
             path, value = parse_setting(setting)
             if axis := swept_path(path):
                 data = _sweep(data, axis, value)
-                overrides[f'sweep."{axis}"'] = value
+                overrides[f'sweep."{axis}"'] = given
                 continue
-            keys = resolve_path(path, data, sweepable=False)
+            data = _with_tuner(path, data)
+            keys = _tuner(path) or resolve_path(path, data, sweepable=False)
             data = _set(data, keys, value)
-            overrides[".".join(keys)] = value
+            overrides[".".join(keys)] = given
         except ValueError as error:
-            problems.append(Problem(str(error), f"--set {setting}"))
+            problems.append(Problem(str(error), given, None, COMMAND_LINE))
         except (TypeError, AttributeError, KeyError, IndexError):
-            problems.append(Problem("the file does not have a table there", f"--set {setting}"))
+            problems.append(Problem("the file does not have a table there", given, None, COMMAND_LINE))
     if problems:
-        raise ScenarioError(problems, "command line")
+        raise ScenarioError(problems, COMMAND_LINE)
+    for name in _unused_tuners(data, own_tuners):
+        given = next(option for path, option in overrides.items() if path.split(".")[:2] == ["tuners", name])
+        known = f"; the file has {', '.join(sorted(own_tuners))}" if own_tuners else ""
+        why = f'nothing uses the tuner "{name}" that this adds{known}; add --set run.tuner={name}'
+        raise ScenarioError([Problem(why, given, None, COMMAND_LINE)], COMMAND_LINE)
     return data, overrides
+
+
+def _as_option(setting: str) -> str:
+    """The setting as the option that gives it."""
+    axis = setting.removeprefix("sweep.")
+    return f"--set {setting}" if axis == setting else f"--sweep {axis}"
+
+
+def _tuner(path: str) -> tuple[str, ...] | None:
+    """The keys of a path that names a whole tuner, as no other path may; None if it does not."""
+    keys = tuple(split_dotted(path))
+    return keys if len(keys) == 2 and keys[0] == "tuners" else None
+
+
+def _with_tuner(path: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Data in which there is the tuner that the path is about, if it is about one."""
+    keys = split_dotted(path)
+    if keys[0] != "tuners" or len(keys) < 2 or keys[1] in data.get("tuners", {}):
+        return data
+    return with_value(data, ("tuners", keys[1]), {})
+
+
+def _unused_tuners(data: Mapping[str, Any], own: set[str]) -> list[str]:
+    """Tuners that were added and that no run would have."""
+    added = [name for name in data.get("tuners", {}) if name not in own]
+    if not added:
+        return []
+    used = [data.get("run", {}).get("tuner")]
+    used += [value for values in data.get("sweep", {}).items() if values[0] == "run.tuner" for value in values[1]]
+    used += [case.get("set", {}).get("run.tuner") for case in data.get("cases", ())]
+    return [name for name in added if name not in used]
 
 
 def _sweep(data: dict[str, Any], axis: str, values: Any) -> dict[str, Any]:
@@ -191,11 +233,6 @@ def _set(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, A
             return with_value(data, ("sweep", path), [value])
         if swept[: len(keys)] == keys or keys[: len(swept)] == swept:
             raise ValueError(f'the sweep sets "{path}", which overlaps this; set that path instead')
-    for case in data.get("cases", ()):
-        for path in case.get("set", ()) if isinstance(case, dict) else ():
-            if split_equal(path, keys, data):
-                name = case.get("name")
-                raise ValueError(f'the case "{name}" sets this as well; choose cases with --case, or edit the file')
     return with_value(data, keys, value)
 
 

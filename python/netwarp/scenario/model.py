@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationInfo, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, PrivateAttr, ValidationInfo, WithJsonSchema
 
 from netwarp.scenario import units
 from netwarp.scenario.errors import ScenarioError
@@ -21,8 +21,11 @@ from netwarp.scenario.fields import (
     Queue,
     Rate,
     Sysctl,
+    about,
     both_ways,
     either_way,
+    kind,
+    quantity_pattern,
 )
 from netwarp.scenario.flows import Flow
 from netwarp.scenario.netem import Jitter, JitterField, LossField, RandomLoss
@@ -65,11 +68,28 @@ def _seeds(value: object) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-AutoDuration = Annotated[int | None, BeforeValidator(_auto_duration), WithJsonSchema({"type": "string"})]
+AutoDuration = Annotated[
+    int | None,
+    BeforeValidator(_auto_duration),
+    kind('duration or "auto"', "auto", "20ms", pattern=f"{quantity_pattern(units.DURATION_UNITS)}|^auto$"),
+]
+Memory = Annotated[
+    int | None,
+    BeforeValidator(_memory),
+    kind('memory or "auto"', "auto", "256M", pattern=f"{quantity_pattern(units.MEMORY_UNITS)}|^auto$"),
+]
 Seeds = Annotated[
     tuple[int, ...],
     BeforeValidator(_seeds),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "array", "items": {"type": "integer"}}]}),
+    WithJsonSchema(
+        {
+            "title": "seeds",
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": MAX_SEEDS},
+                {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1, "uniqueItems": True},
+            ],
+        }
+    ),
 ]
 
 
@@ -81,7 +101,7 @@ INTERVAL = "interval"
 Within = Annotated[
     float | Literal["interval"],
     BeforeValidator(_within),
-    WithJsonSchema({"type": "string", "examples": ["2%", INTERVAL]}),
+    WithJsonSchema({"title": "percentage or interval", "type": "string", "examples": ["2%", INTERVAL]}),
 ]
 
 
@@ -92,35 +112,82 @@ def _share(value: object) -> float:
     return share
 
 
-Share = Annotated[float, BeforeValidator(_share), WithJsonSchema({"type": "string", "examples": ["80%"]})]
+Share = Annotated[float, BeforeValidator(_share), kind("percentage", "80%")]
+
+
+def _path(value: str) -> str:
+    if not value.startswith("/") or "\0" in value:
+        raise ValueError(f'"{value[:200]}" is no absolute path; programs do not know where the scenario lies')
+    return value
 
 
 class RunOptions(Model):
-    """How the runs are made. None stands for "auto"; `start_jitter` and `time_limit` are ns, `memory` bytes."""
+    """How the runs are made."""
 
-    start_jitter: AutoDuration = None
-    memory: Annotated[int | None, BeforeValidator(_memory), WithJsonSchema({"type": "string"})] = None
-    time_limit: AutoDuration = None
-    tuner: Name = "default"
+    start_jitter: AutoDuration = about(
+        "Flows start late by a time drawn uniformly from 0 to this: each flow has a phase of its own. `auto`: one "
+        "round trip of the empty path, 10 ms at least.",
+        "20ms",
+        refused=["20"],
+        default=None,
+    )
+    memory: Memory = about(
+        "Memory of the virtual machine, 64M to 64G. `auto`: 128 MiB and what the flows' packets may need.",
+        "512M",
+        refused=["1M", "512MB"],
+        default=None,
+    )
+    time_limit: AutoDuration = about(
+        "Real time after which a run is ended and has failed. `auto` allows for the run's duration.",
+        "10min",
+        refused=[600],
+        default=None,
+    )
+    tuner: Name = about(
+        "Which of the scenario's tuners is in use; `default` is none.", "big", refused=["none"], default="default"
+    )
+    read: tuple[Annotated[Line, AfterValidator(_path)], ...] = about(
+        "Files and directories beyond the scenario's own directory that its programs need, as absolute paths. Whoever "
+        "runs it allows them with `--read`: a scenario grants itself nothing (SECURITY.md).",
+        ["/srv/payload"],
+        refused=[["payload"]],
+        default=(),
+    )
 
 
 class Capture(Model):
-    """A packet capture `at` "link:node", `snap` bytes of each packet (0: all), an optional pcap `filter`."""
+    """A packet capture at one end of a link, in `captures/LINK-NODE.pcap` of the run's directory."""
 
-    at: str
-    snap: int = Field(default=128, ge=0, le=262144)
-    filter: Line | None = None
+    at: str = about("Where: the link and its end, as `link:node`.", "bottleneck:h2", refused=["h2"])
+    snap: int = about(
+        "How many bytes of each packet are kept; 0: all.", 0, refused=[-1], default=128, ge=0, le=262144, strict=True
+    )
+    filter: Line | None = about(
+        "Which packets, in the words of pcap-filter(7); all unless given.",
+        "tcp port 5001",
+        refused=[""],
+        default=None,
+    )
 
 
 class Record(Model):
-    """What is written down: exact events where the engine can, and samples every `sample` ns.
+    """What is recorded."""
 
-    `sample` None is "auto": 100 ms, and 1 s beside exact records, which hold all that samples do and more.
-    """
-
-    exact: bool = True
-    sample: PositiveDuration | None = None
-    captures: tuple[Capture, ...] = ()
+    exact: bool = about(
+        "Record every packet in every queue and the sender's state after every ACK; else samples alone.",
+        False,
+        refused=["no"],
+        default=True,
+        strict=True,
+    )
+    sample: PositiveDuration | None = about(
+        "How often sockets, queues and links are sampled. Unless given: every 100 ms, and every 1 s beside exact "
+        "records, which hold all that samples do and more.",
+        "10ms",
+        refused=["0ms"],
+        default=None,
+    )
+    captures: tuple[Capture, ...] = about("Packet captures.", [{"at": "bottleneck:r1"}], default=())
 
     @property
     def sample_ns(self) -> int:
@@ -131,16 +198,25 @@ class Record(Model):
 
 
 class Node(Model):
-    """A host, or a router when it forwards."""
+    """A host, or a router when it forwards: a network namespace."""
 
-    forward: bool = False
-    sysctl: Sysctl = Field(default_factory=dict)
+    forward: bool = about(
+        "Whether it forwards packets, as a router does.", True, refused=["yes"], default=False, strict=True
+    )
+    sysctl: Sysctl = about(
+        "Kernel settings of this node's network namespace. `netwarp show` lists those that netwarp sets itself.",
+        {"net.ipv4.tcp_ecn": 1},
+        refused=[{"tcp_ecn": 1}, {"net.core.default_qdisc": "fq"}],
+        default_factory=dict,
+    )
 
 
 Addresses = Annotated[
     tuple[str, ...],
     BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+    WithJsonSchema(
+        {"title": "addresses", "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+    ),
 ]
 _NO_DELAY = Directed[Duration].model_construct(forward=0, back=0)
 _NO_JITTER = Directed[JitterField].model_construct(forward=Jitter(ns=0), back=Jitter(ns=0))
@@ -169,46 +245,157 @@ def _rate_or_trace(value: object, info: ValidationInfo) -> object:
 
 
 class Link(Model):
-    """Two nodes joined: a rate and a queue at each sending end, and a wire between them."""
+    """Two nodes joined: a rate and a queue at each sending end, and a wire between them.
 
-    ends: Annotated[tuple[Name, ...], Field(min_length=1)]
-    interfaces: tuple[InterfaceName, InterfaceName] | None = None
-    addresses: tuple[Addresses, Addresses] | None = None
-    trace: Annotated[Directed[TraceField | None], either_way(plain_is_both=True)] = _NO_TRACE
-    rate: Annotated[Directed[Rate], both_ways(), BeforeValidator(_rate_or_trace)] = Field(
-        default=None, validate_default=True
+    `forward` is the direction from the first end to the second, `back` the other. A property that has directions takes
+    a plain value or a table such as `{ forward = "10ms", back = "20ms" }`.
+    """
+
+    ends: tuple[Name, ...] = about("The two nodes.", ["r1", "h2"], refused=[["r1"], ["r1", "r1"]], min_length=1)
+    interfaces: tuple[InterfaceName, InterfaceName] | None = about(
+        "Names of the two ends' interfaces; `eth0`, `eth1` … of each node unless given.",
+        ["wan0", "eth0"],
+        refused=[["lo", "eth0"]],
+        default=None,
     )
-    delay: Annotated[Directed[Duration], both_ways("0s")] = _NO_DELAY
-    jitter: Annotated[Directed[JitterField], both_ways("0s")] = _NO_JITTER
-    loss: Annotated[Directed[LossField], both_ways("0%")] = _NO_LOSS
-    duplicate: Annotated[Directed[Percent], both_ways("0%")] = _NEVER
-    corrupt: Annotated[Directed[Percent], both_ways("0%")] = _NEVER
-    reorder: Annotated[Directed[Percent], both_ways("0%")] = _NEVER
-    queue: Annotated[Directed[Queue | None], either_way(plain_is_both=False)] = _DEFAULT_QUEUE
-    mtu: int = Field(default=1500, ge=68, le=65535)
-    offload: bool = False
-    raw: dict[str, tuple[Line, ...]] = Field(default_factory=dict)
+    addresses: tuple[Addresses, Addresses] | None = about(
+        "Addresses of the two ends with prefix lengths, IPv4, IPv6 or a list of both. Unless given, "
+        "`10.0.K.1/24` and `fd6e:7700:0:K::1/64` of link number K, and `.2`.",
+        ["192.168.1.1/24", "192.168.1.2/24"],
+        refused=[["192.168.1.1", "192.168.1.2"], ["192.168.1.1/24", "192.168.2.2/24"]],
+        default=None,
+    )
+    trace: Annotated[Directed[TraceField | None], either_way(plain_is_both=True)] = about(
+        "A shipped trace or a file (relative to the scenario's) that says what the link is like over time; a plain "
+        "value holds both ways. See [changes.md](changes.md).",
+        "lte",
+        refused=["3g"],
+        beside={"rate": None},
+        default=_NO_TRACE,
+    )
+    rate: Annotated[Directed[Rate], both_ways(), BeforeValidator(_rate_or_trace)] = about(
+        "The rate at which each end sends frames. Every link has one, from a trace or from here. A plain value holds "
+        "both ways; a table gives both.",
+        "5mbit",
+        refused=["10mbps", "5", "0bit", "20tbit"],
+        default=None,
+        validate_default=True,
+    )
+    delay: Annotated[Directed[Duration], both_ways("0s")] = about(
+        "Propagation delay of the wire, one way; a plain value holds both ways.",
+        "10ms",
+        refused=[10, "-10ms"],
+        default=_NO_DELAY,
+    )
+    jitter: Annotated[Directed[JitterField], both_ways("0s")] = about(
+        "How much the delay varies: `TIME [CORRELATION%] [DISTRIBUTION]`, uniform, normal, pareto or paretonormal. "
+        "Packets stay in order.",
+        "2ms normal",
+        refused=["2ms gamma"],
+        default=_NO_JITTER,
+    )
+    loss: Annotated[Directed[LossField], both_ways("0%")] = about(
+        "Losses of the wire in netem's words: `P [CORRELATION]`, `gemodel P [R [1-H [1-K]]]`, "
+        "`state P13 [P31 [P32 [P23 [P14]]]]`.",
+        "gemodel 1% 10%",
+        refused=["0.5", "101%"],
+        default=_NO_LOSS,
+    )
+    duplicate: Annotated[Directed[Percent], both_ways("0%")] = about(
+        "Share of packets that the wire delivers twice.", "0.1%", refused=[0.1], default=_NEVER
+    )
+    corrupt: Annotated[Directed[Percent], both_ways("0%")] = about(
+        "Share of packets in which the wire flips a bit.", "0.1%", refused=["-1%"], default=_NEVER
+    )
+    reorder: Annotated[Directed[Percent], both_ways("0%")] = about(
+        "Share of packets that overtake those before them: they skip the delay.",
+        "1%",
+        refused=["150%"],
+        beside={"delay": "10ms"},
+        default=_NEVER,
+    )
+    queue: Annotated[Directed[Queue | None], either_way(plain_is_both=False)] = about(
+        "Queue discipline of the sending end and its options, in tc's words. A plain value is the forward direction's. "
+        "Unless given: `pfifo` with room for two bandwidth-delay products, 1000 packets at least.",
+        "pfifo limit 100",
+        refused=["qdisc add pfifo", ""],
+        default=_DEFAULT_QUEUE,
+    )
+    mtu: int = about(
+        "The largest IP packet, in bytes; IPv6 needs 1280 at least (RFC 8200).",
+        9000,
+        refused=[1279, 70000],
+        default=1500,
+        ge=1280,
+        le=65535,
+        strict=True,
+    )
+    offload: bool = about(
+        "Segmentation and aggregation offloads (TSO, GSO, GRO).", True, refused=[1], default=False, strict=True
+    )
+    raw: dict[str, tuple[Line, ...]] = about(
+        "In place of rate and queue at an end: tc commands for its interface `{dev}`, run in this order.",
+        {"r1": ["qdisc add dev {dev} root handle 1: tbf rate 10mbit burst 5kb limit 100kb"]},
+        refused=[{"h1": ["qdisc add dev {dev} root pfifo"]}],
+        beside={"queue": None},
+        default_factory=dict,
+    )
 
 
 class Change(Model):
     """Properties of a link that change at a moment of the run; what is not named stays as it is.
 
-    With `over` they get there in steps, one every `step`, on a straight line from what they were. `outage`: for so long
-    nothing gets through the wire. With `repeat` all of it happens again after each such time, `times` in all.
+    [changes.md](changes.md) says what happens to packets that wait or are under way.
     """
 
-    at: Duration
-    link: str
-    over: PositiveDuration | None = None
-    step: PositiveDuration | None = None
-    repeat: PositiveDuration | None = None
-    times: int | None = Field(default=None, ge=1)
-    outage: Annotated[Directed[PositiveDuration | None], either_way(plain_is_both=True)] | None = None
-    rate: Annotated[Directed[Rate | None], either_way(plain_is_both=True)] | None = None
-    delay: Annotated[Directed[Duration | None], either_way(plain_is_both=True)] | None = None
-    jitter: Annotated[Directed[JitterField | None], either_way(plain_is_both=True)] | None = None
-    loss: Annotated[Directed[LossField | None], either_way(plain_is_both=True)] | None = None
-    queue: Annotated[Directed[Queue | None], either_way(plain_is_both=False)] | None = None
+    at: Duration = about("When, from the start of the run.", "2s", refused=["10s"])
+    link: str = about("Which link.", "bottleneck", refused=["botleneck"])
+    over: PositiveDuration | None = about(
+        "A ramp: get there in steps on a straight line, within this time. Not for queues.",
+        "2s",
+        refused=["9s"],
+        default=None,
+    )
+    step: PositiveDuration | None = about(
+        "The time between two steps of a ramp; a fiftieth of it unless given.",
+        "100ms",
+        refused=["3s"],
+        beside={"over": "2s"},
+        default=None,
+    )
+    repeat: PositiveDuration | None = about(
+        "All of it happens again after each such time, to the end of the run.",
+        "4s",
+        refused=["0s"],
+        default=None,
+    )
+    times: int | None = about(
+        "How often in all, with `repeat`.", 2, refused=[0, 9], beside={"repeat": "4s"}, default=None, ge=1, strict=True
+    )
+    outage: Annotated[Directed[PositiveDuration | None], either_way(plain_is_both=True)] | None = about(
+        "For so long nothing gets through the wire; what is sent into it is lost.",
+        "200ms",
+        refused=["9s"],
+        default=None,
+    )
+    rate: Annotated[Directed[Rate | None], either_way(plain_is_both=True)] | None = about(
+        "The rate from then on.", "1mbit", refused=["1kbit"], default=None
+    )
+    delay: Annotated[Directed[Duration | None], either_way(plain_is_both=True)] | None = about(
+        "The delay from then on.", "50ms", refused=["50"], default=None
+    )
+    jitter: Annotated[Directed[JitterField | None], either_way(plain_is_both=True)] | None = about(
+        "The jitter from then on.", "5ms", refused=["5"], default=None
+    )
+    loss: Annotated[Directed[LossField | None], either_way(plain_is_both=True)] | None = about(
+        "The losses from then on.", "2%", refused=["2"], default=None
+    )
+    queue: Annotated[Directed[Queue | None], either_way(plain_is_both=False)] | None = about(
+        "The queue from then on. One of another kind drops the packets that wait.",
+        "pfifo limit 20",
+        refused=[""],
+        default=None,
+    )
 
 
 def _no_program(value: object) -> None:
@@ -221,13 +408,28 @@ def _no_program(value: object) -> None:
 
 
 class Tuner(Model):
-    """What some nodes (None: all of them) are tuned with before the flows start: sysctls, and a queue in place of those
-    at their ends of links, as net.core.default_qdisc gives a host. One more thing a sweep can vary, as `run.tuner`."""
+    """What some nodes are tuned with before the flows start. `run.tuner` names the one in use, and a sweep can vary it:
+    `"run.tuner" = ["default", "big"]`."""
 
-    nodes: tuple[str, ...] | None = None
-    sysctl: Sysctl = Field(default_factory=dict)
-    queue: Queue | None = None
-    command: Annotated[None, BeforeValidator(_no_program)] = None
+    nodes: tuple[str, ...] | None = about(
+        "Which nodes; all of them unless given.", ["h1"], refused=[["h9"]], default=None
+    )
+    sysctl: Sysctl = about(
+        "Kernel settings of these nodes' network namespaces.",
+        {"net.ipv4.tcp_rmem": "4096 131072 6291456"},
+        refused=[{"tcp_rmem": "4096 131072 6291456"}],
+        default_factory=dict,
+    )
+    queue: Queue | None = about(
+        "A queue in place of those at these nodes' ends of links, as net.core.default_qdisc gives a host.",
+        "fq",
+        refused=[""],
+        beside={"nodes": ["h1"]},
+        default=None,
+    )
+    command: Annotated[None, BeforeValidator(_no_program), WithJsonSchema({"type": "null"})] = about(
+        "Not available yet.", refused=["bpftune"], default=None
+    )
 
     def tunes(self, node: str) -> bool:
         """Whether this node is among those it is for."""
@@ -235,11 +437,21 @@ class Tuner(Model):
 
 
 class Case(Model):
-    """A named point: paths and the values they take in it, those of the presets it uses among them."""
+    """A named point: paths and the values that they take in it. Cases replace each other; axes of `sweep` multiply."""
 
-    name: str = Field(min_length=1, max_length=100)
-    use: tuple[str, ...] = ()
-    set: dict[str, Any] = Field(default_factory=dict)
+    name: str = about("What it is called.", "ten flows", refused=[""], min_length=1, max_length=100)
+    use: tuple[str, ...] = about(
+        "Presets to take settings from; of two that set one path, the later holds.",
+        ["bbr"],
+        refused=[["reno"]],
+        default=(),
+    )
+    set: dict[str, Any] = about(
+        "Paths and their values, which hold over those of presets.",
+        {"flows.bulk.count": 10},
+        refused=[{"links.bottleneck.qeue": "fq"}],
+        default_factory=dict,
+    )
 
 
 Scalar = str | int | float | bool
@@ -248,45 +460,111 @@ Selection = dict[str, Scalar | tuple[Scalar, ...]]
 
 
 class Expectation(Model):
-    """A condition on a metric `scope.name`, checked in every run that `where` selects: bounds, an order, or a value.
+    """What should come out: a condition on a metric, checked in every run that `where` selects. It is bounds, an order
+    or a value. [expectations.md](expectations.md) says when each holds."""
 
-    `ascending`: every value that a step selects is below every value of the next, among runs that are otherwise alike.
-    Both must hold with every seed, or with at least `share` of them.
-    `equals`: the mean over the seeds of each point is that, `within` a fraction of it or within the mean's own
-    99.9 % confidence interval.
-    """
-
-    metric: str
-    where: Selection = Field(default_factory=dict)
-    ascending: tuple[Selection, ...] = ()
-    min: float | None = Field(default=None, allow_inf_nan=False)
-    max: float | None = Field(default=None, allow_inf_nan=False)
-    equals: float | None = Field(default=None, allow_inf_nan=False)
-    within: Within | None = None
-    share: Share | None = None
+    metric: str = about(
+        "Scope and name, of [metrics.md](metrics.md).", "flow.goodput_mbps", refused=["goodput_mbps", "pipe.drops"]
+    )
+    where: Selection = about(
+        "Which rows of the summary: by `name` (of a flow, of a queue as `link:node`), `case`, `seed` or a swept path. "
+        "A list means any of its values.",
+        {"name": "bulk"},
+        refused=[{"name": "blk"}, {"colour": "red"}],
+        default_factory=dict,
+    )
+    ascending: tuple[Selection, ...] = about(
+        "An order: every value that a step selects is below every value of the next, in runs that are otherwise alike.",
+        [{"case": "ten flows"}, {"case": "BBR"}],
+        refused=[[{"case": "BBR"}]],
+        beside={"min": None},
+        default=(),
+    )
+    min: float | None = about("The least value.", 9.0, refused=["9"], default=None, allow_inf_nan=False, strict=True)
+    max: float | None = about("The largest value.", 9.6, refused=[8], default=None, allow_inf_nan=False, strict=True)
+    equals: float | None = about(
+        "The value that the mean over the seeds has, `within` some distance.",
+        9.5,
+        refused=["9.5"],
+        beside={"min": None, "within": "2%"},
+        default=None,
+        allow_inf_nan=False,
+        strict=True,
+    )
+    within: Within | None = about(
+        'How near: a fraction of the value, or `"interval"`, the mean\'s own 99.9 % confidence interval (two seeds at '
+        "least).",
+        "2%",
+        refused=["near"],
+        beside={"min": None, "equals": 9.5},
+        default=None,
+    )
+    share: Share | None = about(
+        "The share of seeds with which bounds or an order must hold; with all of them unless given.",
+        "80%",
+        refused=["0%", "100%"],
+        default=None,
+    )
 
 
 class Scenario(Model):
     """A validated scenario; `source` keeps the text it came from."""
 
-    name: Name
-    summary: str = ""
-    duration: PositiveDuration
-    warmup: Duration = 0
-    seeds: Seeds = (1,)
-    run: RunOptions = RunOptions()
-    record: Record = Record()
-    nodes: dict[Name, Node] = Field(min_length=1)
-    links: dict[Name, Link] = Field(min_length=1)
-    flows: dict[Name, Flow] = Field(default_factory=dict)
-    changes: tuple[Change, ...] = ()
-    tuners: dict[Name, Tuner] = Field(default_factory=dict)
-    sweep: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
-    presets: dict[Name, dict[str, Any]] = Field(default_factory=dict)
-    cases: tuple[Case, ...] = ()
-    baseline: str | None = None  # the case that figures compare the others with
-    expect: tuple[Expectation, ...] = ()
-    views: tuple[Annotated[str, AfterValidator(view_name)], ...] = ()
+    name: Name = about("What results are called.", "bufferbloat", refused=["two words", ""])
+    summary: str = about(
+        "What it shows, in a line; `netwarp list` prints it.", "One flow fills a queue", refused=[1], default=""
+    )
+    duration: PositiveDuration = about(
+        "How long a run lasts in the network's time, 30 days at most.", "30s", refused=[30, "30", "0s", "800h"]
+    )
+    warmup: Duration = about(
+        "How much of the start metrics leave out. Records keep it.", "2s", refused=["10s"], default=0
+    )
+    seeds: Seeds = about(
+        "Each point is run once with each seed: a number N for the seeds 1 to N, or a list.",
+        5,
+        refused=[0, [1, 1], "5"],
+        default=(1,),
+    )
+    run: RunOptions = about(
+        "Start phases, memory, real time, the tuner in use.", {"start_jitter": "20ms"}, default=RunOptions()
+    )
+    record: Record = about("Which records and captures are written.", {"exact": False}, default=Record())
+    nodes: dict[Name, Node] = about("Hosts and routers by their names.", refused=[{}], min_length=1)
+    links: dict[Name, Link] = about("Links by their names.", refused=[{}], min_length=1)
+    flows: dict[Name, Flow] = about("Traffic, by the names of groups of flows.", refused=[{}], default_factory=dict)
+    changes: tuple[Change, ...] = about("What changes while a run goes on.", default=())
+    tuners: dict[Name, Tuner] = about(
+        "Settings of nodes under a name.", {"big": {"sysctl": {"net.ipv4.tcp_ecn": 1}}}, default_factory=dict
+    )
+    sweep: dict[str, tuple[Any, ...]] = about(
+        "Axes: a path and the values that it takes. Every combination is a point, with each case.",
+        {"links.bottleneck.rate": ["5mbit", "20mbit"]},
+        refused=[
+            {"links.bottleneck.rat": ["5mbit"]},
+            {"seeds": [1, 2]},
+            {"links.bottleneck.queue": []},
+            {"links.bottleneck.queue": ["fq", "fq"]},
+        ],
+        default_factory=dict,
+    )
+    presets: dict[Name, dict[str, Any]] = about(
+        "Settings under a name, which cases `use`: paths and their values.",
+        {"bbr": {"flows.bulk.cc": "bbr"}},
+        refused=[{"bbr": {"flows.blk.cc": "bbr"}}],
+        default_factory=dict,
+    )
+    cases: tuple[Case, ...] = about("Named points, one after the other.", [{"name": "as it is"}], default=())
+    baseline: str | None = about(
+        "The case that figures compare the others with.", "BBR", refused=["CUBIC"], default=None
+    )
+    expect: tuple[Expectation, ...] = about("What should come out.", default=())
+    views: tuple[Annotated[str, AfterValidator(view_name)], ...] = about(
+        "Tables and figures of a particular study that are made beyond those of every result.",
+        ["connection-monitor"],
+        refused=[["conection-monitor"]],
+        default=(),
+    )
 
     _source: Source | None = PrivateAttr(default=None)
 
@@ -294,6 +572,11 @@ class Scenario(Model):
     def tuner(self) -> Tuner | None:
         """The tuner in use, if any."""
         return self.tuners.get(self.run.tuner)
+
+    def given_sysctl(self, node: str) -> dict[str, str]:
+        """The sysctls that the scenario gives a node: its own, over them those of the tuner in use."""
+        tuner = self.tuner
+        return self.nodes[node].sysctl | (tuner.sysctl if tuner and tuner.tunes(node) else {})
 
     @property
     def source(self) -> Source:

@@ -141,10 +141,12 @@ def parse_jitter(value: object) -> Jitter:
 LossField = Annotated[
     LossModel,
     BeforeValidator(parse_loss),
-    WithJsonSchema({"type": "string", "examples": ["0.5%", "0.5% 25%", "gemodel 1% 10%", "state 1% 10%"]}),
+    WithJsonSchema(
+        {"title": "loss", "type": "string", "examples": ["0.5%", "0.5% 25%", "gemodel 1% 10%", "state 1% 10%"]}
+    ),
 ]
 JitterField = Annotated[
     Jitter,
     BeforeValidator(parse_jitter),
-    WithJsonSchema({"type": "string", "examples": ["2ms", "2ms normal", "2ms 25% pareto"]}),
+    WithJsonSchema({"title": "jitter", "type": "string", "examples": ["2ms", "2ms normal", "2ms 25% pareto"]}),
 ]

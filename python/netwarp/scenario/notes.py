@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, product
 
 from netwarp.scenario import qdiscs
@@ -27,16 +27,21 @@ _CONCERNED = frozenset((*_OF_QUEUES, *_OF_PATHS))
 """The words of paths on which a note may depend."""
 
 
-def notes(scenario: Scenario, *finders: Finder) -> list[Problem]:
-    """Every note on any point of the scenario once, with its place in the file: where a sweep or a case sets what it
-    is about, that place. `finders` are those of later stages, which know more of the network."""
+def notes(scenario: Scenario, *finders: Finder, cases: Sequence[str] | None = None) -> list[Problem]:
+    """Every note on any point of these cases (None: of all) once, with its place in the file.
+
+    Where a sweep or a case sets what it is about, that is its place. `finders` are those of later stages, which know
+    more of the network.
+    """
     found: dict[Found, Keys] = {}
-    for note, place in _at_every_point(scenario, (_lost_queues, _correlations, _adaptive_red, *finders)):
+    for note, place in _at_every_point(scenario, cases, (_lost_queues, _correlations, _adaptive_red, *finders)):
         found.setdefault(note, place)
     return problems_at([(place, why) for (_, why), place in found.items()], scenario.source)
 
 
-def _at_every_point(scenario: Scenario, finders: Iterable[Finder]) -> Iterator[tuple[Found, Keys]]:
+def _at_every_point(
+    scenario: Scenario, cases: Sequence[str] | None, finders: Iterable[Finder]
+) -> Iterator[tuple[Found, Keys]]:
     """What is found at each point, and where the file says it.
 
     Axes on which no note depends stay at their first value.
@@ -44,7 +49,7 @@ def _at_every_point(scenario: Scenario, finders: Iterable[Finder]) -> Iterator[t
     axes = axes_of(scenario)
     resolver = Resolver(scenario, axes)
     ranges = [range(1 if _CONCERNED.isdisjoint(axis.keys) else len(axis.values)) for axis in axes]
-    for case in cases_of(scenario):
+    for case in cases_of(scenario, cases):
         for indices in product(*ranges):
             point = Point(case, indices)
             replaced = resolver.replacements(point)

@@ -9,6 +9,7 @@ information. The trace begins anew at the time of its last line.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -64,10 +65,10 @@ class Opportunities:
         return list(accumulate(self.counts))
 
 
-def parse_opportunities(lines: list[tuple[int, str]], name: str) -> Opportunities:
+def parse_opportunities(lines: Iterable[tuple[int, str]], name: str) -> Opportunities:
     """The numbered lines of the trace `name`. Raises ValueError with a sentence that begins `name:line: `."""
     counts: dict[int, int] = {}
-    last_ms = 0
+    last_ms = number = 0
     for number, line in lines:
         at_ms = _milliseconds(line, f"{name}:{number}: ")
         if at_ms < last_ms:
@@ -80,7 +81,7 @@ def parse_opportunities(lines: list[tuple[int, str]], name: str) -> Opportunitie
                 f"{format_rate(MAX_RATE_BPS)} has in a millisecond"
             )
     if last_ms == 0:
-        raise ValueError(f"{name}:{lines[-1][0]}: the trace ends when it begins; its last time has to be above 0")
+        raise ValueError(f"{name}:{number}: the trace ends when it begins; its last time has to be above 0")
     return Opportunities(tuple(counts), tuple(counts.values()), last_ms)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import tomllib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,6 +13,7 @@ from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.flows import flow_fields
 from netwarp.scenario.model import SECTIONS, Change, Link, Node, Record, RunOptions, Tuner
 from netwarp.scenario.source import split_dotted
+from netwarp.scenario.toml import TomlSyntaxError, parse_toml
 
 PLAIN = ("duration", "warmup")
 SET_ONLY = ("name", "summary", "seeds", "views", "baseline")
@@ -131,8 +132,8 @@ def parse_setting(setting: str) -> tuple[str, Any]:
     if not equals or not path.strip():
         raise ValueError(f'"{setting}" is not PATH=VALUE, such as links.bottleneck.rate=5mbit')
     try:
-        parsed = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+        parsed = parse_toml(f"value = {text}")
+    except TomlSyntaxError:
         return path.strip(), text.strip()
     return path.strip(), parsed["value"] if len(parsed) == 1 else text.strip()
 
@@ -149,18 +150,19 @@ def swept_path(path: str) -> str | None:
 
 def setting_of(path: str, value: Any) -> str:
     """The setting `PATH=VALUE` for a value of Python: text, numbers, lists and tables of them. Raises ValueError."""
-    return f"{path}={_toml(value)}"
+    return f"{path}={toml(value)}"
 
 
-def _toml(value: Any) -> str:
+def toml(value: Any) -> str:
+    """A value as TOML writes it on one line. Raises ValueError for what TOML does not have."""
     if isinstance(value, Mapping):
-        return (
-            "{"
-            + ", ".join(f"{json.dumps(str(key), ensure_ascii=False)} = {_toml(v)}" for key, v in value.items())
-            + "}"
-        )
+        return "{ " + ", ".join(f"{_key(str(key))} = {toml(v)}" for key, v in value.items()) + " }" if value else "{}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(toml, value)) + "]"
     if isinstance(value, str | int | float):
         return json.dumps(value, ensure_ascii=False)  # which is TOML, too, for these
     raise ValueError(f"a scenario cannot hold {value!r}; use text, numbers, lists or dictionaries")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)

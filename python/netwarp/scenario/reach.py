@@ -14,19 +14,33 @@ def unreachable(ends: tuple[tuple[str, ...], ...], forwarding: frozenset[str], s
 
     Only nodes in `forwarding` pass packets on. The sentence names the nodes that would have to forward.
     """
-    neighbours: dict[str, list[str]] = {}
-    for one, other in ends:
-        neighbours.setdefault(one, []).append(other)
-        neighbours.setdefault(other, []).append(one)
-    usable = {node: others for node, others in neighbours.items() if node in forwarding or node == source}
-    if target in hops_from([source], usable):
+    if links_between(ends, forwarding, source, target) is not None:
         return None
+    neighbours = _neighbours(ends)
     hops = hops_from([source], neighbours)
     if target not in hops:
         return f'no links lead from "{source}" to "{target}"; add a link that joins them'
     missing = [f'"{node}"' for node in _between(hops, neighbours, target) if node not in forwarding]
     which = "node " + missing[0] + " does" if len(missing) == 1 else "nodes " + ", ".join(missing) + " do"
     return f'"{source}" cannot reach "{target}": {which} not pass packets on; add `forward = true` there'
+
+
+def links_between(
+    ends: tuple[tuple[str, ...], ...], forwarding: frozenset[str], source: str, target: str
+) -> int | None:
+    """How many links packets from `source` to `target` cross; None where they cannot get there."""
+    neighbours = _neighbours(ends)
+    usable = {node: others for node, others in neighbours.items() if node in forwarding or node == source}
+    return hops_from([source], usable).get(target)
+
+
+@lru_cache(maxsize=8)
+def _neighbours(ends: tuple[tuple[str, ...], ...]) -> Mapping[str, Sequence[str]]:
+    neighbours: dict[str, list[str]] = {}
+    for one, other in ends:
+        neighbours.setdefault(one, []).append(other)
+        neighbours.setdefault(other, []).append(one)
+    return neighbours
 
 
 def _between(hops: Mapping[str, int], neighbours: Mapping[str, Sequence[str]], target: str) -> list[str]:

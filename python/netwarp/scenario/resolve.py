@@ -7,6 +7,7 @@ distinct replacement is validated once and kept, and so is its canonical JSON, o
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -30,7 +31,7 @@ SectionKey = tuple[str, ...]
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 # Fields that no check holds against another part of the scenario: points that differ only here are checked once.
 _INDEPENDENT = frozenset(
-    {*DIRECTED, "mtu", "offload", "cc", "sysctl", "packet_size", "interval", "size", "args", "memory", "sample"}
+    {*DIRECTED, "mtu", "offload", "cc", "packet_size", "interval", "size", "args", "memory", "sample"}
 )
 
 
@@ -73,6 +74,8 @@ class Resolver:
         self.problems: dict[Problem, None] = {}
         self._sections: dict[tuple[Any, ...], Section | None] = {}
         self._checked: set[tuple[Any, ...]] = set()
+        self._points = 0
+        self._replaced: Counter[SectionKey] = Counter()
         self._base_sections = {key: _section(key[0], value) for key, value in _sections_of(base)}
         self._order: dict[str, tuple[SectionKey, ...]] = {
             table: tuple((table, name) for name in getattr(base, table)) for table in SECTIONS
@@ -101,9 +104,20 @@ class Resolver:
             else:
                 found[key] = replacement
         if valid:
+            self._points += 1
+            self._replaced.update(found.keys())
             self._check(point, found)
             return found
         return None
+
+    def sections(self) -> Iterator[tuple[SectionKey, Any]]:
+        """Every section that some point has, validated, each once: the base's own where it was not always replaced."""
+        for key, section in self._base_sections.items():
+            if self._replaced[key] < self._points:
+                yield key, section.value
+        for (key, _, _), replacement in self._sections.items():
+            if replacement is not None:
+                yield key, replacement.value
 
     def scenario(self, replaced: Mapping[SectionKey, Section], seed: int) -> Scenario:
         """The scenario with these sections in place, of one seed, without sweep and cases."""

@@ -16,6 +16,8 @@ _KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?$")
 _ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=\s*(.*)$")
+_MAX_LINE = 10_000
+"""Beyond it no key is looked for in a line; its first ones are enough to say where something is."""
 _INLINE = re.compile(rf"[{{,]\s*({_DOTTED})\s*=")
 
 
@@ -23,14 +25,14 @@ _INLINE = re.compile(rf"[{{,]\s*({_DOTTED})\s*=")
 class Source:
     """The text of a scenario file, the data in it with overrides applied, and the overrides themselves.
 
-    `overrides` maps dotted keys to values; `settings` are the same as they were given, `"PATH=VALUE"`; `folder` is
-    where files that the scenario names are looked for.
+    `overrides` maps dotted keys to the option that set them, as it was given (`--set PATH=VALUE`); `settings` are the
+    same as `"PATH=VALUE"`, an axis as `"sweep.PATH=[…]"`. Files that the scenario names are looked for in `folder`.
     """
 
     label: str
     text: str
     data: Mapping[str, Any] = field(repr=False)
-    overrides: Mapping[str, Any] = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     folder: Path = Path()
 
@@ -70,7 +72,8 @@ def key_lines(text: str) -> Iterator[tuple[Keys, int]]:
     prefix: Keys = ()
     arrays: dict[Keys, int] = {}
     closing: str | None = None
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, whole in enumerate(text.splitlines(), start=1):
+        line = whole[:_MAX_LINE]
         if closing is not None:
             closing = None if closing in line else closing
             continue

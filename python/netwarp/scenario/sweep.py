@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netwarp.scenario.errors import Problem, ScenarioError, did_you_mean
+from netwarp.scenario.errors import COMMAND_LINE, Problem, ScenarioError, did_you_mean
 from netwarp.scenario.model import Case, Scenario
-from netwarp.scenario.paths import resolve_path
+from netwarp.scenario.paths import resolve_path, swept_path
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,36 @@ def cases_of(scenario: Scenario, names: Sequence[str] | None = None) -> tuple[Ca
     known = {case.name: case for case in scenario.cases}
     unknown = [name for name in names or () if name not in known]
     if unknown:
-        label = scenario.source.label
-        raise ScenarioError([Problem(f'there is no case "{n}"{did_you_mean(n, known)}') for n in unknown], label)
+        problems = [
+            Problem(f'there is no case "{n}"{did_you_mean(n, known)}', f"--case {n}", None, COMMAND_LINE)
+            for n in unknown
+        ]
+        raise ScenarioError(problems, COMMAND_LINE)
     chosen = [case for name, case in known.items() if not names or name in names]
     return tuple(chosen) or (None,)
+
+
+def check_given(scenario: Scenario, cases: Sequence[Case | None]) -> None:
+    """Refuse `--set` and `--sweep` of what one of the cases sets. Raises ScenarioError."""
+    data = scenario.source.data
+    problems = []
+    for path, given in scenario.source.overrides.items():
+        axis = swept_path(path)
+        keys = tuple(path.split(".")) if axis is None else resolve_path(axis, data)
+        setting = [
+            case.name for case in cases if case and any(_overlap(keys, own) for own, _ in case_settings(case, data))
+        ]
+        if setting:
+            named = ", ".join(f'"{name}"' for name in setting[:3]) + (" …" if len(setting) > 3 else "")
+            why = f"the case {named} sets this as well" if len(setting) == 1 else f"the cases {named} set this as well"
+            problems.append(Problem(f"{why}; choose others with --case, or edit the file", given, None, COMMAND_LINE))
+    if problems:
+        raise ScenarioError(problems, COMMAND_LINE)
+
+
+def _overlap(keys: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Whether one of two paths is the other, or leads to it."""
+    return all(a == b for a, b in zip(keys, others, strict=False))
 
 
 def points_of(axes: Sequence[Axis], cases: Sequence[Case | None]) -> Iterator[Point]:

@@ -101,14 +101,14 @@ def _entries(scenario: Scenario, link: str, way: int) -> list[_Entry]:
     for index, change in enumerate(scenario.changes):
         values = values_of(change, way)
         if change.link == link and values:
-            moments = _bounded(occurrences(change, scenario.duration), index, "repeat", link)
+            moments = _bounded(occurrences(change, scenario.duration), len(entries), index, "repeat", link)
             entries += [_Entry(at, (1, index), index, values) for at in moments]
     return entries
 
 
-def _bounded(moments: range, change: int, field_: str, link: str) -> range:
-    """The moments of a change, unless they are too many to be made."""
-    if len(moments) > MAX_STATES:
+def _bounded(moments: range, others: int, change: int, field_: str, link: str) -> range:
+    """The moments of a change, unless they are too many to be made, with those of others that the link has already."""
+    if others + len(moments) > MAX_STATES:
         raise _too_many(("changes", change, field_), link)
     return moments
 
@@ -147,7 +147,7 @@ def _ramp(entry: _Entry, change: Change, state: State) -> Iterator[_Entry]:
     assert change.over is not None
     assert entry.change is not None
     step = change.step or max(change.over // DEFAULT_STEPS, 1)
-    for passed in (*_bounded(range(step, change.over, step), entry.change, "step", change.link), change.over):
+    for passed in (*_bounded(range(step, change.over, step), 0, entry.change, "step", change.link), change.over):
         values = {}
         for name, target in entry.values.items():
             try:
@@ -179,11 +179,11 @@ def _between(start: Any, end: Any, passed: int, whole: int) -> Any:
 
 def _outages(scenario: Scenario, link: str, way: int) -> list[tuple[int, int]]:
     """From when until when nothing gets through, in order, those that touch made one."""
-    found = []
+    found: list[tuple[int, int]] = []
     for index, change in enumerate(scenario.changes):
         lasts = change.outage.of(way) if change.link == link and change.outage else None
         if lasts:
-            moments = _bounded(occurrences(change, scenario.duration), index, "repeat", link)
+            moments = _bounded(occurrences(change, scenario.duration), len(found), index, "repeat", link)
             found += [(at, at + lasts) for at in moments]
     merged: list[tuple[int, int]] = []
     for start, end in sorted(found):

@@ -11,16 +11,19 @@ one, the last row holds to the end of the run.
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_serializer
 
 from netwarp.scenario.fields import Model
+from netwarp.scenario.files import read_file
 from netwarp.scenario.netem import LossModel, parse_loss
 from netwarp.scenario.opportunities import Opportunities, parse_opportunities
 from netwarp.scenario.units import parse_duration, parse_positive_rate
@@ -29,6 +32,8 @@ from netwarp.words import did_you_mean
 COLUMNS = ("time", "rate", "delay", "loss")
 KEPT = "traces"
 """The folder of a result that holds the traces its scenario names."""
+MAX_ROWS = 200_000
+"""Twice what a link may change in a run, as a trace may be longer than the run."""
 MAX_BYTES = 16 * 2**20
 NS_PER_S = 10**9
 
@@ -116,7 +121,8 @@ def trace_files(data: Mapping[str, Any], folder: Path) -> dict[str, bytes]:
     values = [item for value in named for item in (value.values() if isinstance(value, Mapping) else [value])]
     paths = {kept_name(value): _find(value, folder) for value in values if isinstance(value, str)}
     shipped = set(shipped_traces().values())
-    return {name: path.read_bytes() for name, path in paths.items() if path not in shipped and path.is_file()}
+    kept = {name: path for name, path in paths.items() if path not in shipped and path.is_file()}
+    return {name: read_file(path, MAX_BYTES) for name, path in kept.items()}
 
 
 def _is_trace(path: str) -> bool:
@@ -132,12 +138,12 @@ def load_trace(value: object, folder: Path) -> Trace:
     shipped = shipped_traces()
     path = _find(value, folder)
     try:
-        content = _read(path)
+        content = read_file(path, MAX_BYTES)
     except (OSError, ValueError) as error:
         known = f"shipped traces are {', '.join(shipped)}{did_you_mean(value, shipped)}"
         why = getattr(error, "strerror", None) or error
         raise ValueError(f'the trace "{value[:200]}" cannot be read ({why}); {known}') from None
-    if content is None:
+    if len(content) > MAX_BYTES:
         raise ValueError(f'the trace "{value}" is larger than {MAX_BYTES // 2**20} MiB')
     try:
         text = content.decode("utf-8-sig")
@@ -147,43 +153,40 @@ def load_trace(value: object, folder: Path) -> Trace:
     return parse_trace(text, path.name)
 
 
-def _read(path: Path) -> bytes | None:
-    """The content of a file, None if it is larger than a trace may be. Raises OSError, ValueError.
-
-    Only of a file: a device or a pipe may never end, or never begin.
-    """
-    if path.exists() and not path.is_file():
-        raise ValueError("it is no file")
-    with path.open("rb") as file:
-        content = file.read(MAX_BYTES + 1)
-    return content if len(content) <= MAX_BYTES else None
-
-
 def parse_trace(text: str, name: str) -> Trace:
     """The trace in a text; `name` stands for the file in messages (`name:line: …`). Raises ValueError."""
-    lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1)]
-    lines = [(number, line) for number, line in lines if line and not line.startswith("#")]
-    if not lines:
+    lines = _lines(text)
+    first = next(lines, None)
+    if first is None:
         raise ValueError(f"{name}: the trace is empty")
-    if lines[0][1].split(",")[0].strip() == "time":
-        return _csv(lines, name)
-    if _WHOLE.fullmatch(lines[0][1]):
-        return Trace(name=name, opportunities=parse_opportunities(lines, name))
+    if first[1].split(",")[0].strip() == "time":
+        return _csv(first, lines, name)
+    if _WHOLE.fullmatch(first[1]):
+        return Trace(name=name, opportunities=parse_opportunities(chain([first], lines), name))
     raise ValueError(
-        f'{name}:{lines[0][0]}: "{lines[0][1][:60]}" begins no trace; the first line is the header '
+        f'{name}:{first[0]}: "{first[1][:60]}" begins no trace; the first line is the header '
         '"time,rate[,delay,loss]", or a whole number of milliseconds (Mahimahi)'
     )
 
 
-def _csv(lines: list[tuple[int, str]], name: str) -> Trace:
-    columns = [cell.strip() for cell in lines[0][1].split(",")]
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that say something, with their numbers; one after another, since a trace may have millions."""
+    for number, line in enumerate(io.StringIO(text, newline=None), start=1):
+        if (said := line.strip()) and not said.startswith("#"):
+            yield number, said
+
+
+def _csv(heading: tuple[int, str], lines: Iterator[tuple[int, str]], name: str) -> Trace:
+    columns = [cell.strip() for cell in heading[1].split(",")]
     unknown = [column for column in columns if column not in COLUMNS]
     if unknown or len(set(columns)) != len(columns) or "rate" not in columns:
         wrong = f'"{unknown[0]}" is no column of a trace' if unknown else "a column is missing or there twice"
-        raise ValueError(f"{name}:{lines[0][0]}: {wrong}; the header is time,rate[,delay,loss]")
+        raise ValueError(f"{name}:{heading[0]}: {wrong}; the header is time,rate[,delay,loss]")
     rows: list[Row] = []
     period_ns: int | None = None
-    for number, line in lines[1:]:
+    for number, line in lines:
+        if len(rows) == MAX_ROWS:
+            raise ValueError(f"{name}:{number}: a trace has at most {MAX_ROWS:,} rows; take larger steps")
         try:
             if period_ns is not None:
                 raise ValueError("a row with a time alone says where the trace begins anew; nothing may follow it")
@@ -238,5 +241,5 @@ def _from_context(value: object, info: ValidationInfo) -> Any:
 TraceField = Annotated[
     Trace,
     BeforeValidator(_from_context),
-    WithJsonSchema({"type": "string", "examples": ["lte", "downlink.csv", "verizon.up"]}),
+    WithJsonSchema({"title": "trace", "type": "string", "examples": ["lte", "downlink.csv", "verizon.up"]}),
 ]

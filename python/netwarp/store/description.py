@@ -106,7 +106,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Description:
-    """A run as its readers see it. Metrics cover [warmup_ns, duration_ns]. `point` maps axis paths to values."""
+    """A run as its readers see it. Metrics cover [warmup_ns, duration_ns]. `point` maps axis paths to values.
+
+    `drop_reasons` are the names of the reasons for which the kernel of the run dropped packets, by number.
+    """
 
     id: str
     seed: int
@@ -118,6 +121,13 @@ class Description:
     flows: tuple[Flow, ...]
     ends: tuple[End, ...]
     changes: tuple[Change, ...] = ()
+    drop_reasons: tuple[str, ...] = ()
+
+    def drop_reason(self, number: int | None) -> str:
+        """The name of a drop reason; `unknown` without a number, `reason_N` for one that is not among the names."""
+        if number is None:
+            return "unknown"
+        return self.drop_reasons[number] if number < len(self.drop_reasons) else f"reason_{number}"
 
 
 def describe(run: Mapping[str, Any]) -> Description:
@@ -139,6 +149,7 @@ def describe(run: Mapping[str, Any]) -> Description:
             flows=tuple(_flow(entry, run) for entry in lab["flows"]),
             ends=tuple(_end(link, end, lab) for link in lab["links"] for end in link["ends"]),
             changes=changes_of(lab),
+            drop_reasons=tuple(run.get("kernel", {}).get("drop_reasons", ())),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"the run's description (run.json) is incomplete: {error}") from error

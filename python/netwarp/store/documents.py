@@ -4,13 +4,21 @@ A document that does not fit is refused with a sentence that names the field; fi
 """
 
 from ipaddress import ip_address
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from netwarp.store.errors import StoreError
 
 _MAX_TEXT = 10_000
+MAX_RUN_NS = 30 * 24 * 3600 * 10**9
+"""How long a run may last; what reads records makes series of so much time."""
+Time = Annotated[int, Field(ge=-MAX_RUN_NS, le=MAX_RUN_NS)]
+"""A moment of a run, or a duration in it, in ns."""
+MAX_DELAY_NS = 366 * 24 * 3600 * 10**9
+Delay = Annotated[int, Field(ge=0, le=MAX_DELAY_NS)]
+Rate = Annotated[int, Field(ge=0, le=10**14)]
+Fraction = Annotated[float | int, Field(ge=0, le=1)]
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Text = Annotated[str, Field(max_length=_MAX_TEXT)]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^/\x00]+$")]
@@ -74,9 +82,10 @@ class PlanDocument(Document):
 class StatusDocument(Document):
     """`status.json`."""
 
-    status: Text
+    status: Literal["ok", "suspect", "failed"]
     reason: Text | None = None
     real_s: float | int | None = None
+    before_the_fault: "StatusDocument | None" = None
 
 
 class ManifestDocument(Document):
@@ -92,16 +101,40 @@ class ManifestDocument(Document):
     resumed: list[dict[str, Any]] = []
 
 
+class LossDocument(Document):
+    """How a wire loses packets."""
+
+    model: Text
+    p: Fraction | None = None
+    correlation: Fraction | None = None
+
+    @model_validator(mode="after")
+    def _has_its_probability(self) -> "LossDocument":
+        if self.model == "random" and self.p is None:
+            raise ValueError("a random loss has a probability `p`")
+        return self
+
+
+class OpportunitiesDocument(Document):
+    """When a wire lets packets through instead of having a rate."""
+
+    bytes: Annotated[int, Field(ge=1, lt=2**31)]
+    overhead_bytes: Annotated[int, Field(gt=-(2**31), lt=2**31)]
+    period_ms: Annotated[int, Field(ge=1, le=MAX_DELAY_NS // 10**6)]
+    mean_rate_bps: Rate
+    trace: Annotated[str, Field(pattern=r"^[0-9]{1,12}(x[0-9]{1,9})?( [0-9]{1,12}(x[0-9]{1,9})?)*$")]
+
+
 class WireDocument(Document):
     """What a wire does to packets, as far as it is read."""
 
-    rate_bps: Int64 | None = None
-    delay_ns: Int64 | None = None
-    jitter_ns: Int64 | None = None
-    loss: dict[str, Any] | None = None
-    duplicate: float | int | None = None
-    corrupt: float | int | None = None
-    reorder: float | int | None = None
+    rate_bps: Rate | None = None
+    delay_ns: Delay | None = None
+    jitter_ns: Delay | None = None
+    loss: LossDocument | None = None
+    duplicate: Fraction | None = None
+    corrupt: Fraction | None = None
+    reorder: Fraction | None = None
 
 
 class QueueDocument(Document):
@@ -119,6 +152,7 @@ class EndDocument(Document):
     index: Int64
     queue: QueueDocument | None = None
     wire: WireDocument | None = None
+    opportunities: OpportunitiesDocument | None = None
 
 
 class LinkDocument(Document):
@@ -141,18 +175,21 @@ class FlowDocument(Document):
     source_port: Port | None = None
     destination: Address
     destination_port: Port | None = None
-    start_ns: Int64
-    duration_ns: Int64 | None = None
+    start_ns: Time
+    duration_ns: Time | None = None
+    bytes: Int64 | None = None
     args: list[Text] | None = None
     source_ports: list[Port] | None = None
     protocol: Text | None = None
     cc: Text | None = None
+    from_: Annotated[Text | None, Field(alias="from")] = None
+    to: Text | None = None
 
 
 class ChangeDocument(Document):
     """A change of the lab."""
 
-    at_ns: Int64
+    at_ns: Time
     index: Int64
     queue: QueueDocument | None = None
     wire: WireDocument | None = None
@@ -161,7 +198,7 @@ class ChangeDocument(Document):
 class RecordDocument(Document):
     """What is recorded."""
 
-    sample_ns: Int64 | None = None
+    sample_ns: Time | None = None
 
 
 class NodeDocument(Document):
@@ -175,12 +212,19 @@ class LabDocument(Document):
     """The lab of `run.json`."""
 
     seed: Int64 = 0
-    duration_ns: Int64
+    duration_ns: Annotated[int, Field(ge=0, le=MAX_RUN_NS)]
     nodes: list[NodeDocument] = []
     links: list[LinkDocument] = []
     flows: list[FlowDocument]
     changes: list[ChangeDocument] = []
     record: RecordDocument = RecordDocument()
+
+
+class KernelDocument(Document):
+    """What readers need to know of the kernel that made a run."""
+
+    version: Text = ""
+    drop_reasons: list[Text] = []
 
 
 class RunDocument(Document):
@@ -189,7 +233,10 @@ class RunDocument(Document):
     id: RunId
     seed: Int64 | None = None
     point: dict[str, Any] = {}
-    given_sysctl: dict[str, Any] = {}
+    given_sysctl: dict[str, list[Text]] = {}
+    warmup_ns: Time = 0
+    scenario: dict[str, Any] | Text = {}
+    kernel: KernelDocument = KernelDocument()
     lab: LabDocument
 
 

@@ -1,13 +1,22 @@
-"""Writing files whole or not at all."""
+"""Writing files whole or not at all; reading regular files of a bounded size, whoever left them."""
 
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Callable
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 from netwarp.store.errors import StoreError, speaking
+
+MAX_DOCUMENT_BYTES = 256 << 20
+"""What is read into memory as a whole: a plan of the most runs that there may be takes half of it."""
+MAX_JSON_SIGNS = 10_000_000
+"""Brackets and commas of a JSON document, which is how many values it has: each takes about 100 bytes of memory."""
+_SPARSE_BYTES = 1 << 30
+_SPARSE_SHARE = 1000
 
 
 def write_atomic(path: Path, write: Callable[[Path], None]) -> None:
@@ -18,16 +27,25 @@ def write_atomic(path: Path, write: Callable[[Path], None]) -> None:
     """
     with speaking(path, "write"):
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-        os.close(handle)
         temporary = Path(name)
         try:
-            write(temporary)
+            write(_textual(temporary, handle))
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
                 os.fchmod(file.fileno(), 0o666 & ~_umask())
             temporary.replace(path)
         finally:
+            os.close(handle)
             temporary.unlink(missing_ok=True)
+
+
+def _textual(path: Path, handle: int) -> Path:
+    """The path of an open file; another of the same file where its own is no text: polars takes no bytes."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return Path(f"/proc/self/fd/{handle}")
+    return path
 
 
 def write_text(path: Path, text: str) -> None:
@@ -37,13 +55,66 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as indented JSON in the order given, atomically. Raises StoreError."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    # Half a surrogate pair, which a path's bytes may become, stays the escape that it is in JSON.
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def require_regular(path: Path) -> None:
+    """Raise StoreError if there is something at `path` that is no regular file, or none that can be read to its end.
+
+    A pipe or a device may never begin, or never end; nor does a file with a hole of a terabyte, within a lifetime.
+    """
+    with speaking(path, "read"):
+        _refuse_odd(path, path.stat())
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a file for reading. Raises StoreError as `require_regular`, or if it is not there."""
+    with speaking(path, "read"):
+        # Not waiting for a pipe's other end; of a regular file the flag means nothing.
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    try:
+        _refuse_odd(path, os.fstat(file.fileno()))
+    except StoreError:
+        file.close()
+        raise
+    return file
+
+
+def _refuse_odd(path: Path, facts: os.stat_result) -> None:
+    if stat.S_ISDIR(facts.st_mode):
+        raise StoreError(f"cannot read {path}: it is a directory, where a file was expected")
+    if not stat.S_ISREG(facts.st_mode):
+        raise StoreError(f"cannot read {path}: it is a device or a pipe, where a file was expected")
+    held = facts.st_blocks * 512
+    if facts.st_size > _SPARSE_BYTES and held * _SPARSE_SHARE < facts.st_size:
+        raise StoreError(f"cannot read {path}: it claims {facts.st_size:,} bytes and holds {held:,}; it is damaged")
+
+
+def read_content(path: Path, most: int = MAX_DOCUMENT_BYTES) -> bytes:
+    """The content of a regular file of at most so many bytes. Raises StoreError."""
+    with open_regular(path) as file, speaking(path, "read"):
+        # Some files of /proc never end, and claim to be empty.
+        content = file.read(most + 1) if os.fstat(file.fileno()).st_size else b""
+    if len(content) > most:
+        raise StoreError(f"cannot read {path}: it is larger than {most >> 20} MiB; no such file is")
+    return content
+
+
+def read_text(path: Path) -> str:
+    """The content of a regular file of text. Raises StoreError, also if it is not UTF-8."""
+    try:
+        return read_content(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise StoreError(f"cannot read {path}: it is not text in UTF-8 (byte {error.start})") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object. Raises StoreError if it is missing, not JSON, or not an object."""
-    with speaking(path, "read"):
-        content = path.read_bytes()
+    content = read_content(path)
+    if sum(content.count(sign) for sign in (b"[", b"{", b",")) > MAX_JSON_SIGNS:
+        raise StoreError(f"cannot read {path}: it has more than {MAX_JSON_SIGNS:,} values; no such document has")
     try:
         value = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:

@@ -6,7 +6,10 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from netwarp.store.errors import StoreError, speaking
+from netwarp.store.files import open_regular, read_content
+from netwarp.store.streams import open_stream, whole_batches
 
+_MAX_CSV_BYTES = 1 << 30
 IDENTITY = ("cookie", "source", "source_port", "destination", "destination_port")
 """What a series cannot be told from another without."""
 
@@ -17,8 +20,8 @@ def read_monitor(path: Path) -> pl.DataFrame:
     A stream that was cut short has the rows of its whole batches. Raises StoreError if the file cannot be read, or is
     no such table: it needs a time and at least one other column.
     """
-    with speaking(path, "read"):
-        head = path.open("rb").read(8)
+    with open_regular(path) as file, speaking(path, "read"):
+        head = file.read(8)
     frame = _arrow(path) if head.startswith((b"\xff\xff\xff\xff", b"ARROW1")) else _csv(path)
     if "time_ns" in frame.columns:
         frame = frame.with_columns(time_s=pl.col("time_ns") / 1e9)
@@ -59,23 +62,19 @@ def without_control(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 def _csv(path: Path) -> pl.DataFrame:
     try:
-        return pl.read_csv(path, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0]
+        return pl.read_csv(read_content(path, _MAX_CSV_BYTES), infer_schema_length=None)
+    except (pl.exceptions.PolarsError, ValueError) as error:
+        reason = str(error).splitlines()[0][:200]
         raise StoreError(f"cannot read {path}: it is neither CSV nor an Arrow stream ({reason})") from error
 
 
 def _arrow(path: Path) -> pl.DataFrame:
-    batches = []
-    try:
-        reader = pa.ipc.open_stream(pa.memory_map(str(path)))
-    except (pa.ArrowInvalid, OSError) as error:
-        raise StoreError(f"cannot read {path}: it is not an Arrow stream ({error})") from error
-    while True:
-        try:
-            batches.append(reader.read_next_batch())
-        except (StopIteration, pa.ArrowInvalid, OSError):
-            break
-    frame = pl.from_arrow(pa.Table.from_batches(batches, reader.schema))
+    reader = open_stream(path)
+    if reader is None:
+        raise StoreError(f"cannot read {path}: it is not an Arrow stream")
+    # Without what columns mean, in words: polars unpacks it too, and panics where the text is damaged.
+    schema = pa.schema([reader.schema.field(index).remove_metadata() for index in range(len(reader.schema))])
+    batches = [batch.cast(schema) for batch in whole_batches(reader)]
+    frame = pl.from_arrow(pa.Table.from_batches(batches, schema))
     assert isinstance(frame, pl.DataFrame)
     return frame

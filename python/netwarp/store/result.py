@@ -23,7 +23,7 @@ from netwarp.store.lock import locked
 from netwarp.store.planfile import refuse_other_plan
 from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import TABLES
-from netwarp.store.streams import scan_stream
+from netwarp.store.streams import scan_streams
 from netwarp.store.summary import MISSING, PlannedRun, RunOutcome, axes_of, axis_series, planned_runs, summary_frame
 from netwarp.store.tables import read_parquet
 from netwarp.threads import on_each
@@ -66,7 +66,7 @@ class ResultDir:
         """Where figures are."""
         return self.path / "plots"
 
-    @property
+    @cached_property
     def planned(self) -> list[PlannedRun]:
         """The planned runs, in the plan's order. Raises StoreError."""
         try:
@@ -82,7 +82,7 @@ class ResultDir:
         made = (run for run in self.planned if self.is_complete(run.id))
         return [run for run in made if self.run(run.id).status().get("status") != "failed"]
 
-    @property
+    @cached_property
     def axes(self) -> list[str]:
         """What differs between runs: `case` if there are cases, then the swept paths in the scenario's order."""
         return axes_of(self.plan, self.planned)
@@ -135,13 +135,13 @@ class ResultDir:
         Columns: run_id, seed, one per axis (its path), then the table's own; no row is read before it is collected.
         """
         runs = self.good
-        columns = [axis_series(axis, [run.point.get(axis) for run in runs]) for axis in self.axes]
-        frames = []
-        for number, run in enumerate(runs):
-            heads = [pl.lit(run.id).alias("run_id"), pl.lit(run.seed, pl.Int64).alias("seed")]
-            point = [pl.lit(values[number], values.dtype).alias(values.name) for values in columns]
-            frames.append(self.run(run.id).scan(table).select(*heads, *point, pl.all()))
-        return pl.concat(frames) if frames else scan_stream(self.path / "none", TABLES[table])
+        labels = [
+            pl.Series("run_id", [run.id for run in runs], pl.String),
+            pl.Series("seed", [run.seed for run in runs], pl.Int64),
+            *(axis_series(axis, [run.point.get(axis) for run in runs]) for axis in self.axes),
+        ]
+        paths = [self.run(run.id).path / TABLES[table].file for run in runs]
+        return scan_streams(paths, TABLES[table], labels)
 
     def outcomes(self) -> list[RunOutcome]:
         """Status and metrics of every planned run, in the plan's order; one not made yet is `missing`."""

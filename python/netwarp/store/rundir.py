@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from netwarp.store.description import Description, describe
 from netwarp.store.documents import RunDocument, StatusDocument, checked
 from netwarp.store.errors import StoreError
-from netwarp.store.files import read_json, write_atomic, write_json
+from netwarp.store.files import open_regular, read_json, write_atomic, write_json
 from netwarp.store.network import Network, network_of
 from netwarp.store.schemas import TABLES
-from netwarp.store.streams import StreamState, scan_stream, stream_state
+from netwarp.store.streams import StreamState, has_rows, scan_stream, stream_state
 from netwarp.store.tables import read_parquet
 
 METRICS_SCHEMA = pl.Schema({"scope": pl.String, "name": pl.String, "metric": pl.String, "value": pl.Float64})
@@ -55,8 +57,7 @@ class RunDir:
 
     def has_rows(self, table: str) -> bool:
         """Whether the table has any row; looks at its first batches only."""
-        first = TABLES[table].columns[0].name
-        return self.scan(table).select(first).head(1).collect().height > 0
+        return has_rows(self.path / TABLES[table].file)
 
     @property
     def metrics_path(self) -> Path:
@@ -78,8 +79,10 @@ class RunDir:
     def metrics_reckoned_by(self) -> str | None:
         """What `write_metrics` was told; None if there are no metrics that can be read."""
         try:
-            return pl.read_parquet_metadata(self.metrics_path).get(_RECKONED_BY)
-        except (OSError, pl.exceptions.PolarsError):
+            with open_regular(self.metrics_path) as file:
+                told = pq.ParquetFile(file).metadata.metadata or {}
+            return bytes(told.get(_RECKONED_BY.encode(), b"")).decode() or None
+        except (StoreError, OSError, ValueError, pa.ArrowException):
             return None
 
     def status(self) -> dict[str, Any]:

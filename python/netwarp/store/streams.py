@@ -1,6 +1,7 @@
 """Reading Arrow IPC streams lazily, whatever state a dying run left them in."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from polars.io.plugins import register_io_source
 
 from netwarp.store.errors import StoreError, speaking
+from netwarp.store.files import require_regular
 from netwarp.store.schemas import Table
 
 _CHUNK_ROWS = 1 << 18
@@ -28,7 +30,11 @@ class StreamState(StrEnum):
 def write_stream(path: Path, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write rows as the table's stream; a column that a row lacks is absent in it. Raises StoreError."""
     content = pa.Table.from_pylist([dict(row) for row in rows], schema=table.schema)
-    with speaking(path, "write"), pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+    with (
+        speaking(path, "write"),
+        path.open("wb") as file,
+        pa.ipc.new_stream(file, table.schema) as writer,
+    ):
         writer.write_table(content)
 
 
@@ -45,31 +51,55 @@ def scan_stream(path: Path, table: Table) -> pl.LazyFrame:
     whole batch; a missing or empty file has no rows. Nullable columns the file lacks are absent in every row.
     Raises StoreError if the file is no Arrow stream or lacks a column that must be there.
     """
-    schema = polars_schema(table)
-    _check(path, table)
+    return scan_streams([path], table, [])
+
+
+def scan_streams(paths: Sequence[Path], table: Table, labels: Sequence[pl.Series]) -> pl.LazyFrame:
+    """Likewise over several streams of a table, one after the other; each row begins with the labels of its stream.
+
+    Each of `labels` has a value for each stream. It is one source, however many streams there are: what polars makes
+    of a union grows with the square of its parts. Raises StoreError as `scan_stream` does.
+    """
+    own = polars_schema(table)
+    schema = pl.Schema({label.name: label.dtype for label in labels} | dict(own))
+    for path in paths:
+        _check(path, table)
 
     def source(
         columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
         wanted = list(schema) if columns is None else columns
         left = n_rows
-        for frame in _frames(path, table, wanted, schema):
-            part = frame if left is None else frame.head(left)
-            left = None if left is None else left - part.height
-            yield part if predicate is None else part.filter(predicate)
-            if left == 0:
-                return
+        named = [label for label in labels if label.name in wanted]
+        yield pl.DataFrame(schema={name: schema[name] for name in wanted})
+        for number, path in enumerate(paths):
+            # At least one of its own, by which it is known how many rows there are.
+            inner = [name for name in wanted if name in own] or list(own)[:1]
+            for frame in _frames(path, table, inner, own):
+                part = frame if left is None else frame.head(left)
+                left = None if left is None else left - part.height
+                heads = [pl.lit(label[number], label.dtype).alias(label.name) for label in named]
+                part = part.with_columns(heads).select(wanted)
+                yield part if predicate is None else part.filter(predicate)
+                if left == 0:
+                    return
 
     return register_io_source(source, schema=schema, is_pure=True)
+
+
+def has_rows(path: Path) -> bool:
+    """Whether the stream at `path` has any row; looks at its first batches only."""
+    reader = open_stream(path)
+    return reader is not None and any(batch.num_rows for batch in whole_batches(reader))
 
 
 def stream_state(path: Path) -> StreamState:
     """In which state the writer left the file; reads headers of batches only (the file is mapped)."""
     if not path.exists():
         return StreamState.MISSING
-    if (reader := _open(path)) is None:
+    if (reader := open_stream(path)) is None:
         return StreamState.EMPTY
-    for _ in _batches(reader):
+    for _ in whole_batches(reader):
         pass
     with path.open("rb") as file:
         file.seek(max(path.stat().st_size - 8, 0))
@@ -77,11 +107,15 @@ def stream_state(path: Path) -> StreamState:
     return StreamState.COMPLETE if ended else StreamState.TRUNCATED
 
 
-def _open(path: Path) -> pa.RecordBatchStreamReader | None:
+def open_stream(path: Path) -> pa.RecordBatchStreamReader | None:
+    """A reader of the stream at `path`; None if it is missing, empty or ends within its schema. Raises StoreError."""
     with speaking(path, "read"):
-        if not path.exists() or path.stat().st_size == 0:
+        if not path.exists():
             return None
-        mapped = pa.memory_map(str(path))
+        require_regular(path)
+        if path.stat().st_size == 0:
+            return None
+        mapped = pa.memory_map(os.fsencode(path))
     try:
         reader = pa.ipc.open_stream(mapped)
         _ = reader.schema.names, reader.schema.types  # both are decoded when they are asked for
@@ -94,7 +128,7 @@ def _open(path: Path) -> pa.RecordBatchStreamReader | None:
 
 def _check(path: Path, table: Table) -> None:
     """Refuse a file that cannot be the table's, before polars reads it, which would hide the sentence in its own."""
-    if (reader := _open(path)) is None:
+    if (reader := open_stream(path)) is None:
         return
     for name in table.schema.names:
         if name not in reader.schema.names and not table.schema.field(name).nullable:
@@ -109,7 +143,7 @@ def _is_cut_short(path: Path) -> bool:
     return b"\xff\xff\xff\xff".startswith(head[:4]) and (len(head) < 8 or path.stat().st_size < 8 + size)
 
 
-def _batches(reader: pa.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
+def whole_batches(reader: pa.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
     """The whole batches; a batch that was cut short ends them. Raises StoreError if one is damaged.
 
     A batch is checked before anyone computes with it: an offset that points elsewhere would end the process.
@@ -131,7 +165,7 @@ def _batches(reader: pa.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
 def _frames(path: Path, table: Table, wanted: list[str], schema: pl.Schema) -> Iterator[pl.DataFrame]:
     """Chunks of about `_CHUNK_ROWS` rows, at least one (perhaps empty)."""
     target = pl.Schema({name: schema[name] for name in wanted})
-    reader = _open(path)
+    reader = open_stream(path)
     if reader is None:
         yield pl.DataFrame(schema=target)
         return
@@ -140,7 +174,7 @@ def _frames(path: Path, table: Table, wanted: list[str], schema: pl.Schema) -> I
     arrow_schema = pa.schema([reader.schema.field(name).remove_metadata() for name in present])
     pending: list[pa.RecordBatch] = []
     rows = 0
-    for batch in _batches(reader):
+    for batch in whole_batches(reader):
         _check_presence(batch, table, present, path)
         pending.append(batch.select(present))
         rows += batch.num_rows

@@ -247,3 +247,45 @@ fn nearest(text: &str) -> Option<&'static str> {
         .min_by_key(|name| strsim::damerau_levenshtein(text, name))
         .copied()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Filter, bytecode};
+    use super::parse;
+
+    #[test]
+    fn a_filter_beyond_its_bound_is_refused_in_a_sentence() {
+        for text in [
+            "(".repeat(50_000),
+            "not ".repeat(50_000),
+            "! ".repeat(2_000) + "sport = 1",
+            vec!["sport = 1"; 20_000].join(" and "),
+            vec!["sport = 1"; 20_000].join(" or "),
+        ] {
+            let message = match parse(&text) {
+                Ok(_) => "it was read".to_string(),
+                Err(error) => error.to_string(),
+            };
+            assert!(message.contains("more than 1000 words"), "{message}");
+            assert!(message.len() < 200, "it does not repeat the filter");
+        }
+    }
+
+    #[test]
+    fn a_filter_at_its_bound_is_read_on_a_small_stack() {
+        let nested = "(".repeat(498) + "sport = 1" + &")".repeat(498);
+        let negated = "not ".repeat(997) + "sport = 1";
+        let joined = vec!["sport = 1"; 250].join(" and ");
+        let work = move || {
+            for text in [nested, negated, joined] {
+                let filter = parse(&text).unwrap_or(Filter::Process("refused".into()));
+                assert!(!filter.asks_for_processes(), "it is read");
+                bytecode(&filter);
+                drop(filter.clone());
+            }
+        };
+        // As the threads of the monitor have it.
+        let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(work);
+        assert!(thread.is_ok_and(|running| running.join().is_ok()));
+    }
+}

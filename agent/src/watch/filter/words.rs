@@ -30,6 +30,9 @@ impl FilterError {
 
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if self.filter.is_empty() {
+            return write!(f, "the filter: {}", self.message);
+        }
         let columns = |range: Range<usize>| self.filter.get(range).map_or(0, |t| t.chars().count());
         let before = columns(0..self.at.start);
         let under = columns(self.at.clone()).max(1);
@@ -45,6 +48,10 @@ impl std::error::Error for FilterError {}
 const SIGNS: &[&str] = &[
     "==", "!=", ">=", "<=", "&&", "||", "=", ">", "<", "!", "&", "|", "(", ")",
 ];
+
+/// How many words and signs a filter may have. Every nesting and every joint takes one, so this also bounds how deep
+/// the filter is, and with it the stack of all that walks through it.
+const MAX_WORDS: usize = 1000;
 
 /// Cuts a filter into words. A name with blanks stands in double quotes.
 pub fn words(filter: &str) -> Result<Vec<Word>, FilterError> {
@@ -70,6 +77,11 @@ pub fn words(filter: &str) -> Result<Vec<Word>, FilterError> {
                 .unwrap_or(rest.len());
             (&rest[..len], len)
         };
+        if found.len() == MAX_WORDS {
+            let message =
+                format!("it has more than {MAX_WORDS} words and signs; take a shorter one");
+            return Err(FilterError::new("", 0..0, message));
+        }
         found.push(Word {
             text: text.to_string(),
             at: begin..begin + len,

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from netwarp.plots import style
+from netwarp.views.queueing_theory.analysis import QUANTITIES, Compared
 from netwarp.views.queueing_theory.system import System
-
-if TYPE_CHECKING:
-    from netwarp.views.queueing_theory import Compared
 
 _HEIGHT_IN = 5.6
 _SHOWN = ("time in the system", "packets that wait", "loss")
@@ -42,8 +39,6 @@ def draw(system: System, rows: Sequence[Compared], name: str, stem: Path) -> lis
 
 
 def _above(axes: Axes, system: System, rows: Sequence[Compared]) -> None:
-    from netwarp.views.queueing_theory import QUANTITIES  # noqa: PLC0415 it imports this module in turn
-
     quantity = next(one for one in QUANTITIES if one.name == rows[0].quantity)
     loads = np.linspace(0.02, max(row.load for row in rows), 150)
     if system.exponential:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matplotlib.axes import Axes
 
 from netwarp.plots import style
 from netwarp.plots.chart import value_text
-
-if TYPE_CHECKING:
-    from netwarp.views.tuners import Compared
+from netwarp.views.tuners.analysis import METRICS, Compared, places
 
 _BAR_IN = 0.25
 _HEAD_IN, _ROW_GAP_IN, _FOOT_IN = 0.55, 0.75, 0.18
@@ -22,8 +20,6 @@ _DEFAULT, _TUNED = "#9a9a9a", style.CATEGORICAL[0]
 
 def draw(rows: Sequence[Compared], name: str, stem: Path) -> list[Path]:
     """Returns the files. Raises StoreError."""
-    from netwarp.views.tuners import METRICS, places  # noqa: PLC0415 it imports this module in turn
-
     where = places(rows)
     tuners = list(dict.fromkeys(row.tuner for row in rows))
     metrics = [metric for metric in METRICS if any(row.metric == metric for row in rows)]

@@ -19,6 +19,8 @@ struct sk_buff;
 struct sock;
 struct rate_sample;
 
+void netwarp_mount_agent(void);
+
 #define NETWARP_ENQUEUE	1	/* a packet came to a root queue, and what became of it */
 #define NETWARP_DEQUEUE	2	/* a packet, or a part of an aggregate, left a root queue for the device */
 #define NETWARP_FREE	3	/* a packet, or a part of an aggregate, ended in a root queue */

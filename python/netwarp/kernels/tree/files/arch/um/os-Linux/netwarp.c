@@ -70,6 +70,17 @@ void netwarp_listen(void)
 
 	sigfillset(&action.sa_mask);
 	sigaction(SIGUSR2, &action, NULL);
+	/* Nothing comes with these: netwarp_host.c. */
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR1, SIG_IGN);
+	/* The end, at once: nothing is worth cleaning up in a signal's handler. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+}
+
+int netwarp_asked(void)
+{
+	return asked;
 }
 
 /* Whether to say who runs before it is `pid`'s turn: once. Who asks from here on stops it. */

@@ -10,6 +10,15 @@ unsigned long long netwarp_now(void);
 void netwarp_listen(void);
 int netwarp_enter(int pid);
 void netwarp_leave(void);
+int netwarp_asked(void);
 void netwarp_answer(unsigned long ip);
+
+/* netwarp_host.c, of both sides */
+const char *netwarp_agent(void);
+int netwarp_is_foreign(int sig, int code);
+int netwarp_goes_on(int pid, int op, int status);
+void netwarp_wait_set_up(int pid);
+void netwarp_lost(int pid, int status) __attribute__((noreturn));
+void netwarp_end(const char *what, int number) __attribute__((noreturn));
 
 #endif

@@ -9,16 +9,16 @@ from typing import Any
 from distributed import Client
 
 from netwarp.agent import SEARCH_PATH
-from netwarp.engines import VirtualEngine, name_of
-from netwarp.execute.worker import Means, cancel, means, means_of
+from netwarp.engines import Engine, name_of
+from netwarp.execute.worker import WorkerIdentity, cancel, identity_with, worker_identity
 
 
 @dataclass
-class Crew:
+class WorkerPool:
     """The workers that are used, and those that are not, each told of once."""
 
     client: Client
-    engine: VirtualEngine
+    engine: Engine
     identity: Mapping[str, str]
     """What decides the bytes of the study's runs (`identity_of`)."""
     tell: Callable[[str], None]
@@ -28,7 +28,7 @@ class Crew:
     """Address → why it is not used, and what mends it."""
 
     def refresh(self) -> None:
-        """Look who has come and who has gone; ask those who are new what they make runs with."""
+        """Refresh the membership; check the identity of new workers."""
         present: Mapping[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
         self.fit = {address: places for address, places in self.fit.items() if address in present}
         self.unfit = {address: why for address, why in self.unfit.items() if address in present}
@@ -36,10 +36,12 @@ class Crew:
         if not new:
             return
         # An exception comes back in the place of an answer, also that of a worker that has no netwarp to import.
-        answers = self.client.run(means, self.engine.kernel.digest, dict(self.identity), workers=new, on_error="return")
-        here = means_of(self.engine, self.identity)
+        answers = self.client.run(
+            worker_identity, self.engine.spec, dict(self.identity), workers=new, on_error="return"
+        )
+        here = identity_with(self.engine, self.identity)
         for address, answer in answers.items():
-            why = complaint(answer, here, str(self.engine.kernel.directory), _host(address))
+            why = complaint(answer, here, _host(address))
             if why is None:
                 self.fit[address] = int(present[address]["nthreads"])
             else:
@@ -57,25 +59,25 @@ class Crew:
             self.client.run(cancel, study, workers=list(self.fit), on_error="ignore")
 
 
-def complaint(answer: Means | BaseException, here: Means, kernel_directory: str, host: str) -> str | None:
-    """Why a worker cannot be used, with the command that mends it; None if it can."""
+def complaint(answer: WorkerIdentity | BaseException, here: WorkerIdentity, host: str) -> str | None:
+    """Why a worker cannot be used, with the command that fixes it; None if it can."""
     install = f"install there the netwarp that is here (version {here.netwarp}) and start the worker again"
     if isinstance(answer, BaseException):
         return f"it cannot say what it would make runs with ({type(answer).__name__}: {answer}); {install}"
     if answer.identity["netwarp"] != here.identity["netwarp"]:
         return f"its netwarp ({answer.netwarp}) is not this one, or has been changed; {install}"
-    if answer.lacks_kernel:
-        return f"{answer.problem}; copy it there: {_copy(kernel_directory, host, f'{answer.kernels}/')}"
+    if answer.missing is not None:
+        return f"{answer.problem}; copy it there: {_copy_of(answer.missing, here, answer, host)}"
     return _difference(answer, here, host)
 
 
-def _difference(answer: Means, here: Means, host: str) -> str | None:
+def _difference(answer: WorkerIdentity, here: WorkerIdentity, host: str) -> str | None:
     if answer.problem is not None:
         return f"{answer.problem} Run `netwarp doctor` there."
     keys = sorted({*here.identity, *answer.identity})
     other = [key for key in keys if here.identity.get(key) != answer.identity.get(key)]
-    if "agent" in other:
-        return f"its agent is another; copy this one there: {_copy(here.agent, host, answer.agent)}"
+    if part := next((key for key in other if key in here.parts and key in answer.parts), None):
+        return f"its {part} is another; copy this one there: {_copy_of(part, here, answer, host)}"
     names = [name_of(key) for key in other]
     installed = SEARCH_PATH.split(":")
     if scripts := [name for name in names if name.startswith("/") and name.rpartition("/")[0] not in installed]:
@@ -84,6 +86,10 @@ def _difference(answer: Means, here: Means, host: str) -> str | None:
         are = "is not the one" if len(names) == 1 else "are not those"
         return f"its {' and its '.join(names)} {are} here; install the same version there"
     return None
+
+
+def _copy_of(part: str, here: WorkerIdentity, there: WorkerIdentity, host: str) -> str:
+    return _copy(here.parts[part], host, there.parts[part])
 
 
 def _copy(source: str, host: str, target: str) -> str:

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::sequence::before;
+use crate::seqno::before;
 
 /// As in Wireshark: of a sender whose acknowledgements are not in the capture, no more is kept.
 const SEGMENTS_MOST: usize = 10_000;
@@ -17,13 +17,13 @@ struct Sent {
 
 /// The segments, ordered by their ends; of equal ends the earlier sent is first.
 #[derive(Clone, Debug, Default)]
-pub struct Unacked {
+pub struct SentSegments {
     segments: VecDeque<Sent>,
     /// Whether some segment may begin before one that ends earlier
     nested: bool,
 }
 
-impl Unacked {
+impl SentSegments {
     /// Remembers a segment, unless there are too many.
     pub fn push(&mut self, seq: u32, end: u32, time_ns: i64) {
         if self.segments.len() >= SEGMENTS_MOST {

@@ -1,17 +1,17 @@
 //! What was not seen of a sequence space, below the highest number that was.
 
-use crate::sequence::before;
+use crate::seqno::before;
 
 /// More holes than a window of lost packets has; beyond that the oldest are forgotten.
 const HOLES_MOST: usize = 4096;
 
 /// Ranges that were not seen, in order: first number, number after the last.
 #[derive(Clone, Debug, Default)]
-pub struct Holes {
+pub struct SequenceGaps {
     ranges: Vec<(u32, u32)>,
 }
 
-impl Holes {
+impl SequenceGaps {
     /// Takes note of the range from `seq` to `end`, where `next` follows the highest number so far. Whether some of it
     /// was seen before.
     pub fn see(&mut self, seq: u32, end: u32, next: u32) -> bool {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_fills_a_hole_was_not_seen_before() {
-        let mut holes = Holes::default();
+        let mut holes = SequenceGaps::default();
         assert!(!holes.see(100, 200, 100), "new data");
         assert!(!holes.see(300, 400, 200), "beyond a hole");
         assert!(!holes.see(240, 260, 400), "its middle");
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn numbers_wrap() {
-        let mut holes = Holes::default();
+        let mut holes = SequenceGaps::default();
         assert!(!holes.see(100, 200, u32::MAX - 99));
         assert!(!holes.see(u32::MAX - 99, 100, 200));
         assert!(holes.see(u32::MAX, 1, 200));
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn what_was_acknowledged_is_forgotten() {
-        let mut holes = Holes::default();
+        let mut holes = SequenceGaps::default();
         holes.see(300, 400, 200);
         holes.acknowledge(350);
         assert!(holes.see(200, 300, 400));

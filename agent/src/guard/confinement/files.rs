@@ -1,0 +1,113 @@
+//! Landlock: the files that may be opened, and what may be done with them (landlock(7)).
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, LandlockStatus, PathBeneath, PathFd, RestrictSelf,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope, make_bitflags,
+};
+
+use super::Places;
+
+/// The newest version that this was tested with. Older ones enforce what they know: 2 (Linux 5.19) files, 3 (6.2) that
+/// none is cut, 5 (6.10) devices, 6 (6.12) that no other process gets a signal. What they lack in between, TCP (4)
+/// included, the filter of system calls makes up for.
+const TESTED: ABI = ABI::V7;
+/// What the host itself starts: the kernel, and what loads it.
+const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
+/// The kernel asks which features the processor has (arch/um/os-Linux/start_up.c).
+const CPU: &str = "/proc/cpuinfo";
+/// What it has for a console that nobody reads.
+const NULL: &str = "/dev/null";
+
+const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | ReadDir});
+const START: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | Execute});
+/// No links, devices, pipes or sockets: what netwarp finds there afterwards are files and directories.
+const WRITE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{
+    ReadFile | ReadDir | WriteFile | Truncate | MakeReg | MakeDir | RemoveFile | RemoveDir
+});
+
+/// Rules that are yet to be applied.
+pub struct Files {
+    rules: RulesetCreated,
+    /// Open until the kernel has been started: a rule on a file in /proc lasts as long as the file is in memory.
+    _pinned: Vec<PathFd>,
+}
+
+impl Files {
+    pub fn of_machine(places: &Places) -> Result<Self> {
+        let mut files = Self::none()?;
+        files.allow_machine(places)?;
+        Ok(files)
+    }
+
+    pub fn of_guard(places: &Places) -> Result<Self> {
+        let mut files = Self::none()?;
+        files.allow_machine(places)?;
+        // How the machine is doing (watchdog.rs), and its memory's directory, which goes away with it.
+        files.allow(Path::new("/proc"), READ)?;
+        if let Some(parent) = places.memory_dir.parent() {
+            files.allow(parent, AccessFs::RemoveDir.into())?;
+        }
+        Ok(files)
+    }
+
+    fn none() -> Result<Self> {
+        let rules = Ruleset::default()
+            .handle_access(AccessFs::from_all(TESTED))?
+            .handle_access(AccessNet::from_all(TESTED))?
+            .scope(Scope::from_all(TESTED))?
+            .create()
+            .context("Landlock")?;
+        Ok(Self {
+            rules,
+            _pinned: Vec::new(),
+        })
+    }
+
+    fn allow_machine(&mut self, places: &Places) -> Result<()> {
+        self.allow(places.kernel, START)?;
+        self.allow(Path::new(LOADER), START)?;
+        self.allow(Path::new(CPU), READ)?;
+        self.allow(Path::new(NULL), AccessFs::ReadFile | AccessFs::WriteFile)?;
+        self.allow(places.run_dir, WRITE)?;
+        self.allow(places.memory_dir, WRITE)?;
+        places
+            .read
+            .iter()
+            .try_for_each(|path| self.allow(path, READ))
+    }
+
+    /// A directory with everything beneath it, or a file.
+    fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<()> {
+        let cannot = || format!("cannot give the machine {}", path.display());
+        let file = PathFd::new(path).with_context(cannot)?;
+        let access = match path.is_dir() {
+            true => access,
+            false => access & AccessFs::from_file(TESTED),
+        };
+        (&mut self.rules)
+            .add_rule(PathBeneath::new(&file, access))
+            .with_context(cannot)?;
+        self._pinned.push(file);
+        Ok(())
+    }
+
+    pub fn apply(self) -> Result<()> {
+        self.rules.restrict_self().context("Landlock")?;
+        Ok(())
+    }
+}
+
+/// The version that is enforced here; 0: none.
+pub fn abi() -> u32 {
+    // Without flags this restricts nothing, and says what there is.
+    match RestrictSelf::default().no_new_privs(false).apply() {
+        Ok(status) => match status.landlock {
+            LandlockStatus::Available { effective_abi, .. } => effective_abi.min(TESTED) as u32,
+            _ => 0,
+        },
+        Err(_) => 0,
+    }
+}

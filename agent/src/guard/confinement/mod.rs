@@ -1,0 +1,79 @@
+//! What a machine may do to the host. A scenario is code: its programs are root in the guest and may load modules into
+//! its kernel, so that kernel counts as theirs. It is an ordinary process of the host, which is held by Landlock (which
+//! files it may open), by a seccomp filter (which system calls it may make) and by no_new_privs. SECURITY.md says what
+//! follows from that.
+
+mod files;
+mod syscalls;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use seccompiler::BpfProgram;
+use serde::Serialize;
+
+use files::Files;
+
+/// What of the host a machine needs.
+pub struct Places<'a> {
+    pub kernel: &'a Path,
+    /// Written and read.
+    pub run_dir: &'a Path,
+    /// Written and read, nobody else's.
+    pub memory_dir: &'a Path,
+    /// Read, with everything beneath.
+    pub read: &'a [PathBuf],
+}
+
+/// What this host can enforce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Level {
+    /// The version of Landlock's interface that is enforced; 0: there is none.
+    pub landlock: u32,
+    pub seccomp: bool,
+}
+
+impl Level {
+    pub fn here() -> Self {
+        Self {
+            landlock: files::abi(),
+            seccomp: syscalls::are_filtered_here(),
+        }
+    }
+}
+
+/// Made before the fork, where errors can be told, and applied after it.
+pub struct Confinement {
+    files: Option<Files>,
+    filter: Option<BpfProgram>,
+}
+
+impl Confinement {
+    /// Of the machine.
+    pub fn new(places: &Places, level: Level) -> Result<Self> {
+        Ok(Self {
+            files: Some(Files::of_machine(places)?),
+            filter: level.seccomp.then(syscalls::filter).transpose()?,
+        })
+    }
+
+    /// Confines the calling thread and all that it starts, for good. Nothing can be started in another process group
+    /// afterwards, so that the guard finds all of it.
+    pub fn apply(&mut self) -> Result<()> {
+        if let Some(files) = self.files.take() {
+            files.apply()?;
+        }
+        if let Some(filter) = &self.filter {
+            seccompiler::apply_filter(filter)?;
+        }
+        Ok(())
+    }
+}
+
+/// Confines the guard itself, which reads what the machine records: to the machine's files, and to what it needs to
+/// watch the machine and to clean up after it.
+pub fn confine_guard(places: &Places) -> Result<()> {
+    Files::of_guard(places)?.apply()
+}

@@ -1,0 +1,52 @@
+//! A node while its network is built: what belongs to it, found once for all nodes, and a socket that stays open.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use netlink_sys::protocols::NETLINK_ROUTE;
+
+use super::Network;
+use crate::lab::{End, Lab, Route};
+use crate::netlink::Netlink;
+
+/// A node under construction.
+pub struct Site<'a> {
+    pub name: &'a str,
+    /// Its ends of links, each with the end that it faces.
+    pub ends: Vec<(&'a End, &'a End)>,
+    pub routes: Vec<&'a Route>,
+    /// When the run starts, in nanoseconds since the machine's boot.
+    pub t0_ns: i64,
+    /// A socket in its namespace.
+    pub route: Netlink,
+}
+
+impl<'a> Site<'a> {
+    /// All nodes of a lab, in its order.
+    pub fn all(network: &Network, lab: &'a Lab) -> Result<Vec<Self>> {
+        let mut ends: BTreeMap<&str, Vec<(&End, &End)>> = BTreeMap::new();
+        for link in &lab.links {
+            let [a, b] = &link.ends;
+            ends.entry(&a.node).or_default().push((a, b));
+            ends.entry(&b.node).or_default().push((b, a));
+        }
+        let mut routes: BTreeMap<&str, Vec<&Route>> = BTreeMap::new();
+        for route in &lab.routes {
+            routes.entry(&route.node).or_default().push(route);
+        }
+        let site = |name: &'a str| {
+            Ok(Self {
+                name,
+                ends: ends.remove(name).unwrap_or_default(),
+                routes: routes.remove(name).unwrap_or_default(),
+                t0_ns: lab.t0_ns,
+                route: network.node(name)?.run(|| Netlink::open(NETLINK_ROUTE))??,
+            })
+        };
+        lab.nodes
+            .iter()
+            .map(|node| node.name.as_str())
+            .map(site)
+            .collect()
+    }
+}

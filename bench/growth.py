@@ -1,0 +1,53 @@
+"""How cost grows: the time of commands at three times the size over that at the size. Linear is 3, quadratic 9."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from bench.command import clocked
+from bench.row import Row, measure
+from tests.e2e.e2e_networks import chain, star, tree
+
+RUNS = (100, 300, 900)
+NODES = (50, 150, 450)
+
+
+@measure
+def growth_of_results(place: Path) -> Iterator[Row]:
+    """Commands over a result of many short runs."""
+    place.mkdir(parents=True)
+    commands = {"export --csv": ("export", "--csv"), "report": ("report", "--no-plots"), "plot": ("plot",)}
+    taken: dict[str, list[float]] = {name: [] for name in ("run", "run, all there already", *commands)}
+    for count in RUNS:
+        (place / "short.toml").write_text(star(3, "0.2s"))
+        made = ("run", str(place / "short.toml"), "--seeds", str(count), "--no-plots", "-o", str(place / str(count)))
+        taken["run"].append(clocked(*made))
+        taken["run, all there already"].append(clocked(*made))
+        for name, words in commands.items():
+            taken[name].append(clocked(words[0], str(place / str(count)), *words[1:]))
+    yield from _rows(taken, RUNS, "runs")
+
+
+@measure
+def growth_of_networks(place: Path) -> Iterator[Row]:
+    """What a scenario of many nodes takes to show, and the large ones to run."""
+    place.mkdir(parents=True)
+    taken: dict[str, list[float]] = {"show of a chain": []}
+    for count in NODES:
+        (place / "chain.toml").write_text(chain(count, reach=40))
+        taken["show of a chain"].append(clocked("show", str(place / "chain.toml")))
+    yield from _rows(taken, NODES, "nodes")
+    for name, text in (("a star of 500", star(500)), ("a tree of 157", tree()), ("a chain of 500", chain(500))):
+        (place / "large.toml").write_text(text)
+        yield Row(
+            f"{name} nodes, 2 s", clocked("run", str(place / "large.toml"), "--no-plots", "-o", str(place / name))
+        )
+
+
+def _rows(taken: dict[str, list[float]], sizes: tuple[int, ...], what: str) -> Iterator[Row]:
+    for name, seconds in taken.items():
+        yield Row(f"{name}: {sizes[-1]} {what}", seconds[-1])
+        for (few, less), (many, more) in pairwise(zip(sizes, seconds, strict=True)):
+            yield Row(f"  {many} {what} over {few}", more / less, unit="×")

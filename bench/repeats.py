@@ -1,0 +1,140 @@
+"""The same scenario and seed again and again: the same bytes, whatever the machine does meanwhile.
+
+`python -m bench.repeats [COUNT]` is the proof in full: 200 repeats over sizes of memory, every second one on a busy
+machine; it names each file that differs, and exits with 1 if one does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+NETWARP = Path(sys.executable).parent / "netwarp"
+MEMORIES_MB = (160, 224, 288, 352, 416, 480, 544)
+COUNT = 200
+_OF_THE_WALL_CLOCK = {"status.json", "console.log"}
+_MADE_OF_OTHERS = {"digests.json", "metrics.parquet"}
+
+SCENARIO = """\
+name = "crowd"
+duration = "1s"
+[nodes]
+h1 = {}
+h2 = {}
+[links.l]
+ends = ["h1", "h2"]
+rate = "20mbit"
+delay = "5ms"
+queue = "fq_codel limit 100"
+[flows.bulk]
+from = "h1"
+to = "h2"
+tool = "bulk"
+count = 80
+[flows.look]
+from = "h1"
+to = "h2"
+tool = "command"
+client = ["sh", "-c", "cat /proc/meminfo /proc/cmdline /proc/cpuinfo; sleep 0.5; ss -tan; ls -l /proc/1/exe; umask; \
+ulimit -a; env; cat /proc/self/maps /proc/self/stat; exec dmesg"]
+[record]
+sample = "100ms"
+captures = [{ at = "l:h1" }]
+"""
+"""80 connections at once, so that hash tables fill, and a program that looks at all that could differ."""
+
+
+class FailedError(Exception):
+    """A run that was to be compared was not made; the message is what the command said."""
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One of the repeats: the machine's memory, whether the host was busy, and the files that differ from the first."""
+
+    memory_mb: int
+    busy: bool
+    differences: tuple[str, ...]
+
+
+def bytes_of(run: Path) -> dict[str, str]:
+    """SHA-256 of everything in a run directory that must be the same bytes each time, by its relative path."""
+    left_out = _OF_THE_WALL_CLOCK | _MADE_OF_OTHERS
+    files = sorted(path for path in run.rglob("*") if path.is_file() and path.name not in left_out)
+    return {path.relative_to(run).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def bytes_of_result(result: Path) -> dict[str, dict[str, str]]:
+    """The same of every run of a result, by the run's id."""
+    return {path.name: bytes_of(path) for path in sorted(result.glob("runs/*")) if path.is_dir()}
+
+
+def differing(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ...]:
+    """The files that are not the same in both, or only in one."""
+    return tuple(sorted(name for name in {*one, *other} if one.get(name) != other.get(name)))
+
+
+@contextlib.contextmanager
+def busy_host() -> Iterator[None]:
+    """Two processes for each CPU that do nothing but take its time."""
+    loops = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * len(os.sched_getaffinity(0)))
+    ]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def repeats(place: Path, count: int, memories_mb: Sequence[int] = MEMORIES_MB) -> Iterator[Repeat]:
+    """Make `count` runs, the sizes of memory in turn, every second round on a busy host. Raises FailedError."""
+    first: dict[int, dict[str, str]] = {}
+    for number in range(count):
+        memory_mb = memories_mb[number % len(memories_mb)]
+        busy = number // len(memories_mb) % 2 == 1
+        with busy_host() if busy else contextlib.nullcontext():
+            found = run_once(SCENARIO, place / str(number), "--set", f'run.memory="{memory_mb}M"')
+        shutil.rmtree(place / str(number))
+        yield Repeat(memory_mb, busy, differing(first.setdefault(memory_mb, found), found))
+
+
+def run_once(
+    scenario: str, place: Path, *arguments: str, env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()
+) -> dict[str, str]:
+    """The bytes of the one run that a scenario makes in a fresh directory. Raises FailedError."""
+    place.mkdir(parents=True)
+    (place / "scenario.toml").write_text(scenario)
+    command = [*prefix, str(NETWARP), "run", str(place / "scenario.toml"), "--no-plots", "-o", str(place / "result")]
+    done = subprocess.run(
+        [*command, *arguments], env=os.environ | dict(env or {}), capture_output=True, text=True, check=False
+    )
+    found = list(bytes_of_result(place / "result").values())
+    if done.returncode != 0 or len(found) != 1:
+        raise FailedError(f"exit code {done.returncode}: {done.stderr}")
+    return found[0]
+
+
+def main() -> int:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+    bad = 0
+    with tempfile.TemporaryDirectory(prefix="netwarp-repeats-") as name:
+        for number, repeat in enumerate(repeats(Path(name), count)):
+            what = ", ".join(repeat.differences) or "the same"
+            bad += bool(repeat.differences)
+            print(f"[{number + 1}/{count}] {repeat.memory_mb} MB{', busy' if repeat.busy else ''}: {what}", flush=True)
+    print(f"{bad} of {count} differ")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""The contract of an engine: what it takes and gives, what it is capable of, and how it is named elsewhere.
+
+An engine is a class of its own that fits `Engine`, and a line in the registry (`registry.py`). Nothing else in netwarp
+names one: whoever needs to know something of an engine asks for the property.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from netwarp.plan import Plan
+from netwarp.scenario.model import Scenario
+from netwarp.scenario.source import Keys
+
+
+class EngineError(Exception):
+    """This machine cannot run the engine; the message is a sentence that says what is missing and how to fix it."""
+
+
+class MissingPartError(EngineError):
+    """A part of the engine that could be copied from another machine is not here.
+
+    `part` is its name in `Engine.parts`, `place` the directory or file of this machine to which it would be copied.
+    """
+
+    def __init__(self, message: str, part: str, place: str) -> None:
+        super().__init__(message)
+        self.part, self.place = part, place
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What an engine can do.
+
+    `clock`: whether a run's time is virtual, so that the host's load cannot affect it, or real. `deterministic`: the
+    same scenario, seed and identity give the same bytes. `exact`: it records every packet and every ACK, not samples
+    alone. `captures`: it can capture packets. `portable`: its runs may be made on any machine with the same identity,
+    as on the workers of a Dask scheduler.
+    """
+
+    clock: Literal["virtual", "real"]
+    deterministic: bool
+    exact: bool
+    captures: bool
+    portable: bool
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """What may be chosen of an engine where it is asked for; None: not given. An engine refuses what it cannot honour.
+
+    `kernel` names one of `netwarp kernel list`, by its key, its path, or `sha256:` and the digest of its image. `read`:
+    files and directories of this machine that runs may read, beside the system's and those of the scenario's directory.
+    """
+
+    kernel: str | None = None
+    read: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class EngineSpec:
+    """An engine by name, so that another process can find the same one. It can be pickled."""
+
+    name: str
+    options: EngineOptions
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run, ready to be executed. `memory_bytes` is the virtual machine's, `time_limit_s` real seconds.
+
+    What it runs may read the scenario's `folder`, and what whoever runs it allows beyond that (`read`).
+    """
+
+    id: str
+    seed: int
+    lab: Mapping[str, Any]
+    memory_bytes: int
+    time_limit_s: float
+    folder: Path
+    read: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run went: `ok`, `failed` or `cancelled`, and why; `facts` are of the wall clock (seconds, events)."""
+
+    status: str
+    reason: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Engine(Protocol):
+    """Executes runs, several at once from several threads."""
+
+    @property
+    def spec(self) -> EngineSpec:
+        """The name of this very engine, for other processes and other machines."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do."""
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """Files and directories of the engine that may be copied to another machine: name in `own_identity` → path."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What readers of the records must know of it: goes into run.json beside the lab (`kernel`)."""
+
+    @property
+    def own_identity(self) -> Mapping[str, str]:
+        """Whatever of the engine decides a result (digests of kernel, agent, tools): part of every run's id."""
+
+    def identity(self, scenario: Scenario) -> Mapping[str, str]:
+        """`own_identity`, and what beside the engine decides the results of a scenario: its programs."""
+
+    def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
+        """`own_identity`, and what this machine has now of what another's identity names; without what is missing."""
+
+    def check(self, plan: Plan) -> Iterable[tuple[Keys, str]]:
+        """What of a plan this engine cannot do: the place in the scenario, and a sentence."""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What whoever runs it on this machine should know, in sentences. Raises EngineError."""
+
+    def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+        """Execute `job` in `directory`, which holds its run.json, on one CPU; return how it went.
+
+        When `cancelled` is set the run is ended at once.
+        """

@@ -1,0 +1,105 @@
+"""What of the host a machine may read. The agent's guard sees to it that it reads nothing else (SECURITY.md).
+
+A scenario grants itself nothing: of what lies outside of its own directory and the system's it can only say that it
+needs it (`[run] read`); whoever runs it allows it (`--read`).
+"""
+
+import pwd
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+import netwarp
+from netwarp.engines.programs import guests_own, named_files
+from netwarp.scenario.model import Scenario
+from netwarp.scenario.source import Keys
+
+SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")))
+"""Directories of programs and their libraries."""
+ETC = (
+    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "alternatives"),
+    *("nsswitch.conf", "host.conf", "hosts", "gai.conf", "resolv.conf", "networks", "services", "protocols", "rpc"),
+    *("ethertypes", "iproute2", "passwd", "group", "localtime", "timezone", "locale.alias", "locale.conf"),
+    *(
+        "os-release",
+        "debian_version",
+        "ssl/certs",
+        "ssl/openssl.cnf",
+        "ca-certificates",
+        "crypto-policies",
+        "pki/tls/certs",
+    ),
+    *("profile", "bash.bashrc", "inputrc", "terminfo", "mime.types", "magic", "fonts", "perl", "python3*"),
+)
+"""What programs look up in /etc. No keys and no passwords, which are there for root to read."""
+
+
+MAX_BYTES = 4 << 30
+"""Of a file that a scenario names: all of it goes into the ids of its runs."""
+
+
+def readable(agent: Path, folder: Path, granted: Iterable[Path]) -> list[Path]:
+    """What a machine may read, everything beneath it included: what is there of the system, netwarp, the scenario's
+    `folder` unless it is private, and what was `granted`."""
+    package = Path(netwarp.__file__).parent
+    own = [path for path in (Path(sys.prefix), Path(sys.base_prefix), package, folder) if not is_private(path)]
+    places = [*SYSTEM, *_etc(), agent, *own]
+    return list(dict.fromkeys([*filter(Path.exists, places), *granted]))
+
+
+def is_private(folder: Path) -> bool:
+    """Whether a directory holds more than a scenario: a home directory, what is above one, a place that all share."""
+    place = folder.resolve()
+    try:
+        if place.stat().st_mode & stat.S_IWOTH:
+            return True
+    except OSError:
+        return True
+    return any(home.is_relative_to(place) for home in _homes())
+
+
+def withheld(scenario: Scenario, agent: Path, granted: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
+    """The files that a scenario names and its machine may not read, or that are not there: where, and a sentence."""
+    places = [path.resolve() for path in readable(agent, scenario.source.folder, granted)]
+    yield from _missing(granted)
+    yield from _withheld(scenario, places)
+
+
+def _missing(granted: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
+    for path in granted:
+        if not path.exists():
+            yield (), f"--read {path}: there is no such file or directory"
+
+
+def _withheld(scenario: Scenario, places: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
+    for keys, path in (*_declared(scenario), *named_files(scenario)):
+        # Where it lies as well as where it leads: beside a link may be what it is for (a virtual environment).
+        names = (path.parent.resolve() / path.name, path.resolve())
+        if not path.exists():
+            yield keys, f"{path}: there is no such file or directory"
+        elif path.is_file() and path.stat().st_size > MAX_BYTES:
+            yield keys, f"{path} is larger than {MAX_BYTES >> 30} GiB, which takes too long to digest"
+        elif not all(any(name.is_relative_to(place) for place in places) for name in names):
+            advice = f"if you trust it with that, add `--read {path}`, or a directory above it"
+            yield keys, f"what the scenario runs may not read {path} (SECURITY.md); {advice}"
+
+
+def _declared(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:
+    values = [scenario.run.read]
+    values += [tuple(value) for value in scenario.sweep.get("run.read", ()) if isinstance(value, list | tuple)]
+    for value in values:
+        yield from ((("run", "read"), Path(path)) for path in value)
+
+
+def _etc() -> Iterator[Path]:
+    for name in ETC:
+        yield from sorted(Path("/etc").glob(name))
+
+
+@cache
+def _homes() -> tuple[Path, ...]:
+    """Every user's home directory; what is not one of a person lies in the system's directories anyway."""
+    homes = {Path.home(), *(Path(user.pw_dir) for user in pwd.getpwall())}
+    return tuple(home.resolve() for home in homes if home.is_absolute() and not guests_own(home))

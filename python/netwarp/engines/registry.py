@@ -1,0 +1,50 @@
+"""The engines by name: netwarp's own, and those that installed packages offer.
+
+A package offers an engine as an entry point of the group `netwarp.engines`: its name, and a function from
+`EngineOptions` to the engine.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+
+from netwarp.engines.base import Engine, EngineError, EngineOptions, EngineSpec
+from netwarp.engines.uml import find_uml_engine
+from netwarp.words import did_you_mean
+
+GROUP = "netwarp.engines"
+DEFAULT = "uml"
+
+Find = Callable[[EngineOptions], Engine]
+"""Finds an engine on this machine. Raises EngineError saying what is missing."""
+
+ENGINES: Mapping[str, Find] = {
+    DEFAULT: find_uml_engine,
+}
+
+
+def engine_names() -> list[str]:
+    """The names of all engines there are, netwarp's own first."""
+    return list(dict.fromkeys([*ENGINES, *sorted(entry_points(group=GROUP).names)]))
+
+
+def find_engine(name: str | None = None, options: EngineOptions | None = None) -> Engine:
+    """The engine of that name on this machine, by default `uml`. Raises EngineError."""
+    chosen = name or DEFAULT
+    return (ENGINES.get(chosen) or _offered(chosen))(options or EngineOptions())
+
+
+def find_same_engine(spec: EngineSpec) -> Engine:
+    """The engine that another process named. Raises EngineError, MissingPartError."""
+    return find_engine(spec.name, spec.options)
+
+
+def _offered(name: str) -> Find:
+    offered = entry_points(group=GROUP, name=name)
+    if not offered:
+        known = engine_names()
+        raise EngineError(f'There is no engine "{name}"{did_you_mean(name, known)}; there are: {", ".join(known)}.')
+    try:
+        find: Find = next(iter(offered)).load()
+    except Exception as error:  # whatever a module of somebody else's raises when it is imported
+        raise EngineError(f'The engine "{name}" cannot be loaded: {type(error).__name__}: {error}') from error
+    return find

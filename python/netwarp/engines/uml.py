@@ -1,0 +1,432 @@
+"""The engine `uml`: one User Mode Linux in virtual time for each run, under the agent's guard."""
+
+import contextlib
+import json
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from netwarp.agent import SEARCH_PATH, AgentError, confinement_here, find_agent
+from netwarp.doctor import max_mappings, memory_place
+from netwarp.engines.base import (
+    Capabilities,
+    EngineError,
+    EngineOptions,
+    EngineSpec,
+    Job,
+    MissingPartError,
+    Outcome,
+)
+from netwarp.engines.confinement import readable, withheld
+from netwarp.engines.leavings import odd_files, read_start
+from netwarp.engines.mappings import too_many_mappings
+from netwarp.engines.memory import NoRoomError, reserved
+from netwarp.engines.programs import (
+    digest_of,
+    libraries_digest,
+    program_digests,
+    programs_here,
+    tc_digest,
+    tc_directory,
+)
+from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
+from netwarp.plan import Plan
+from netwarp.scenario.kernel_features import KernelFeature, kernel_features
+from netwarp.scenario.model import RunOptions, Scenario
+from netwarp.scenario.source import Keys
+from netwarp.words import did_you_mean
+
+OUTCOME = "outcome.json"
+CONSOLE = "console.log"
+MEMORY = "netwarp-memory-"
+_GRACE_S = 10.0
+_TICK_S = 0.05
+_TAIL_LINES = 12
+_MEMORY_KILLER = (
+    "; the host's memory killer does that: make fewer runs at once (-j), or give each less memory ([run] memory)"
+)
+_MEND = "`netwarp kernel build` builds it again."
+_CONSOLE_BYTES = 16 << 20
+"""What the guard writes of a console at most."""
+_OUTCOME_BYTES = 1 << 20
+_NAMED = 5
+"""How many odd files a reason names."""
+_ENOMEM = "UML ran out of memory on the host side"
+
+
+NAME = "uml"
+_BY_DIGEST = "sha256:"
+
+
+@dataclass(frozen=True)
+class UmlEngine:
+    """A kernel, the agent, a place for memory files, and what runs may `read` beside what all may; see `Engine`."""
+
+    kernel: Kernel
+    agent: Path
+    memory_dir: Path
+    read: tuple[Path, ...] = ()
+
+    capabilities = Capabilities(clock="virtual", deterministic=True, exact=True, captures=True, portable=True)
+
+    @property
+    def spec(self) -> EngineSpec:
+        """This engine with the kernel of this digest, and what runs may read."""
+        return EngineSpec(NAME, EngineOptions(_BY_DIGEST + self.kernel.digest, self.read))
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """The agent's file and the kernel's directory."""
+        return {"kernel": str(self.kernel.directory), "agent": str(self.agent)}
+
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """Version and drop reasons of the kernel. Raises EngineError."""
+        described = _described(self.kernel)
+        return {"kernel": {"version": described.version, "drop_reasons": list(described.drop_reasons)}}
+
+    @property
+    def own_identity(self) -> Mapping[str, str]:
+        """Digests of the kernel, the agent, the libraries of both, and tc. Raises EngineError."""
+        self.verify()
+        return {
+            "kernel": self.kernel.digest,
+            "agent": digest_of(self.agent),
+            "C library": libraries_digest(self.kernel.path, self.agent),
+            "tc": tc_digest(),
+        }
+
+    def verify(self) -> None:
+        """Raise EngineError unless the kernel's binary is the one that was built; one that changes is read again."""
+        try:
+            found = digest_of(self.kernel.path)
+        except OSError as error:
+            raise EngineError(f"The kernel {self.kernel.path} cannot be read ({error.strerror}). {_MEND}") from error
+        if found != self.kernel.digest:
+            raise EngineError(
+                f"The kernel {self.kernel.path} is not what was built, it was cut short or changed: its SHA-256 begins "
+                f"{found[:12]}, not {self.kernel.digest[:12]}. {_MEND}"
+            )
+
+    def identity(self, scenario: Scenario) -> Mapping[str, str]:
+        """With the programs of this machine that run in the scenario's labs. Raises EngineError."""
+        return {**self.own_identity, **program_digests(scenario)}
+
+    def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
+        """With the programs that `asked` names. Raises EngineError."""
+        return {**self.own_identity, **programs_here(asked)}
+
+    def check(self, plan: Plan) -> Iterator[tuple[Keys, str]]:
+        """Files that it may not read; congestion controls and disciplines that the kernel lacks. Raises EngineError."""
+        yield from withheld(plan.scenario, self.agent, self.read)
+        described = _described(self.kernel)
+        has = {"congestion control": described.congestion_controls, "queue discipline": described.qdiscs}
+        for keys, feature in _asked_of_the_kernel(plan):
+            if feature.name not in (known := has[feature.kind]):
+                yield (
+                    keys,
+                    f'the kernel {described.version} has no {feature.kind} "{feature.name}"'
+                    f"{did_you_mean(feature.name, known)}; it has {', '.join(known)}",
+                )
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What this machine's host lacks to keep what a scenario runs from everything else. Raises EngineError."""
+        try:
+            return confinement_here(self.agent).lacks
+        except AgentError as error:
+            raise EngineError(str(error)) from error
+
+    def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+        """Run the machine to its end; see `Engine.run`."""
+        try:
+            self.verify()
+        except EngineError as error:
+            return Outcome("failed", str(error))
+        if reason := too_many_mappings(job.lab):
+            return Outcome("failed", reason)
+        _raise_open_files()
+        if missing := [str(path) for path in job.read if not path.exists()]:
+            return Outcome("failed", f"it was to read {' and '.join(missing)}, which this machine does not have")
+        try:
+            with reserved(self.memory_dir, job.memory_bytes, cancelled), _memory_directory(self.memory_dir) as memory:
+                return self._run(job, directory, memory, cpu, cancelled)
+        except NoRoomError as error:
+            return Outcome("failed", str(error))
+
+    def _run(self, job: Job, directory: Path, memory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+        guard = subprocess.Popen(
+            self._command(job, directory, memory, cpu),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            report, complaint = _wait(guard, job, cancelled)
+        finally:
+            _end(guard)
+            shutil.rmtree(directory / ".uml", ignore_errors=True)
+            odd = odd_files(directory)
+        return _judge(job, directory, report, complaint or _end_of_guard(guard.returncode), odd)
+
+    def _command(self, job: Job, directory: Path, memory: Path, cpu: int | None) -> list[str]:
+        options: dict[str, Any] = {
+            "kernel": self.kernel.path,
+            "dir": directory,
+            "memory-dir": memory,
+            "memory": job.memory_bytes,
+            "seed": job.seed,
+            "time-limit": job.time_limit_s,
+            "t0": job.lab["t0_ns"],
+            "search-path": SEARCH_PATH,
+        }
+        if directory_of_tc := tc_directory():
+            options["tc-directory"] = directory_of_tc
+        command = [str(self.agent), "guard"]
+        command += [part for name, value in options.items() for part in (f"--{name}", str(value))]
+        for path in readable(self.agent, job.folder, job.read):
+            command += ["--read", str(path)]
+        if cpu is not None:
+            command += ["--cpu", str(cpu)]
+        if job.lab["record"]["exact"]:
+            command.append("--exact")
+        for capture in job.lab["record"]["captures"]:
+            command += ["--capture", f"{capture['link']}-{capture['node']}"]
+        return command
+
+
+def _raise_open_files() -> None:
+    """As many open files as this process may have, for it and the machines that it starts: each file that a program of
+    a lab has open takes one of the machine's. How many a program may open is the lab's own setting (`open_files`)."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def find_uml_engine(options: EngineOptions) -> UmlEngine:
+    """The engine of this machine. Raises EngineError saying what is missing, MissingPartError for its kernel."""
+    try:
+        found, agent = _find_kernel(options.kernel), find_agent()
+    except (KernelError, AgentError) as error:
+        raise EngineError(str(error)) from error
+    place, wrongs = memory_place()
+    if place is None:
+        raise EngineError(
+            f"There is no place for the virtual machine's memory file: {' '.join(wrongs)} See `netwarp doctor`."
+        )
+    tc_digest()
+    return UmlEngine(found, agent, place, tuple(path.absolute() for path in options.read))
+
+
+def _find_kernel(name: str | None) -> Kernel:
+    """The kernel of that name; see `EngineOptions`."""
+    if name is None or not name.startswith(_BY_DIGEST):
+        return find_kernel(name)
+    digest, found = name.removeprefix(_BY_DIGEST), list_kernels()
+    for kernel in found:
+        if kernel.digest == digest:
+            return kernel
+    there = ", ".join(f"{kernel.digest[:12]} ({kernel.version})" for kernel in found) or "none"
+    raise MissingPartError(
+        f"the kernel {digest[:12]} is not among its kernels ({there})", "kernel", f"{cache_directory()}/"
+    )
+
+
+def _described(kernel: Kernel) -> KernelDescription:
+    try:
+        return kernel.description
+    except KernelError as error:
+        raise EngineError(str(error)) from error
+
+
+def _asked_of_the_kernel(plan: Plan) -> Iterator[tuple[Keys, KernelFeature]]:
+    """What the sections of a plan's scenarios ask of the kernel, those of tuners that no run uses left out."""
+    tuners = {section.tuner for _, section in plan.sections if isinstance(section, RunOptions)}
+    for key, section in plan.sections:
+        if key[0] != "tuners" or key[1] in tuners:
+            yield from kernel_features(key, section)
+
+
+@contextlib.contextmanager
+def _memory_directory(place: Path) -> Iterator[Path]:
+    """A directory for one machine's memory file, since a machine may write to all that is beside it.
+
+    The guard removes it as well, should this process be killed. Raises OSError.
+    """
+    with tempfile.TemporaryDirectory(prefix=MEMORY, dir=place, ignore_cleanup_errors=True) as directory:
+        yield Path(directory)
+
+
+def _wait(guard: "subprocess.Popen[bytes]", job: Job, cancelled: threading.Event) -> tuple[dict[str, Any] | None, str]:
+    """The guard's report, or None and what it complained of.
+
+    The guard keeps the time limit itself; the deadline here is for a guard that hangs.
+    """
+    finished = threading.Event()
+    collected: list[bytes] = []
+
+    def collect() -> None:
+        # Not communicate(): it would close standard input, which tells the guard to end the machine.
+        assert guard.stdout and guard.stderr
+        collected.extend((guard.stdout.read(), guard.stderr.read()))
+        finished.set()
+
+    threading.Thread(target=collect, daemon=True).start()
+    deadline = job.time_limit_s + _GRACE_S
+    waited = 0.0
+    while not finished.wait(_TICK_S) and waited < deadline:
+        waited += _TICK_S
+        if cancelled.is_set():
+            break
+    if guard.stdin:
+        guard.stdin.close()
+    finished.wait(_GRACE_S)
+    output, complaint = collected or (b"", b"")
+    try:
+        return json.loads(output), complaint.decode(errors="replace").strip()
+    except ValueError:
+        return None, complaint.decode(errors="replace").strip()
+
+
+def _end(guard: "subprocess.Popen[bytes]") -> None:
+    """Whatever happened, the guard is gone afterwards, and with it the machine (PR_SET_PDEATHSIG)."""
+    if guard.stdin:
+        guard.stdin.close()
+    try:
+        guard.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        guard.kill()
+        guard.wait()
+    for stream in (guard.stdout, guard.stderr):
+        if stream:
+            stream.close()
+
+
+def _end_of_guard(status: int) -> str:
+    """What to say of a guard that said nothing."""
+    if status < 0:
+        return f"its guard was killed ({signal.Signals(-status).name}), and the virtual machine with it"
+    return f"its guard ended without a report (exit status {status})"
+
+
+def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: str, odd: Sequence[str]) -> Outcome:
+    if report is None:
+        return Outcome("failed", complaint)
+    facts = {key: report[key] for key in ("real_s", "cpu_s", "events", "confinement")}
+    if report["end"] == "cancelled":
+        return Outcome("cancelled", "it was interrupted", facts)
+    reasons = (
+        _killed(job, directory, report) or _told(directory, report),
+        _out_of_mappings(directory),
+        f"it left what are no files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
+    )
+    reason = "; ".join(reason for reason in reasons if reason) or None
+    return Outcome("failed" if reason else "ok", reason, facts)
+
+
+def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
+    """Why the guard ended the machine, if it did."""
+    running = _running(job, report["running"])
+    if report["end"] == "time_limit":
+        limit = f"it did not end within {job.time_limit_s:g} s of real time ([run] time_limit)"
+        return f"{limit}: {running}" if running else limit + _console_tail(directory)
+    if report["end"] == "computing":
+        return (
+            f"a program computed for {report['computing_s']:g} s without a system call, and virtual time stands still "
+            f"meanwhile: {running or 'the machine did not say which'}. If it would ever end, raise [run] time_limit, "
+            "of which a program may compute for a tenth"
+        )
+    return f"its records could not be written: {report['error']}" if report["error"] else None
+
+
+def _running(job: Job, answer: Mapping[str, Any] | None) -> str | None:
+    """Which program a machine ran when it was ended."""
+    if answer is None:
+        return None
+    at_s = (answer["time_ns"] - job.lab["t0_ns"]) / 1e9
+    return (
+        f"{answer['name']} (pid {answer['pid']}) ran at {answer['address']}, at {at_s:.6g} s of the run's time; "
+        f"its command: `{answer['command']}`"
+    )
+
+
+def _told(directory: Path, report: dict[str, Any]) -> str | None:
+    """Why the agent says that the run failed, or that it could say nothing."""
+    outcome = _read_outcome(directory)
+    if outcome is None:
+        return _death(report["exit_status"]) + _last_words(directory)
+    return None if outcome["status"] == "ok" else str(outcome.get("reason", "the agent gave no reason"))
+
+
+def _death(status: int | None) -> str:
+    """How the machine's kernel ended: 128 and a signal is what a shell would say, too."""
+    if status is None or status <= 128 or status == 128 + signal.SIGABRT:  # which is how a panic ends
+        return f"the virtual machine died (exit status {status})"
+    number = status - 128
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    return f"the virtual machine was killed on the host ({name})" + (_MEMORY_KILLER if number == signal.SIGKILL else "")
+
+
+def _read_outcome(directory: Path) -> dict[str, Any] | None:
+    path = directory / OUTCOME
+    try:
+        outcome = json.loads(read_start(path, _OUTCOME_BYTES))
+        path.unlink()
+    except (OSError, ValueError, RecursionError):
+        return None
+    return outcome if isinstance(outcome, dict) and "status" in outcome else None
+
+
+def _out_of_mappings(directory: Path) -> str | None:
+    """Whether the host refused a program of the lab memory, of which the program dies."""
+    if not any(_ENOMEM in line for line in _console(directory)):
+        return None
+    return (
+        "a program of the lab has touched more pages of memory than this host grants a process mappings, "
+        f"{max_mappings()} (vm.max_map_count): let it use less, or raise that: "
+        f"`sysctl vm.max_map_count={4 * max_mappings()}`"
+    )
+
+
+def _last_words(directory: Path) -> str:
+    """Why the machine's kernel panicked, if it did; else the end of its console."""
+    panic = next((line for line in _console(directory) if "Kernel panic" in line), None)
+    if panic is None:
+        return _console_tail(directory)
+    return f": {panic}{_mend(panic)}"
+
+
+def _mend(panic: str) -> str:
+    """What helps against a panic; the words of the first three are of arch/um/os-Linux/netwarp_host.c."""
+    if "the host killed a process of the machine with signal 9" in panic:
+        return _MEMORY_KILLER
+    if "no further process" in panic:
+        return ": raise the limit of processes (`ulimit -u`, or of the container), or make fewer runs at once (-j)"
+    if "the host has no room for the machine's memory" in panic:
+        return ": make room for its memory file, or choose a larger place with TMPDIR"
+    return ": give it more with [run] memory" if "memory" in panic.lower() else f"; see {CONSOLE}"
+
+
+def _console_tail(directory: Path) -> str:
+    """The end of the machine's console, where it tells what happened."""
+    tail = _console(directory)[-_TAIL_LINES:]
+    return ("; its console ends with:\n  " + "\n  ".join(tail)) if tail else "; its console is empty"
+
+
+def _console(directory: Path) -> list[str]:
+    try:
+        text = read_start(directory / CONSOLE, _CONSOLE_BYTES).decode(errors="replace")
+    except OSError:
+        return []
+    lines = [re.sub(r"^<\d>", "", line).rstrip() for line in text.splitlines()]
+    return [line for line in lines if line]

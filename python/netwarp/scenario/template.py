@@ -1,0 +1,86 @@
+"""A scenario to start from: what `netwarp new` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from netwarp.scenario.errors import ScenarioError
+from netwarp.scenario.fields import NAME
+
+TEMPLATE = """\
+# {name}: what this network is to show.
+#
+#   h1 ──1gbit── r1 ──10mbit, 10 ms── h2
+#
+#   netwarp show {name}.toml    the network, and the ip and tc commands that build it
+#   netwarp run {name}.toml     every point of the sweep with every seed: tables, figures, expectations
+#
+# Every field is described in docs/scenario.md. For completion and checks while you type: run
+# `netwarp schema > scenario.schema.json`, and make `#:schema ./scenario.schema.json` the first line of this file.
+name = "{name}"
+summary = "One TCP flow through a bottleneck, with a ping beside it"
+duration = "20s"
+warmup = "2s"                   # what metrics leave out of the start
+# seeds = 5                     # each point five times, with other start phases: an ensemble
+
+[nodes]
+h1 = {{}}
+r1 = {{ forward = true }}         # a router
+h2 = {{}}
+
+[links.access]
+ends = ["h1", "r1"]
+rate = "1gbit"
+
+[links.bottleneck]
+ends = ["r1", "h2"]             # the queue stands at the first end: it is that of the direction r1 → h2
+rate = "10mbit"
+delay = "10ms"                  # one way
+queue = "pfifo limit 100"       # tc's own words
+# loss = "0.5%"                 # or "gemodel 1% 10%": bursts
+# jitter = "2ms normal"
+
+[flows.bulk]
+from = "h1"
+to = "h2"
+tool = "bulk"                   # TCP that always has data; also cbr, poisson, on_off, request, iperf3, ping, command
+cc = "cubic"                    # or "bbr", "reno", …
+
+[flows.ping]                    # what any other traffic would feel
+from = "h1"
+to = "h2"
+tool = "ping"
+interval = "100ms"
+
+# [[changes]]                   # something that changes while the run goes on
+# at = "10s"
+# link = "bottleneck"
+# rate = "5mbit"
+
+[sweep]                         # every combination of these values is a point
+"links.bottleneck.queue" = ["pfifo limit 100", "fq_codel"]
+
+[[expect]]                      # what should come out; `netwarp run` ends with exit code 1 where it does not
+metric = "flow.goodput_mbps"
+where = {{ name = "bulk" }}
+min = 9.0
+"""
+
+
+def new_scenario(name: str, folder: Path = Path()) -> Path:
+    """Write a scenario of this name to start from, as `NAME.toml` in `folder`, and return the file.
+
+    `name` may end in `.toml`. Raises ScenarioError when it is not a name, or the file is there already.
+    """
+    stem = name.removesuffix(".toml")
+    if not NAME.fullmatch(stem):
+        raise ScenarioError(
+            f'"{stem[:80]}" is not a name; names are 1 to 64 letters, digits, "_" and "-"', "netwarp new"
+        )
+    path = folder / f"{stem}.toml"
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(TEMPLATE.format(name=stem))
+    except FileExistsError:
+        raise ScenarioError("the file is there already, and is left as it is; choose another name", str(path)) from None
+    return path

@@ -1,0 +1,64 @@
+"""Temporary directories that are known again: held while whoever made them lives, and removed by others afterwards.
+
+A process that is killed removes nothing. So a directory is locked (flock) by its owner, and whoever finds one of this
+user's without an owner may remove it: `netwarp doctor --clean` does.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+RUNS = "netwarp-runs-"
+"""Prefix in TMPDIR of what a Dask worker makes runs in, and of what `netwarp rerun` compares and throws away."""
+
+
+@contextlib.contextmanager
+def scratch(prefix: str) -> Iterator[Path]:
+    """A directory of one's own in TMPDIR; gone afterwards, whatever happened."""
+    with contextlib.ExitStack() as stack:
+        directory: Path | None = None
+        while directory is None or not directory.exists():  # somebody may sweep it up before it is locked
+            directory = Path(tempfile.mkdtemp(prefix=prefix))
+            with contextlib.suppress(FileNotFoundError):
+                stack.enter_context(held(directory))
+        yield directory
+
+
+@contextlib.contextmanager
+def held(directory: Path) -> Iterator[Path]:
+    """Own a temporary directory: while this lasts it is not stale, afterwards it is gone, whatever happened."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+        os.close(descriptor)
+
+
+def clean_stale(places: list[tuple[Path, str]]) -> list[Path]:
+    """Remove what killed builds have left: this user's directories (place, prefix) that nobody holds."""
+    stale = [path for place, prefix in places for path in sorted(place.glob(f"{prefix}*")) if _stale(path)]
+    for path in stale:
+        shutil.rmtree(path, ignore_errors=True)
+    return stale
+
+
+def _stale(path: Path) -> bool:
+    try:
+        if path.is_symlink() or path.stat().st_uid != os.getuid():
+            return False
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True

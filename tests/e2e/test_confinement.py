@@ -1,0 +1,234 @@
+"""A scenario is somebody's code: what it runs is root in the guest, and must not come out of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from e2e_command import Answer, digests, netwarp
+from e2e_runs import only_run
+from e2e_traffic import flow, pair
+from netwarp.kernels import find_kernel
+
+NOBODY = 65534
+SECRET = "a private key\n"
+
+# What the programs of a hostile scenario try, one line each: what it is, and the command.
+ATTEMPTS = """
+read a file of the home directory|cat {home}/.ssh/id_rsa
+list the home directory|ls {home}
+write into the home directory|echo x > {home}/new
+remount the root|mount -o remount,rw /
+write after the remount|echo x > {home}/new
+append after the remount|echo x >> {home}/.ssh/id_rsa
+mount the home directory|mkdir -p /run/h && mount -t hostfs -o {home} none /run/h
+mount all of the host|mkdir -p /run/r && mount -t hostfs none /run/r
+mount it by the run directory|mkdir -p /run/d && mount -t hostfs -o /proc/self/cwd/../../.. none /run/d
+read there|cat /run/h/.ssh/id_rsa || cat /run/r/{home}/.ssh/id_rsa
+write there|test -e /run/h/.ssh && echo x > /run/h/new || test -e /run/r/{home} && echo x > /run/r/{home}/new
+cut there|truncate -s 0 /run/h/.ssh/id_rsa
+permit there|test -e /run/h/.ssh && chmod 777 /run/h/.ssh/id_rsa
+date there|test -e /run/h/.ssh && touch -d 2001-01-01 /run/h/.ssh/id_rsa
+move there|mv /run/h/.ssh /run/h/ssh
+remove there|rm /run/h/.ssh/id_rsa
+plant a link|ln -s {home}/.ssh/id_rsa /run/netwarp/planted
+plant a link for the outcome|ln -sf {home}/.ssh/id_rsa /run/netwarp/outcome.json
+plant a link for the console|rm -f /run/netwarp/console.log; ln -s {home}/new /run/netwarp/console.log
+plant a hard link|ln /run/netwarp/run.json /run/netwarp/hard
+plant a pipe|mkfifo /run/netwarp/pipe
+plant a device|mknod /run/netwarp/zero c 1 5
+leave the run directory|echo x > /run/netwarp/../../{home}/new || echo x > /run/netwarp/../../new
+read what others left in /tmp|cat {beside}
+read the password hashes|cat /etc/shadow
+read a host key|cat /etc/ssh/ssh_host_*_key
+connect to the host|exec 3<>/dev/tcp/127.0.0.1/{port}
+write into shared memory|echo x > /dev/shm/new
+"""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A user with a home directory, and how to run netwarp as that user."""
+
+    place: Path
+    prefix: Sequence[str]
+    env: dict[str, str]
+
+    @property
+    def home(self) -> Path:
+        """Where nothing may be read or written."""
+        return self.place / "home"
+
+    def run(self, *arguments: str | Path) -> Answer:
+        """`netwarp` as this user."""
+        return netwarp(*arguments, prefix=self.prefix, env=self.env)
+
+
+@pytest.fixture(params=["own", "nobody"])
+def host(request: pytest.FixtureRequest) -> Iterator[Host]:
+    """The user of these tests (root, where they run as root), and an ordinary one."""
+    with tempfile.TemporaryDirectory(prefix="netwarp-host-") as name:
+        place = Path(name)
+        (place / "home/.ssh").mkdir(parents=True)
+        (place / "home/.ssh/id_rsa").write_text(SECRET)
+        (place / "study").mkdir()
+        (place / "beside").write_text("somebody's\n")
+        env = {"HOME": str(place / "home")}
+        prefix: list[str] = []
+        if request.param == "nobody":
+            if os.geteuid() != 0:
+                pytest.skip("only root can be somebody else; the other test is one as an ordinary user")
+            kernel = find_kernel()
+            shutil.copytree(kernel.directory, place / "cache/netwarp/kernels" / kernel.directory.name)
+            prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
+            env["XDG_CACHE_HOME"] = str(place / "cache")
+            for path in (place, *place.rglob("*")):
+                os.chown(path, NOBODY, NOBODY)
+        else:
+            env["XDG_CACHE_HOME"] = os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))
+        yield Host(place, prefix, env)
+
+
+def hostile(host: Host, port: int) -> Path:
+    """A scenario that makes every attempt and prints what came of each."""
+    lines = ["#!/bin/sh"]
+    for attempt in ATTEMPTS.strip().splitlines():
+        what, command = attempt.format(home=host.home, beside=host.place / "beside", port=port).split("|", 1)
+        lines.append(f"( {command} ) >/dev/null 2>&1 && echo 'out: {what}' || echo 'in: {what}'")
+    script = host.place / "study/attempts.sh"
+    script.write_text("\n".join([*lines, ""]))
+    text = flow("hostile", "command", f'client = ["bash", "{script}"]')
+    scenario = host.place / "study/hostile.toml"
+    scenario.write_text(pair(text, duration="3s"))
+    return scenario
+
+
+def test_what_a_scenario_runs_comes_out_of_nothing(host: Host) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        before = [(path, path.lstat()) for path in sorted(host.home.rglob("*"))]
+        shared = set(Path("/dev/shm").iterdir())
+        answer = host.run("run", hostile(host, server.getsockname()[1]), "-o", host.place / "study/result")
+    run = only_run(host.place / "study/result")
+    told = (run.path / "hostile-client.out").read_text().splitlines()
+    assert len(told) == len(ATTEMPTS.strip().splitlines())
+    assert [line for line in told if not line.startswith("in: ")] == []
+    assert (answer.code, run.status()["status"]) == (0, "ok"), answer.err
+    assert (host.home / ".ssh/id_rsa").read_text() == SECRET
+    assert [(path, found.st_mode, found.st_mtime_ns) for path, found in before] == [
+        (path, path.lstat().st_mode, path.lstat().st_mtime_ns) for path in sorted(host.home.rglob("*"))
+    ]
+    kinds = {stat.S_IFMT(path.lstat().st_mode) for path in (host.place / "study/result").rglob("*")}
+    assert kinds == {stat.S_IFREG, stat.S_IFDIR}
+    assert not any(path.name.startswith(("new", "netwarp-memory")) for path in set(Path("/dev/shm").iterdir()) - shared)
+
+
+def says(host: Host, folder: Path, words: str, run: str = "") -> Path:
+    """A scenario in `folder` whose command has these words."""
+    path = folder / "says.toml"
+    path.write_text(
+        pair(flow("say", "command", f"client = [{words}]"), duration="1s").replace("[run]", f"[run]\n{run}")
+    )
+    return path
+
+
+def test_a_scenario_names_what_it_needs_and_its_user_allows_it(host: Host) -> None:
+    (host.place / "data").mkdir()
+    (host.place / "data/words").write_text("hello\n")
+    words = f'"cat", "{host.place}/data/words"'
+    scenario = says(host, host.place / "study", words, f'read = ["{host.place}/data"]')
+    refused = host.run("run", scenario, "-o", host.place / "study/no")
+    assert refused.code == 2 and f"--read {host.place}/data" in refused.words, refused.err
+    assert not (host.place / "study/no").exists()
+    result = host.place / "study/yes"
+    allowed = host.run("run", scenario, "--read", host.place / "data", "-o", result)
+    assert allowed.code == 0, allowed.err
+    assert (only_run(result).path / "say-client.out").read_text() == "hello\n"
+    # Whoever repeats it is asked again.
+    assert host.run("rerun", result).code == 2
+    again = host.run("rerun", result, "--read", host.place / "data")
+    assert again.code == 0, again.err
+    # What may be read decides no bytes.
+    same = host.run(
+        "run", says(host, host.place / "study", words), "--read", host.place, "-o", host.place / "study/same"
+    )
+    assert same.code == 0, same.err
+    assert digests(host.place / "study/same") == digests(result)
+
+
+def test_a_scenario_that_lies_in_the_home_directory_reads_nothing_of_it(host: Host) -> None:
+    (host.home / "words").write_text("hello\n")
+    answer = host.run("run", says(host, host.home, f'"cat", "{host.home}/words"'), "-o", host.place / "study/home")
+    assert answer.code == 2 and f"--read {host.home}/words" in answer.words
+    tricky = host.run(
+        "run", says(host, host.home, f'"sh", "-c", "cat {host.home}/words || true"'), "-o", host.place / "study/t"
+    )
+    assert tricky.code == 0, tricky.err
+    run = only_run(host.place / "study/t").path
+    assert ((run / "say-client.out").read_text(), "Permission denied" in (run / "say-client.err").read_text()) == (
+        "",
+        True,
+    )
+
+
+@pytest.mark.parametrize("odd", ["/proc/kmsg", "/dev/zero", "pipe", "empty", "sparse"])
+@pytest.mark.parametrize("use", ["scenario", "trace", "program", "word", "read"])
+def test_files_that_never_end_or_begin_hang_nothing(tmp_path: Path, odd: str, use: str) -> None:
+    path = Path(odd) if odd.startswith("/") else tmp_path / odd
+    if odd == "pipe":
+        os.mkfifo(path, 0o777)
+    elif not odd.startswith("/"):
+        path.touch(0o777)
+        os.truncate(path, 1 << 43 if odd == "sparse" else 0)
+    elif not path.exists():
+        pytest.skip(f"this host has no {path}")
+    scenario = tmp_path / "odd.toml"
+    command = f'client = ["{path}"]' if use == "program" else f'client = ["true", "{path}"]'
+    text = pair(flow("odd", "command", command), duration="1s")
+    if use == "trace":
+        text = text.replace('rate = "10mbit"', f'trace = "{path}"')
+    elif use == "read":
+        text = pair("", duration="1s").replace("[run]", f'[run]\nread = ["{path}"]')
+    scenario.write_text(text)
+    what = path if use == "scenario" else scenario
+    answer = netwarp("run", what, "--no-plots", "-o", tmp_path / "result")
+    assert "Traceback" not in answer.err
+    if use in ("scenario", "trace") or odd == "sparse":
+        assert answer.code == 2, answer.err
+
+
+WITHOUT = """
+import ctypes, os, struct, sys
+# landlock_create_ruleset(2) and its two sisters fail with ENOSYS, as on an old kernel.
+code = [(0x20, 0, 0, 0), (0x35, 0, 2, 444), (0x25, 1, 0, 446), (0x06, 0, 0, 0x50026), (0x06, 0, 0, 0x7FFF0000)]
+text = b"".join(struct.pack("HBBI", *line) for line in code)
+program = struct.pack("HxxxxxxP", len(code), ctypes.cast(ctypes.create_string_buffer(text), ctypes.c_void_p).value)
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
+    sys.exit(os.strerror(ctypes.get_errno()))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Runs a command on a host without Landlock."""
+
+
+def test_without_landlock_the_bytes_are_the_same_and_it_is_said(tmp_path: Path) -> None:
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(pair(flow("bulk", "bulk") + flow("say", "command", 'client = ["python3", "-c", "print(1)"]')))
+    prefix = [sys.executable, "-c", WITHOUT]
+    answers = [
+        netwarp("run", scenario, "-o", tmp_path / place, prefix=before)
+        for place, before in (("with", ()), ("without", prefix))
+    ]
+    assert [answer.code for answer in answers] == [0, 0], answers
+    assert ["no Landlock" in answer.words for answer in answers] == [False, True]
+    assert digests(tmp_path / "with") == digests(tmp_path / "without")
+    levels = [only_run(tmp_path / place).status()["confinement"]["landlock"] for place in ("with", "without")]
+    assert levels[0] >= 6 and levels[1] == 0
+    assert "✗ confinement: This host has no Landlock" in netwarp("doctor", prefix=prefix).out

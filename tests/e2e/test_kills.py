@@ -1,0 +1,45 @@
+"""What others on the host do to the processes of a run gives no other bytes. `make nightly` tries 40 of each kind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from bench.kills import KINDS, SCENARIO, Blow, S, blows, strike
+from bench.repeats import run_once
+
+TRIES = 8
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, str], float]:
+    """The bytes of the run when nobody touches it, and the seconds that it took."""
+    begin = time.monotonic()
+    found = run_once(SCENARIO, tmp_path_factory.mktemp("usual") / "run")
+    return found, time.monotonic() - begin
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_that_is_struck_fails_with_a_reason_or_is_the_same(
+    usual: tuple[Mapping[str, str], float], tmp_path: Path, kind: str
+) -> None:
+    expected, life_s = usual
+    for number, blow in enumerate(blows(kind, TRIES, life_s / 2)):
+        fate = strike(blow, expected, tmp_path / str(number))
+        assert not fate.wrong, f"{blow}: {fate}"
+        if kind == "stop":
+            assert fate.status == "ok", f"{blow}: {fate}"
+
+
+def test_a_killed_program_fails_the_run_and_says_what_may_have_killed_it(
+    usual: tuple[Mapping[str, str], float], tmp_path: Path
+) -> None:
+    """The agent is the first of the programs, and needed to the end."""
+    fate = strike(Blow((S.SIGKILL,), "program", 0.0), usual[0], tmp_path / "run")
+    assert fate.status == "failed"
+    assert "the host killed a process of the machine with signal 9" in fate.reason
+    assert "memory killer" in fate.reason
+    assert "-j" in fate.reason

@@ -1,0 +1,23 @@
+"""What `netwarp new` and `netwarp run` give a newcomer, against a snapshot: one seed gives one result."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from e2e_command import netwarp, succeed
+from syrupy.assertion import SnapshotAssertion
+
+
+def test_a_new_scenario_runs_as_it_is(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    assert succeed("new", "mine", cwd=tmp_path).out == "mine.toml\n"
+    answer = succeed("run", "mine.toml", "-o", "result", "--no-plots", "-j", "1", cwd=tmp_path)
+    progress = re.sub(r"ok, [0-9.]+ s", "ok, … s", answer.err)
+    assert "\n".join(line.rstrip() for line in (answer.out + progress).splitlines()) == snapshot
+    again = netwarp("new", "mine", cwd=tmp_path)
+    assert (again.code, "is there already" in again.words) == (2, True)
+
+
+def test_the_schema_is_printed(tmp_path: Path) -> None:
+    committed = Path(__file__).parents[2] / "docs" / "scenario.schema.json"
+    assert succeed("schema").out == committed.read_text()

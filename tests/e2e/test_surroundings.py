@@ -1,0 +1,127 @@
+"""Neither ids nor bytes depend on the surroundings in which somebody starts netwarp."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from netwarp.engines.programs import find_program
+from netwarp.kernels import cache_directory
+
+from bench.repeats import run_once
+
+SCENARIO = """\
+name = "surroundings"
+duration = "1s"
+[nodes]
+h1 = {}
+h2 = {}
+[links.l]
+ends = ["h1", "h2"]
+rate = "20mbit"
+delay = "5ms"
+jitter = "1ms normal"
+queue = "fq_codel limit 100"
+[flows.bulk]
+from = "h1"
+to = "h2"
+tool = "bulk"
+count = 20
+[flows.iperf]
+from = "h1"
+to = "h2"
+tool = "iperf3"
+[flows.look]
+from = "h1"
+to = "h2"
+tool = "command"
+client = ["sh", "-c", "cat /proc/meminfo /proc/cmdline /proc/cpuinfo /proc/mounts /proc/self/maps /proc/self/stat \
+/proc/1/cmdline /proc/1/maps; ls -l /proc/1/exe; sleep 0.5; ss -tan; umask; ulimit -a; env; exec dmesg"]
+[record]
+sample = "100ms"
+captures = [{ at = "l:h1", filter = "tcp" }]
+"""
+
+
+@dataclass(frozen=True)
+class Odd:
+    """Some surroundings: variables, what a shell does first, words before the command, where it works."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    shell: str = ":"
+    prefix: tuple[str, ...] = ()
+    place: str = "run"
+    arguments: tuple[str, ...] = ()
+
+
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+ODD = {
+    "no path": Odd({"PATH": "/nonexistent"}),
+    "a preloaded library": Odd({"LD_PRELOAD": f"{LIBRARIES}/libm.so.6"}),
+    "other libraries": Odd({"LD_LIBRARY_PATH": "OTHER"}),
+    "words and times": Odd({"LANG": "de_DE.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "Asia/Kathmandu"}),
+    "Python's hashes": Odd({"PYTHONHASHSEED": "77"}),
+    "another home": Odd({"HOME": "/nonexistent", "XDG_CACHE_HOME": "CACHE"}),
+    "another place for memory": Odd({"TMPDIR": "OTHER"}),
+    "a large environment": Odd({f"NOISE{number}": "x" * 100_000 for number in range(8)}),
+    "malloc's tunables": Odd({"GLIBC_TUNABLES": "glibc.malloc.top_pad=16777216", "MALLOC_TOP_PAD_": "16777216"}),
+    "tc's own directory": Odd({"TC_LIB_DIR": "/nonexistent", "NETWARP_SEED": "5", "NETWARP_RECORD_FD": "1"}),
+    "a small stack": Odd(shell="ulimit -s 1024"),
+    "a stack without end": Odd(shell="ulimit -s unlimited || ulimit -s $(ulimit -Hs)"),
+    "core files": Odd(shell="ulimit -c unlimited || :"),
+    "few files": Odd(shell="ulimit -Sn 64"),
+    "small files": Odd(shell="ulimit -Sf 200000"),
+    "private files": Odd(shell="umask 077"),
+    "open files": Odd(shell="umask 000"),
+    "signals that are ignored": Odd(shell="trap '' CHLD HUP ALRM IO USR1 USR2 WINCH PIPE TERM"),
+    "the root directory": Odd(shell="cd /"),
+    "a long path": Odd(place="/".join("n" * 100 for _ in range(10))),
+    "a low priority": Odd(prefix=("nice", "-n", "19")),
+    "another name of the host's kernel": Odd(prefix=("setarch", "--uname-2.6")),
+    "compatible addresses": Odd(prefix=("setarch", "--addr-compat-layout", "--3gb", "--mmap-page-zero")),
+    "executable data": Odd(prefix=("setarch", "--read-implies-exec")),
+    "a session of its own": Odd(prefix=("setsid", "--wait")),
+    "two at once": Odd(arguments=("-j", "2")),
+}
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The bytes of the run as it usually is."""
+    return run_once(SCENARIO, tmp_path_factory.mktemp("usual") / "run")
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_they_do_not_matter(usual: Mapping[str, str], tmp_path: Path, name: str) -> None:
+    odd = ODD[name]
+    if odd.prefix and find_program(odd.prefix[0]) is None:
+        pytest.skip(f"this machine has no {odd.prefix[0]}")
+    other = tmp_path / "other"
+    other.mkdir()
+    # Loaded by iperf3 wherever this is searched before the system's own; not the same bytes.
+    library = next(Path(LIBRARIES).glob("libiperf.so.*"), None)
+    if library is not None:
+        (other / library.name).write_bytes(library.read_bytes() + b"\n")
+    special = {"OTHER": str(other), "CACHE": str(cache_directory().parents[1])}
+    env = {key: special.get(value, value) for key, value in odd.env.items()}
+    prefix = tuple(str(find_program(odd.prefix[0])) if n == 0 else word for n, word in enumerate(odd.prefix))
+    shell = ("/bin/sh", "-c", f'{odd.shell}; exec "$@"', "sh", *prefix, sys.executable)
+    found = run_once(SCENARIO, tmp_path / odd.place, *odd.arguments, env=env, prefix=shell)
+    assert {file for file in {*found, *usual} if found.get(file) != usual.get(file)} == set()
+
+
+def test_a_program_sees_no_path_of_the_agent(usual: Mapping[str, str], tmp_path: Path) -> None:
+    """Another installation, in another place, is the same to it."""
+    look = '["sh", "-c", "cat /proc/cmdline /proc/1/cmdline /proc/1/maps /proc/mounts; exec readlink /proc/1/exe"]'
+    head, _, _ = SCENARIO.partition("client = ")
+    place = tmp_path / "run"
+    run_once(f"{head}client = {look}\n", place)
+    (seen,) = place.glob("result/runs/*/look-client.out")
+    text = seen.read_bytes().decode()
+    assert "/run/netwarp-agent" in text
+    for path in (Path(sys.executable).parent, tmp_path, Path.home() if os.geteuid() else tmp_path):
+        assert str(path) not in text

@@ -1,0 +1,75 @@
+"""Labs of hundreds of nodes: their routes, their memory, how far their packets come."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+
+import pytest
+from netwarp.lab import Lab, memory_bytes
+from netwarp.plan import make_plan
+from netwarp.scenario import ScenarioError, parse_scenario
+from test_lab import grid, lab_of
+
+
+def subnets_of(lab: Lab) -> dict[str, set[ipaddress.IPv4Network | ipaddress.IPv6Network]]:
+    """The subnets that each node is attached to."""
+    attached: dict[str, set[ipaddress.IPv4Network | ipaddress.IPv6Network]] = {}
+    for end in (end for link in lab["links"] for end in link["ends"]):
+        attached.setdefault(end["node"], set()).update(
+            ipaddress.ip_interface(text).network for text in end["addresses"]
+        )
+    return attached
+
+
+def test_routes_lead_to_every_other_subnet_and_nowhere_else() -> None:
+    """A hundred nodes: what a node's routes and its own subnets cover is all subnets, each once."""
+    lab = lab_of(grid(10, 10))
+    attached = subnets_of(lab)
+    everything = set().union(*attached.values())
+    bits = {4: 24, 6: 64}
+    for node, own in attached.items():
+        routes = [ipaddress.ip_network(route["prefix"]) for route in lab["routes"] if route["node"] == node]
+        reached = [subnet for route in routes for subnet in route.subnets(new_prefix=bits[route.version])]
+        assert len(reached) == len(set(reached))
+        assert set(reached) == everything - own
+    assert json.dumps(lab) == json.dumps(lab_of(grid(10, 10)))
+
+
+def star(leaves: int) -> str:
+    """A router with so many hosts."""
+    hosts = "".join(f"h{i} = {{}}\n" for i in range(leaves))
+    links = "".join(f'[links.l{i}]\nends = ["hub", "h{i}"]\nrate = "100mbit"\n' for i in range(leaves))
+    flow = f'[flows.f]\nfrom = "h0"\nto = "h{leaves - 1}"\ntool = "ping"\n'
+    return f'name = "star"\nduration = "1s"\n[nodes]\nhub = {{ forward = true }}\n{hosts}{links}{flow}'
+
+
+def test_routes_grow_as_n_log_n() -> None:
+    """Three times the nodes have four times the routes, not nine times; so have those of a chain, either way."""
+    few, many = (len(lab_of(star(leaves))["routes"]) for leaves in (40, 120))
+    assert many < 5 * few
+    short, long = (len(lab_of(grid(length, 1))["routes"]) for length in (20, 60))
+    assert long < 5 * short
+
+
+def test_large_networks_have_the_memory_for_their_nodes() -> None:
+    runs = [make_plan(parse_scenario(star(leaves))).runs[0] for leaves in (40, 499)]
+    small, large = map(memory_bytes, runs)
+    assert small == memory_bytes(make_plan(parse_scenario(star(10))).runs[0])
+    assert large - small >= 450 * 438 * 1024
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_flows_farther_than_their_packets_live_are_refused(family: str) -> None:
+    name = {"ipv4": "net.ipv4.ip_default_ttl", "ipv6": "net.ipv6.conf.default.hop_limit"}[family]
+    near, far, beyond = (grid(nodes, 1) for nodes in (65, 66, 257))
+    assert len(lab_of(near, f'flows.f.family="{family}"')["links"]) >= 64
+    with pytest.raises(ScenarioError) as raised:
+        lab_of(far, f'flows.f.family="{family}"')
+    assert f'65 links lie between the ends, and packets of "n0-0" cross 64; add sysctl = {{ "{name}" = 255 }}' in str(
+        raised.value
+    )
+    ends = [f'nodes.{node}.sysctl={{"{name}" = 255}}' for node in ("n0-0", "n65-0")]
+    assert lab_of(far, f'flows.f.family="{family}"', *ends)["flows"]
+    with pytest.raises(ScenarioError, match="256 links lie between the ends, and no packet crosses more than 255"):
+        lab_of(beyond, f'flows.f.family="{family}"', *ends[:1])

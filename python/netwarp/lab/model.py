@@ -168,7 +168,7 @@ class LabRoute(TypedDict):
     """A route by prefix on one node."""
 
     node: str
-    prefix: str
+    prefix: Annotated[str, meaning("subnets side by side that are reached the same way share one, such as 10.0.2.0/23")]
     via: str
     interface: str
 

@@ -8,6 +8,7 @@
 #   make generate write the generated files anew
 #   make bench    setup, then the benchmarks
 #   make nightly  setup, then what takes an hour or two: the same bytes 200 times, and runs that are struck at random
+#   make torture  attack netwarp for an hour and count what fails (TORTURE_MINUTES=5); goes on where it was ended
 #   make fuzz     feed the reader of captures with what is none, for a minute (FUZZ_SECONDS=60)
 #   make kernel   the kernel alone
 #   make clean    everything that these commands made in this directory
@@ -19,7 +20,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo quick test check generate bench nightly fuzz kernel clean packages test-packages
+.PHONY: setup demo quick test check generate bench nightly torture fuzz kernel clean packages test-packages
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
@@ -69,6 +70,12 @@ nightly: setup $(STAMPS)/dev
 	$(BIN)/python -m bench.repeats
 	$(BIN)/python -m bench.kills
 
+# Counts, and the files of cases that failed, are in .torture; docs/torture.md. Another TORTURE_SEED, other attacks.
+TORTURE_MINUTES ?= 60
+TORTURE_SEED ?= 0
+torture: setup $(STAMPS)/dev
+	$(BIN)/python -m bench.torture --minutes $(TORTURE_MINUTES) --seed $(TORTURE_SEED)
+
 # A corpus grows in capture/fuzz/corpus; what is worth keeping of it goes to capture/tests/corpus and is then a test.
 # The stable compiler does: the fuzzer needs its coverage flags, and no sanitizer where `unsafe` is forbidden.
 FUZZ_SECONDS ?= 60
@@ -84,7 +91,7 @@ kernel: packages $(STAMPS)/netwarp
 	@$(BIN)/netwarp kernel build
 
 clean:
-	rm -rf $(VENV) target agent/target capture/target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .torture target agent/target capture/target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Debian's package manager is asked only for what is missing.
 packages: WANTED := $(PACKAGES)

@@ -115,7 +115,9 @@ def test_what_a_scenario_runs_comes_out_of_nothing(host: Host) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         before = [(path, path.lstat()) for path in sorted(host.home.rglob("*"))]
         shared = set(Path("/dev/shm").iterdir())
-        answer = host.run("run", hostile(host, server.getsockname()[1]), "-o", host.place / "study/result")
+        answer = host.run(
+            "run", hostile(host, server.getsockname()[1]), "--no-plots", "-o", host.place / "study/result"
+        )
     run = only_run(host.place / "study/result")
     told = (run.path / "hostile-client.out").read_text().splitlines()
     assert len(told) == len(ATTEMPTS.strip().splitlines())

@@ -12,10 +12,9 @@ const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
 const RTM_NEWNEIGH: u16 = 28;
 
-/// Gives a node's interfaces their addresses.
+/// Gives a node's interfaces, which are up, their addresses.
 pub fn assign(node: &mut Site) -> Result<()> {
     let Site { route, ends, .. } = node;
-    route.change(link::up(1)).context("lo")?;
     for (own, _) in ends {
         for address in &own.addresses {
             let (ip, prefix) = parse_prefix(address)?;
@@ -30,11 +29,14 @@ pub fn assign(node: &mut Site) -> Result<()> {
 /// Brings a node's interfaces up.
 pub fn bring_up(node: &mut Site) -> Result<()> {
     let Site { route, ends, .. } = node;
-    ends.iter().try_for_each(|(own, _)| {
+    route.change(link::up(1)).context("lo")?;
+    for (number, (own, _)) in ends.iter().enumerate() {
         route
             .change(link::up(own.index))
-            .with_context(|| format!("interface {}", own.interface))
-    })
+            .with_context(|| format!("interface {}", own.interface))?;
+        super::rest_after(number);
+    }
+    Ok(())
 }
 
 /// Has a node's interfaces know that they are connected, once the other ends are up.

@@ -22,9 +22,10 @@ pub use tc::DIRECTORY as TC_DIRECTORY;
 /// The hidden namespace in which every link's wire lies.
 const WIRE: &str = "wire";
 
-/// A machine that never sleeps charges its programs for their system calls at some time (netwarp_time.c), and thousands
-/// of them set up a large lab. A short sleep after some of them begins the count anew.
-const NODES_PER_REST: usize = 50;
+/// After so many nodes, or interfaces of one, the machine rests for a moment, far shorter than any timer of its network.
+/// Its kernel has work put off until then, such as making room for what is counted on each CPU (pcpu_balance_workfn()).
+/// And who never rests is charged for system calls (netwarp_time.c), of which tc makes thousands.
+const PER_REST: usize = 50;
 const REST_NS: i64 = 1_000;
 
 /// A built network: the namespaces by node.
@@ -50,8 +51,10 @@ impl Network {
         }
         let mut sites = Site::all(&network, lab)?;
         each(&mut sites, |site| {
-            address::assign(site)?;
+            // In this order: of an interface that comes up with addresses the kernel leaves out routes to their subnets
+            // where it has to allocate at once and cannot (GFP_ATOMIC in addrconf_permanent_addr()).
             address::bring_up(site)?;
+            address::assign(site)?;
             address::connect(site)
         })?;
         // Of every link both ends can send before anything sleeps or runs: what the kernel says of a fresh interface (MLD
@@ -59,12 +62,7 @@ impl Network {
         each(&mut sites, address::settle)?;
         wire::settle(&network.wire, lab)?;
         each(&mut sites, opportunity::apply)?;
-        for (number, site) in sites.iter().enumerate() {
-            tc::apply(&network, site).with_context(|| format!("node {}", site.name))?;
-            if number % NODES_PER_REST == NODES_PER_REST - 1 {
-                sleep_until(monotonic_ns() + REST_NS);
-            }
-        }
+        each(&mut sites, |site| tc::apply(&network, site))?;
         Ok(network)
     }
 
@@ -103,7 +101,16 @@ impl Network {
 
 /// Takes one step at every node.
 fn each(sites: &mut [Site], step: impl Fn(&mut Site) -> Result<()>) -> Result<()> {
-    sites
-        .iter_mut()
-        .try_for_each(|site| step(site).with_context(|| format!("node {}", site.name)))
+    for (number, site) in sites.iter_mut().enumerate() {
+        step(site).with_context(|| format!("node {}", site.name))?;
+        rest_after(number);
+    }
+    Ok(())
+}
+
+/// Rests if this is the last of so many.
+fn rest_after(number: usize) {
+    if number % PER_REST == PER_REST - 1 {
+        sleep_until(monotonic_ns() + REST_NS);
+    }
 }

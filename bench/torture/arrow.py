@@ -1,0 +1,67 @@
+"""Damaged Arrow files, whose digests are gone or right: nothing but the files themselves can tell."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+from mutate import mutate_bytes
+
+from bench.torture.cases import Case
+from bench.torture.results import copied, redigest, use
+
+COMMANDS = ("plot", "plot --metric", "report", "export", "compare", "api")
+_METADATA_BYTES = 1200
+
+
+class Arrow:
+    """One or two tables of a result damaged, the digests removed or made anew, then a command."""
+
+    name = "arrow"
+    unit = "commands"
+    share = 0.1
+
+    def attack(self, case: Case) -> None:
+        """Damage tables of a copy of a result and run a command on it, or of a file of `netwarp watch` and draw it."""
+        if case.rng.random() < 0.15:
+            _draw_watched(case)
+            return
+        result = copied(case)
+        tables = sorted(result.glob("runs/*/*.arrows")) + sorted(result.glob("runs/*/metrics.parquet"))
+        for table in case.rng.sample(tables, case.rng.choice((1, 1, 2))):
+            damage_table(case, table, case.rng)
+        for metrics in result.glob("runs/*/metrics.parquet"):
+            if case.rng.random() < 0.5:
+                metrics.unlink()  # so that they are computed anew, from what is damaged
+        redigest(result, case.rng.choice(("removed", "anew")))
+        use(case, result, case.rng.choice(COMMANDS))
+
+
+def _draw_watched(case: Case) -> None:
+    case.report.target = "plot of watch"
+    file, figures = case.place.work / "watched.arrows", case.place.work / "figures"
+    shutil.copy(case.bases.watched, file)
+    damage_table(case, file, case.rng)
+    metric = case.rng.choice(((), (), ("--metric", "rtt_us,cwnd_pkts"), ("--metric", "nosuch")))
+    case.netwarp("plot", file, *metric, "--format", "svg", "-o", figures, outputs=[figures])
+
+
+def damage_table(case: Case, table: Path, rng: random.Random) -> None:
+    """Damage a table: its schema, the headers of its batches, or anything."""
+    content = table.read_bytes()
+    kind = rng.choice(("schema", "header", "anything", "one byte"))
+    if kind == "schema":
+        after = mutate_bytes(content[:_METADATA_BYTES], rng) + content[_METADATA_BYTES:]
+    elif kind == "header":
+        # Each message of a stream begins with a continuation marker of four bytes 0xff.
+        starts = [at for at in range(0, len(content) - 4, 8) if content[at : at + 4] == b"\xff" * 4] or [0]
+        at = rng.choice(starts)
+        after = content[:at] + mutate_bytes(content[at : at + 256], rng) + content[at + 256 :]
+    elif kind == "one byte" and content:
+        at = rng.randrange(len(content))
+        after = content[:at] + rng.randbytes(1) + content[at + 1 :]
+    else:
+        after = mutate_bytes(content, rng)
+    table.write_bytes(after)
+    case.note(f"{table.parent.name}/{table.name}: {kind}, {len(content)} bytes, now {len(after)}")

@@ -1,0 +1,283 @@
+"""Commands under watch: each in a session of its own, with the time, memory and processes that it takes.
+
+`netwarp` is forked from this process, which has loaded it already: loading takes longer than most commands do. The
+forked process then does what the command's does, exit handlers included, and a crash is its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import os
+import resource
+import select
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+import psutil
+
+_TICK_MS = 200
+_GRACE_S = 8.0
+_OUTPUT_BYTES = 1 << 20
+_SUBREAPER = 36
+"""PR_SET_CHILD_SUBREAPER of <linux/prctl.h>: processes whose parent has ended become this process's children."""
+
+Action = Callable[[Sequence[str]], object]
+"""What a forked process does with its arguments; it returns the exit code, or ends the process."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a command may take; `wall_s` is when it is ended, however busy the machine is."""
+
+    seconds: float = 10.0
+    wall_s: float = 180.0
+    memory_bytes: int = 2 << 30
+
+
+QUICK = Limits()
+"""Of every command but those that make runs."""
+
+
+@dataclass
+class Ended:
+    """How a command ended. `idle_s` is the time in which it neither computed nor waited for a processor."""
+
+    command: str
+    status: int
+    out: str
+    err: str
+    wall_s: float
+    cpu_s: float
+    idle_s: float
+    peak_bytes: int
+    stopped: str | None
+    left: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Running:
+    """A command that has been started."""
+
+    command: str
+    pid: int
+    begin: float
+    out: Path
+    err: Path
+    others: frozenset[int]
+
+
+def adopt_orphans() -> None:
+    """Let processes whose parent ends come to this process, so that they can be found."""
+    ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
+
+
+def start(
+    arguments: Sequence[str | Path],
+    *,
+    cwd: Path,
+    environment: Mapping[str, str],
+    logs: Path,
+    action: Action | None = None,
+    before: Callable[[], object] | None = None,
+    processor: int | None = None,
+) -> Running:
+    """Start a program with these arguments, or fork and do `action` with them. `before` is called in the new process.
+
+    Its output goes to files in `logs`.
+    """
+    words = [str(argument) for argument in arguments]
+    number = len(list(logs.glob("*.err")))
+    out, err = logs / f"{number}.out", logs / f"{number}.err"
+    others = frozenset(process.pid for process in psutil.Process().children(recursive=True))
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    out.touch()
+    err.touch()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _enter(cwd, environment, out, err, processor)
+            if before is not None:
+                before()
+            if action is None:
+                signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+                os.execvpe(words[0], words, dict(environment))
+            _act(action, words)
+        except BaseException:
+            traceback.print_exc()
+        os._exit(70)
+    return Running(" ".join(words), pid, time.monotonic(), out, err, others)
+
+
+def _enter(cwd: Path, environment: Mapping[str, str], out: Path, err: Path, processor: int | None) -> None:
+    os.setsid()
+    for descriptor, path, flags in ((0, os.devnull, os.O_RDONLY), (1, out, os.O_WRONLY), (2, err, os.O_WRONLY)):
+        opened = os.open(path, flags)
+        os.dup2(opened, descriptor)
+        os.close(opened)
+    os.closerange(3, 256)
+    # Whoever started the torture may have put something else in their place, such as a test's capture.
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if processor is not None:
+        os.sched_setaffinity(0, {processor})
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _act(action: Action, words: Sequence[str]) -> NoReturn:
+    """As the interpreter ends a program: the exit code, then threads, exit handlers and buffers."""
+    code: object = 0
+    try:
+        code = action(words)
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code if isinstance(code, int) else 0 if code is None else 1)
+
+
+def finish(running: Running, limits: Limits = QUICK, known: Collection[int] = ()) -> Ended:
+    """Wait for the command to end, or end it at a limit; then look for what it left running, and end that.
+
+    Processes of `known` (and what they have started) are none of the command's.
+    """
+    usage = _Usage(running.pid)
+    stopped = None
+    descriptor = os.pidfd_open(running.pid)
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    while not poll.poll(_TICK_MS):
+        usage.look()
+        if stopped is None and (stopped := _beyond(running, usage, limits)):
+            _kill_tree(running.pid)
+    wall_s = time.monotonic() - running.begin
+    os.close(descriptor)
+    _, status, used = os.wait4(running.pid, 0)
+    peak = max(usage.peak_bytes, used.ru_maxrss << 10)
+    cpu_s = max(usage.cpu_s, used.ru_utime + used.ru_stime)
+    return Ended(
+        command=running.command,
+        status=os.waitstatus_to_exitcode(status),
+        out=_tail(running.out),
+        err=_tail(running.err),
+        wall_s=wall_s,
+        cpu_s=cpu_s,
+        idle_s=max(0.0, wall_s - cpu_s - usage.queued_s),
+        peak_bytes=peak,
+        stopped=stopped or ("memory" if peak > limits.memory_bytes else None),
+        left=_left(running.others | set(known)),
+    )
+
+
+def _beyond(running: Running, usage: _Usage, limits: Limits) -> str | None:
+    wall_s = time.monotonic() - running.begin
+    if usage.peak_bytes > limits.memory_bytes:
+        return "memory"
+    if usage.cpu_s > limits.seconds:
+        return f"busy for {usage.cpu_s:.1f} s"
+    if wall_s - usage.cpu_s - usage.queued_s > limits.seconds:
+        return f"idle for {wall_s - usage.cpu_s - usage.queued_s:.1f} s"
+    return f"not done after {wall_s:.0f} s" if wall_s > limits.wall_s else None
+
+
+class _Usage:
+    """What a process and its descendants take: their CPU time, what they waited for a CPU, the largest's memory."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self.cpu_s = self.queued_s = 0.0
+        self.peak_bytes = 0
+
+    def look(self) -> None:
+        """Look now."""
+        cpu_s = queued_s = 0.0
+        for process in _tree(self._pid):
+            with contextlib.suppress(OSError, psutil.Error, ValueError):
+                times = process.cpu_times()
+                cpu_s += times.user + times.system + times.children_user + times.children_system
+                queued_s += _queued_s(process.pid)
+                self.peak_bytes = max(self.peak_bytes, process.memory_info().rss)
+        self.cpu_s, self.queued_s = max(self.cpu_s, cpu_s), max(self.queued_s, queued_s)
+
+
+def _queued_s(pid: int) -> float:
+    """How long the threads of a process were ready and had no processor (Documentation/scheduler/sched-stats.rst)."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(path.read_text().split()[1]) for path in tasks) / 1e9
+
+
+def _tree(pid: int) -> list[psutil.Process]:
+    try:
+        first = psutil.Process(pid)
+        return [first, *first.children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+def _kill_tree(pid: int) -> None:
+    for process in reversed(_tree(pid)):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+
+
+def kill_below() -> None:
+    """Kill whatever this process has started or adopted."""
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+
+
+def _left(others: Collection[int]) -> list[str]:
+    """What still runs a while after a command has ended; it is ended now."""
+    deadline = time.monotonic() + _GRACE_S
+    while found := _orphans(others):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.02)
+    names = []
+    for process in found:
+        with contextlib.suppress(psutil.Error):
+            names.append(f"{process.pid} {' '.join(process.cmdline())[:200] or process.name()}")
+            process.kill()
+    return names
+
+
+def _orphans(others: Collection[int]) -> list[psutil.Process]:
+    """Processes beneath this one but for those that were there before (and what they have started)."""
+    reap(others)
+    known = {process.pid for other in others for process in _tree(other)}
+    return [process for process in psutil.Process().children(recursive=True) if process.pid not in known]
+
+
+def reap(others: Collection[int] = ()) -> None:
+    """Take note of adopted processes that have ended, but for children that somebody else waits for."""
+    for child in psutil.Process().children():
+        if child.pid not in others:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child.pid, os.WNOHANG)
+
+
+def _tail(path: Path) -> str:
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _OUTPUT_BYTES))
+        return file.read().decode(errors="replace")

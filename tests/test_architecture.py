@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import netwarp
 import pytest
+from netwarp.analysis.reckoning import SOURCES
+from netwarp.engines.identity import RESOLUTION
 
 ROOT = Path(netwarp.__file__).parent
 
@@ -20,6 +24,9 @@ STAGES = [
     "scratch",
     "agent",
     "traces",
+    "units",
+    "fields",
+    "flows",
     "scenario",
     "plan",
     "lab",
@@ -100,6 +107,15 @@ def test_the_wings_meet_in_the_store_alone(wing: set[str], other: set[str]) -> N
         if stage in wing and target in other and (stage, target) not in MEETING
     ]
     assert across == []
+
+
+@pytest.mark.parametrize(("module", "sources"), [("netwarp.lab.build", RESOLUTION), ("netwarp.analysis.run", SOURCES)])
+def test_what_decides_a_result_is_in_its_digest(module: str, sources: tuple[str, ...]) -> None:
+    """All that is loaded for making labs, or for computing metrics; `words` is for people alone."""
+    code = f"import sys, {module}; print(*(m for m in sys.modules if m.startswith('netwarp.')))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    stages = {name.split(".")[1] for name in loaded} - {"words"}
+    assert stages <= {source.removesuffix(".py") for source in sources}
 
 
 def test_no_relative_imports() -> None:

@@ -5,10 +5,9 @@ use std::fmt::Formatter;
 use std::net::IpAddr;
 
 use anyhow::{Context, Result};
-use serde::de::{MapAccess, Visitor};
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-
-use crate::traffic::Distribution;
+use serde_json::{Map, Value};
 
 /// `run.json`: of what describes a run, the agent needs its lab.
 #[derive(Debug, Deserialize)]
@@ -256,12 +255,19 @@ pub struct Change {
     pub wire: Option<Wire>,
 }
 
+/// What flows of all kinds have; the fields of its own kind are for its generator to read.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Flow {
     pub id: u32,
     pub name: String,
+    #[serde(rename = "group")]
+    pub _group: String,
+    /// Which kind it is: see `traffic::KINDS`.
+    pub tool: String,
     pub from: String,
     pub to: String,
+    #[serde(rename = "family")]
+    pub _family: String,
     pub source: IpAddr,
     pub destination: IpAddr,
     pub source_port: u16,
@@ -270,86 +276,14 @@ pub struct Flow {
     pub duration_ns: i64,
     pub seed: u64,
     #[serde(flatten)]
-    pub tool: Tool,
+    own: Map<String, Value>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-#[serde(tag = "tool", rename_all = "snake_case")]
-pub enum Tool {
-    Bulk {
-        cc: Option<String>,
-        bytes: Option<u64>,
-        /// How long before the flow's start its connection is opened
-        connect_ahead_ns: i64,
-    },
-    Ping {
-        interval_ns: i64,
-        size: usize,
-    },
-    Cbr(Udp),
-    Poisson(Udp),
-    OnOff {
-        #[serde(flatten)]
-        udp: Udp,
-        on_ns: i64,
-        on_distribution: Distribution,
-        off_ns: i64,
-        off_distribution: Distribution,
-    },
-    Request(Request),
-    Iperf3(Iperf3),
-    Command {
-        client: Vec<String>,
-        server: Option<Vec<String>>,
-        ready_port: Option<u16>,
-    },
-}
-
-/// What UDP sources have in common; the rate counts whole frames, the size is payload.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Udp {
-    pub rate_bps: u64,
-    pub packet_size_bytes: u32,
-    /// Where a size that is drawn is cut.
-    pub packet_size_most_bytes: u32,
-    pub packet_size_distribution: Distribution,
-}
-
-/// Requests and responses over TCP.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Request {
-    pub cc: Option<String>,
-    pub request_size_bytes: u64,
-    pub request_size_distribution: Distribution,
-    pub response_size_bytes: u64,
-    pub response_size_distribution: Distribution,
-    pub think_ns: i64,
-    pub think_distribution: Distribution,
-}
-
-/// The options of the program iperf3.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Iperf3 {
-    pub protocol: String,
-    pub rate_bps: Option<u64>,
-    pub cc: Option<String>,
-    pub bytes: Option<u64>,
-    pub args: Vec<String>,
-}
-
-impl Tool {
-    /// The name in the scenario file.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Bulk { .. } => "bulk",
-            Self::Ping { .. } => "ping",
-            Self::Cbr(_) => "cbr",
-            Self::Poisson(_) => "poisson",
-            Self::OnOff { .. } => "on_off",
-            Self::Request(_) => "request",
-            Self::Iperf3(_) => "iperf3",
-            Self::Command { .. } => "command",
-        }
+impl Flow {
+    /// The fields of its own kind.
+    pub fn fields<T: DeserializeOwned>(&self) -> anyhow::Result<T> {
+        serde_json::from_value(Value::Object(self.own.clone()))
+            .with_context(|| format!("fields of the tool {}", self.tool))
     }
 }
 

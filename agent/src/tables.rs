@@ -165,7 +165,7 @@ tables! {
         received_ns: i64 = Int64Builder, false, "ns", "when the receiver's kernel took it, from t0";
         payload_bytes: u32 = UInt32Builder, false, "bytes", "its payload";
     }
-    /// `transfers.arrows`: one exchange that began: a request and its response, or a bulk flow of a given size (agent, exact).
+    /// `transfers.arrows`: one exchange that began: a request (or several at once) and what answers it, or a bulk flow of a given size (agent, exact).
     transfers {
         flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
         sequence: u32 = UInt32Builder, false, "", "its number in the flow, from 0";

@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from netwarp.agent import AGENT, SEARCH_PATH, AgentError, confinement_here, find_agent
+from netwarp.flows import KINDS
 from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
 from netwarp.kernels.build import WORK
 from netwarp.kernels.cache import TEMPORARY, digest_of
@@ -51,10 +52,14 @@ _LAB_PROGRAMS = {
     "ip": ("iproute2", "builds networks"),
     "tc": ("iproute2", "sets up queues"),
     "ethtool": ("ethtool", "switches offloads"),
-    "iperf3": ("iperf3", "the tool `iperf3` of flows"),
     "ping": ("iputils-ping", "the tool `ping` of flows"),
     "tcpdump": ("tcpdump", "reads captures"),
     "insmod": ("kmod", "loads congestion controls of your own"),
+    **{
+        program: (package, f"the tool `{kind.tool}` of flows")
+        for kind in KINDS.values()
+        for program, package in kind.programs.items()
+    },
 }
 # header → Debian package
 _HEADERS = {"libelf.h": "libelf-dev", "openssl/opensslv.h": "libssl-dev"}

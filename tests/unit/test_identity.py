@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from netwarp.fields import Directed, Spread
+from netwarp.flows import KINDS
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
-from netwarp.scenario.fields import Directed, Spread
-from netwarp.scenario.flows import FLOW_MODELS
 from netwarp.scenario.identity import UNCOUNTED
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.netem import FourState, GilbertElliott, Jitter, RandomLoss
@@ -24,6 +24,7 @@ FLOWS = {
     "poisson": 'rate = "1mbit"\n',
     "on_off": 'rate = "1mbit"\non = "1s"\noff = "1s"\n',
     "request": "response_size = 1000\n",
+    "incast": "senders = 2\nresponse_size = 1000\n",
     "iperf3": "",
     "ping": "",
     "command": 'client = ["true"]\n',
@@ -140,8 +141,10 @@ VALUES: dict[str, TOML] = {
     "BulkFlow.cc": ("", "bbr"),
     "BulkFlow.bytes": ("", "1MB"),
     "BulkFlow.connect_ahead": ("", "1s"),
-    "_UdpFlow.rate": ("", "2mbit"),
+    "UdpFlow.rate": ("", "2mbit"),
     "RequestFlow.cc": ("", "bbr"),
+    "IncastFlow.senders": ("", "3"),
+    "IncastFlow.cc": ("", "bbr"),
     "Iperf3Flow.protocol": ("", "udp"),
     "Iperf3Flow.cc": ("", "bbr"),
     "Iperf3Flow.rate": ("", "1mbit"),
@@ -187,7 +190,7 @@ NO_VALUES = {
     "Tuner.command": "takes none yet",
     "Trace.name": "see test_a_trace_counts_by_its_content",
     "Row.line": "see test_a_trace_counts_by_its_content",
-    **{f"{model.__name__}.tool": "see test_the_tool_counts" for model in FLOW_MODELS.values()},
+    **{f"{kind.model.__name__}.tool": "see test_the_tool_counts" for kind in KINDS.values()},
 }
 TRACES = {
     "one.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,1ms,1%\n",
@@ -233,7 +236,7 @@ def _below(annotation: object, at: str, key: str) -> Iterator[tuple[str, str]]:
             for way in ("forward", "back"):
                 yield from _below(model.model_fields[way].annotation, f"{at}.{way}", key)
         else:
-            tools = [tool for tool, flow in FLOW_MODELS.items() if flow is model]
+            tools = [kind.tool for kind in KINDS.values() if kind.model is model]
             place = f"flows.{tools[0]}" if tools else PLACES.get(at, at)
             yield from walk(model, place, key.partition(".")[2])
 

@@ -9,9 +9,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from netwarp.flows.bulk import BulkFlow
+from netwarp.flows.cbr import CbrFlow
+from netwarp.flows.command import CommandFlow
+from netwarp.flows.iperf3 import Iperf3Flow
+from netwarp.flows.on_off import OnOffFlow
+from netwarp.flows.ping import PingFlow
+from netwarp.flows.request import RequestFlow
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, load_scenario, parse_scenario, scenario_schema, shipped_scenarios
-from netwarp.scenario.flows import BulkFlow, CbrFlow, CommandFlow, Iperf3Flow, OnOffFlow, PingFlow, RequestFlow
 from netwarp.scenario.paths import parse_setting, setting_of
 from scenario_texts import DUMBBELL, replaced
 

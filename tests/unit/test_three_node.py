@@ -10,9 +10,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from netwarp.flows.bulk import BulkFlow
+from netwarp.flows.iperf3 import Iperf3Flow
+from netwarp.flows.poisson import PoissonFlow
 from netwarp.plan import Run, make_plan
 from netwarp.scenario import load_scenario
-from netwarp.scenario.flows import BulkFlow, Iperf3Flow, PoissonFlow
 from netwarp.store.errors import StoreError
 from netwarp.store.findings import Holds
 from netwarp.views.three_node.claims import Claim, Place, load

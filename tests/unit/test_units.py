@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.scenario import units
+from netwarp import units
 from netwarp.scenario.netem import FourState, GilbertElliott, Jitter, RandomLoss, parse_jitter, parse_loss
 
 

@@ -38,20 +38,27 @@ impl Account {
         Self {
             flow_id: flow.id,
             name: flow.name.clone(),
-            tool: flow.tool.name().to_string(),
+            tool: flow.tool.clone(),
             start_ns: flow.start_ns,
             end_ns: flow.start_ns + flow.duration_ns,
             ..Self::default()
         }
     }
 
-    /// What the sending socket says of itself.
+    /// What a sending socket says of itself, beside what others of the same flow have said.
     pub fn add_sender(&mut self, info: &TcpInfo) {
-        self.sent_bytes = info.get("bytes_sent");
-        self.retransmits = info.get("total_retrans").map(|v| v as u32);
-        self.busy_us = info.get("busy_time_us");
-        self.rwnd_limited_us = info.get("rwnd_limited_us");
-        self.sndbuf_limited_us = info.get("sndbuf_limited_us");
+        let add = |sum: &mut Option<u64>, name: &str| {
+            if let Some(value) = info.get(name) {
+                *sum = Some(sum.unwrap_or(0) + value);
+            }
+        };
+        add(&mut self.sent_bytes, "bytes_sent");
+        add(&mut self.busy_us, "busy_time_us");
+        add(&mut self.rwnd_limited_us, "rwnd_limited_us");
+        add(&mut self.sndbuf_limited_us, "sndbuf_limited_us");
+        if let Some(value) = info.get("total_retrans") {
+            self.retransmits = Some(self.retransmits.unwrap_or(0) + value as u32);
+        }
     }
 
     fn row(&self) -> flows::Row<'_> {

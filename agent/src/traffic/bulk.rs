@@ -4,17 +4,27 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use nix::sys::socket::{Shutdown, accept, shutdown};
+use serde::Deserialize;
 
 use super::socket::tcp_info;
 use super::tcp::{self, Ends};
 use super::transfers::{Transfer, Transfers};
-use super::{Account, Generator, lock, spawn};
-use crate::lab::{Flow, Tool};
-use crate::network::Network;
+use super::{Account, Generator, Setup, lock, spawn};
 use crate::sockets::TcpInfo;
 use crate::time::{monotonic_ns, sleep_until};
+
+/// Its fields in the lab.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    cc: Option<String>,
+    /// None: as much as it can.
+    bytes: Option<u64>,
+    /// How long before the flow's start its connection is opened.
+    connect_ahead_ns: i64,
+}
 
 /// What the threads tell the main one.
 #[derive(Default)]
@@ -29,67 +39,61 @@ struct Progress {
 }
 
 /// One connection and the two threads at its ends.
-pub struct Bulk {
+struct Bulk {
     sender: Arc<OwnedFd>,
     progress: Arc<Mutex<Progress>>,
 }
 
-impl Bulk {
-    /// Listens at the destination, and starts the threads. A sized flow has a row in `transfers`.
-    pub fn prepare(
-        network: &Network,
-        flow: &Flow,
-        t0_ns: i64,
-        transfers: &Arc<Mutex<Transfers>>,
-    ) -> Result<Self> {
-        let Tool::Bulk {
-            cc,
+/// Listens at the destination, and starts the threads. A sized flow has a row in `transfers`.
+pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
+    let (flow, t0_ns) = (setup.flow, setup.t0_ns);
+    let Fields {
+        cc,
+        bytes,
+        connect_ahead_ns,
+    } = flow.fields()?;
+    let Ends {
+        listener,
+        client,
+        to,
+    } = tcp::open(setup.network, flow, cc.as_deref())?;
+    let bulk = Bulk {
+        sender: Arc::new(client),
+        progress: Arc::default(),
+    };
+    let (progress, transfers) = (
+        Arc::clone(&bulk.progress),
+        Arc::clone(&setup.tables.transfers),
+    );
+    let (id, start_ns) = (flow.id, flow.start_ns);
+    let connect_at_ns = t0_ns + start_ns - connect_ahead_ns;
+    if let Some(bytes) = bytes {
+        lock(&transfers).begin(Transfer {
+            flow_id: id,
+            sequence: 0,
+            start_ns,
+            end_ns: None,
+            request_bytes: 0,
             bytes,
-            connect_ahead_ns,
-        } = &flow.tool
-        else {
-            bail!("not a bulk flow")
-        };
-        let Ends {
-            listener,
-            client,
-            to,
-        } = tcp::open(network, flow, cc.as_deref())?;
-        let bulk = Self {
-            sender: Arc::new(client),
-            progress: Arc::default(),
-        };
-        let (progress, transfers) = (Arc::clone(&bulk.progress), Arc::clone(transfers));
-        let (id, start_ns, bytes) = (flow.id, flow.start_ns, *bytes);
-        let connect_at_ns = t0_ns + start_ns - connect_ahead_ns;
-        if let Some(bytes) = bytes {
-            lock(&transfers).begin(Transfer {
-                flow_id: id,
-                sequence: 0,
-                start_ns,
-                end_ns: None,
-                request_bytes: 0,
-                bytes,
-            });
-        }
-        spawn(format!("to {}", flow.name), move || {
-            if let Err(e) = receive(&listener, id, bytes, &progress, t0_ns, &transfers) {
-                lock(&progress).error = Some(format!("{e:#}"));
-            }
-        })?;
-        let (sender, progress) = (Arc::clone(&bulk.sender), Arc::clone(&bulk.progress));
-        spawn(format!("from {}", flow.name), move || {
-            sleep_until(connect_at_ns);
-            if let Err(e) = send(&sender, to, bytes, &progress, t0_ns, start_ns) {
-                // To stop a socket that is still connecting resets it: then it just never connected.
-                let mut progress = lock(&progress);
-                if !progress.stopped {
-                    progress.error = Some(format!("{e:#}"));
-                }
-            }
-        })?;
-        Ok(bulk)
+        });
     }
+    spawn(format!("to {}", flow.name), move || {
+        if let Err(e) = receive(&listener, id, bytes, &progress, t0_ns, &transfers) {
+            lock(&progress).error = Some(format!("{e:#}"));
+        }
+    })?;
+    let (sender, progress) = (Arc::clone(&bulk.sender), Arc::clone(&bulk.progress));
+    spawn(format!("from {}", flow.name), move || {
+        sleep_until(connect_at_ns);
+        if let Err(e) = send(&sender, to, bytes, &progress, t0_ns, start_ns) {
+            // To stop a socket that is still connecting resets it: then it just never connected.
+            let mut progress = lock(&progress);
+            if !progress.stopped {
+                progress.error = Some(format!("{e:#}"));
+            }
+        }
+    })?;
+    Ok(Box::new(bulk))
 }
 
 impl Generator for Bulk {

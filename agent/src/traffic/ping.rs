@@ -8,24 +8,31 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use nix::cmsg_space;
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrStorage, bind, connect, recvmsg, send, setsockopt,
     sockopt,
 };
 use nix::sys::time::TimeSpec;
+use serde::Deserialize;
 
 use super::socket::echo;
-use super::{Account, Generator, lock, spawn};
-use crate::lab::{Flow, Tool};
-use crate::network::Network;
+use super::{Account, Generator, Setup, Tables, lock, spawn};
 use crate::table::Batch;
 use crate::tables::pings;
 use crate::time::{monotonic_ns, realtime_offset_ns, sleep_until};
 
 const ICMP_ECHO: u8 = 8;
 const ICMPV6_ECHO_REQUEST: u8 = 128;
+
+/// Its fields in the lab.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    interval_ns: i64,
+    size: usize,
+}
 
 /// One echo request.
 #[derive(Debug, Clone, Copy)]
@@ -41,73 +48,77 @@ pub struct Rows {
 }
 
 /// A flow of echo requests.
-pub struct Ping {
+struct Ping {
     flow_id: u32,
+    tables: Tables,
     size: usize,
     stopped: Arc<AtomicBool>,
     echoes: Arc<Mutex<Vec<Echo>>>,
     error: Arc<Mutex<Option<String>>>,
 }
 
-impl Ping {
-    /// Opens the socket and starts a thread that sends and one that receives.
-    pub fn prepare(network: &Network, flow: &Flow, t0_ns: i64) -> Result<Self> {
-        let Tool::Ping { interval_ns, size } = flow.tool else {
-            bail!("not a ping flow")
-        };
-        let socket = Arc::new(network.node(&flow.from)?.run(|| -> Result<OwnedFd> {
-            let socket = echo(flow.source)?;
-            let local = SockaddrStorage::from(SocketAddr::new(flow.source, flow.source_port));
-            bind(socket.as_raw_fd(), &local).context("cannot bind an echo socket")?;
-            setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
-            connect(
-                socket.as_raw_fd(),
-                &SockaddrStorage::from(SocketAddr::new(flow.destination, 0)),
-            )?;
-            Ok(socket)
-        })??);
-        let ping = Self {
-            flow_id: flow.id,
-            size,
-            stopped: Arc::default(),
-            echoes: Arc::default(),
-            error: Arc::default(),
-        };
-        let kind = if flow.source.is_ipv4() {
-            ICMP_ECHO
-        } else {
-            ICMPV6_ECHO_REQUEST
-        };
-        let (stopped, echoes, error) = (
-            Arc::clone(&ping.stopped),
-            Arc::clone(&ping.echoes),
-            Arc::clone(&ping.error),
-        );
-        let (start, sender) = (t0_ns + flow.start_ns, Arc::clone(&socket));
-        spawn(format!("from {}", flow.name), move || {
-            let mut packet = vec![0_u8; 8 + size];
-            packet[0] = kind;
-            for sequence in 0_u32.. {
-                sleep_until(start + i64::from(sequence) * interval_ns);
-                if stopped.load(Ordering::Relaxed) {
-                    return;
-                }
-                packet[6..8].copy_from_slice(&(sequence as u16).to_be_bytes());
-                lock(&echoes).push(Echo {
-                    sent_ns: monotonic_ns() - t0_ns,
-                    rtt_ns: None,
-                });
-                if let Err(e) = send(sender.as_raw_fd(), &packet, MsgFlags::empty()) {
-                    lock(&error).get_or_insert_with(|| format!("echo request {sequence}: {e}"));
-                }
+/// Opens the socket and starts a thread that sends and one that receives.
+pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
+    let (flow, t0_ns) = (setup.flow, setup.t0_ns);
+    let Fields { interval_ns, size } = flow.fields()?;
+    let socket = Arc::new(
+        setup
+            .network
+            .node(&flow.from)?
+            .run(|| -> Result<OwnedFd> {
+                let socket = echo(flow.source)?;
+                let local = SockaddrStorage::from(SocketAddr::new(flow.source, flow.source_port));
+                bind(socket.as_raw_fd(), &local).context("cannot bind an echo socket")?;
+                setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+                connect(
+                    socket.as_raw_fd(),
+                    &SockaddrStorage::from(SocketAddr::new(flow.destination, 0)),
+                )?;
+                Ok(socket)
+            })??,
+    );
+    let ping = Ping {
+        flow_id: flow.id,
+        tables: setup.tables.clone(),
+        size,
+        stopped: Arc::default(),
+        echoes: Arc::default(),
+        error: Arc::default(),
+    };
+    let kind = if flow.source.is_ipv4() {
+        ICMP_ECHO
+    } else {
+        ICMPV6_ECHO_REQUEST
+    };
+    let (stopped, echoes, error) = (
+        Arc::clone(&ping.stopped),
+        Arc::clone(&ping.echoes),
+        Arc::clone(&ping.error),
+    );
+    let (start, sender) = (t0_ns + flow.start_ns, Arc::clone(&socket));
+    spawn(format!("from {}", flow.name), move || {
+        let mut packet = vec![0_u8; 8 + size];
+        packet[0] = kind;
+        for sequence in 0_u32.. {
+            sleep_until(start + i64::from(sequence) * interval_ns);
+            if stopped.load(Ordering::Relaxed) {
+                return;
             }
-        })?;
-        let echoes = Arc::clone(&ping.echoes);
-        spawn(format!("to {}", flow.name), move || {
-            receive(&socket, &echoes, t0_ns)
-        })?;
-        Ok(ping)
-    }
+            packet[6..8].copy_from_slice(&(sequence as u16).to_be_bytes());
+            lock(&echoes).push(Echo {
+                sent_ns: monotonic_ns() - t0_ns,
+                rtt_ns: None,
+            });
+            if let Err(e) = send(sender.as_raw_fd(), &packet, MsgFlags::empty()) {
+                lock(&error).get_or_insert_with(|| format!("echo request {sequence}: {e}"));
+            }
+        }
+    })?;
+    let echoes = Arc::clone(&ping.echoes);
+    spawn(format!("to {}", flow.name), move || {
+        receive(&socket, &echoes, t0_ns)
+    })?;
+    Ok(Box::new(ping))
 }
 
 impl Generator for Ping {
@@ -123,14 +134,11 @@ impl Generator for Ping {
         (account.sent_pkts, account.received_pkts) =
             (Some(echoes.len() as u64), Some(answered as u64));
         account.error.clone_from(&lock(&self.error));
-        Ok(())
-    }
-
-    fn rows(&self) -> Option<Rows> {
-        Some(Rows {
+        lock(&self.tables.pings).push(Rows {
             flow_id: self.flow_id,
-            echoes: lock(&self.echoes).clone(),
-        })
+            echoes: echoes.clone(),
+        });
+        Ok(())
     }
 }
 

@@ -2,24 +2,34 @@
 //! heavy-tailed sizes a reader of pages.
 
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Context, Result, bail};
-use nix::sys::socket::{MsgFlags, Shutdown, accept, recv, send, setsockopt, shutdown, sockopt};
+use anyhow::{Result, bail};
+use nix::sys::socket::{Shutdown, setsockopt, shutdown, sockopt};
+use serde::Deserialize;
 
-use super::draws::Draws;
+use super::draws::{Distribution, Draws};
+use super::exchange;
 use super::socket::tcp_info;
 use super::tcp::{self, Ends};
 use super::transfers::{Transfer, Transfers};
-use super::{Account, Generator, lock, spawn};
-use crate::lab::{Flow, Request, Tool};
-use crate::network::Network;
+use super::{Account, Generator, Setup, lock, spawn};
 use crate::sockets::TcpInfo;
 use crate::time::{monotonic_ns, sleep_until};
 
-/// A request begins with its own size and that of the response it wants, as two integers.
-const HEAD: u64 = 16;
+/// Its fields in the lab.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    cc: Option<String>,
+    request_size_bytes: u64,
+    request_size_distribution: Distribution,
+    response_size_bytes: u64,
+    response_size_distribution: Distribution,
+    think_ns: i64,
+    think_distribution: Distribution,
+}
 
 #[derive(Default)]
 struct Progress {
@@ -30,63 +40,55 @@ struct Progress {
 }
 
 /// One client and its server.
-pub struct Requests {
+struct Requests {
     client: Arc<OwnedFd>,
     progress: Arc<Mutex<Progress>>,
 }
 
-impl Requests {
-    /// Listens, and starts both threads; every exchange has its row in `transfers`.
-    pub fn prepare(
-        network: &Network,
-        flow: &Flow,
-        t0_ns: i64,
-        transfers: &Arc<Mutex<Transfers>>,
-    ) -> Result<Self> {
-        let Tool::Request(request) = &flow.tool else {
-            bail!("not a request flow")
-        };
-        let Ends {
-            listener,
-            client,
-            to,
-        } = tcp::open(network, flow, request.cc.as_deref())?;
-        setsockopt(&client, sockopt::TcpNoDelay, &true)?;
-        let requests = Self {
-            client: Arc::new(client),
-            progress: Arc::default(),
-        };
-        let progress = Arc::clone(&requests.progress);
-        spawn(format!("to {}", flow.name), move || {
-            if let Err(e) = serve(&listener, &progress) {
-                lock(&progress)
-                    .error
-                    .get_or_insert_with(|| format!("server: {e:#}"));
+/// Listens, and starts both threads; every exchange has its row in `transfers`.
+pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
+    let (flow, t0_ns) = (setup.flow, setup.t0_ns);
+    let fields: Fields = flow.fields()?;
+    let Ends {
+        listener,
+        client,
+        to,
+    } = tcp::open(setup.network, flow, fields.cc.as_deref())?;
+    setsockopt(&client, sockopt::TcpNoDelay, &true)?;
+    let requests = Requests {
+        client: Arc::new(client),
+        progress: Arc::default(),
+    };
+    let progress = Arc::clone(&requests.progress);
+    spawn(format!("to {}", flow.name), move || {
+        if let Err(e) = serve(&listener, &progress) {
+            lock(&progress)
+                .error
+                .get_or_insert_with(|| format!("server: {e:#}"));
+        }
+    })?;
+    let ask = Client {
+        socket: Arc::clone(&requests.client),
+        to,
+        fields,
+        draws: Draws::new(flow.seed),
+        flow_id: flow.id,
+        t0_ns,
+        progress: Arc::clone(&requests.progress),
+        transfers: Arc::clone(&setup.tables.transfers),
+    };
+    let start = t0_ns + flow.start_ns;
+    spawn(format!("from {}", flow.name), move || {
+        sleep_until(start);
+        let progress = Arc::clone(&ask.progress);
+        if let Err(e) = ask.run() {
+            let mut progress = lock(&progress);
+            if !progress.stopped {
+                progress.error.get_or_insert_with(|| format!("{e:#}"));
             }
-        })?;
-        let ask = Client {
-            socket: Arc::clone(&requests.client),
-            to,
-            request: request.clone(),
-            draws: Draws::new(flow.seed),
-            flow_id: flow.id,
-            t0_ns,
-            progress: Arc::clone(&requests.progress),
-            transfers: Arc::clone(transfers),
-        };
-        let start = t0_ns + flow.start_ns;
-        spawn(format!("from {}", flow.name), move || {
-            sleep_until(start);
-            let progress = Arc::clone(&ask.progress);
-            if let Err(e) = ask.run() {
-                let mut progress = lock(&progress);
-                if !progress.stopped {
-                    progress.error.get_or_insert_with(|| format!("{e:#}"));
-                }
-            }
-        })?;
-        Ok(requests)
-    }
+        }
+    })?;
+    Ok(Box::new(requests))
 }
 
 impl Generator for Requests {
@@ -112,7 +114,7 @@ impl Generator for Requests {
 struct Client {
     socket: Arc<OwnedFd>,
     to: SocketAddr,
-    request: Request,
+    fields: Fields,
     draws: Draws,
     flow_id: u32,
     t0_ns: i64,
@@ -125,12 +127,19 @@ impl Client {
         tcp::connect(&self.socket, self.to)?;
         lock(&self.progress).connect_ns = Some(monotonic_ns() - self.t0_ns);
         let socket = self.socket.as_raw_fd();
-        let r = self.request.clone();
         for sequence in 0.. {
-            let request = self
-                .size(r.request_size_bytes, r.request_size_distribution)
-                .max(HEAD);
-            let response = self.size(r.response_size_bytes, r.response_size_distribution);
+            let f = &self.fields;
+            let request = exchange::size(
+                &mut self.draws,
+                f.request_size_bytes,
+                f.request_size_distribution,
+            )
+            .max(exchange::HEAD);
+            let response = exchange::size(
+                &mut self.draws,
+                f.response_size_bytes,
+                f.response_size_distribution,
+            );
             lock(&self.transfers).begin(Transfer {
                 flow_id: self.flow_id,
                 sequence,
@@ -139,62 +148,28 @@ impl Client {
                 request_bytes: request,
                 bytes: response,
             });
-            let head = [request.to_ne_bytes(), response.to_ne_bytes()].concat();
-            send_whole(socket, &head, request > HEAD).context("request")?;
-            tcp::send_zeros(socket, request - HEAD).context("request")?;
+            exchange::ask(socket, request, response)?;
             if tcp::discard(socket, response) < response {
                 bail!("the server ended the connection");
             }
             let end = monotonic_ns();
             lock(&self.transfers).complete(self.flow_id, end - self.t0_ns)?;
-            let think = self.draws.value(r.think_ns as f64, r.think_distribution) as i64;
+            let think = self
+                .draws
+                .value(self.fields.think_ns as f64, self.fields.think_distribution)
+                as i64;
             if think > 0 {
                 sleep_until(end + think);
             }
         }
         Ok(())
     }
-
-    fn size(&mut self, mean: u64, distribution: super::Distribution) -> u64 {
-        self.draws
-            .value(mean as f64, distribution)
-            .round()
-            .clamp(1.0, 1e12) as u64
-    }
-}
-
-fn send_whole(socket: RawFd, bytes: &[u8], more: bool) -> Result<()> {
-    let flags = if more {
-        MsgFlags::MSG_NOSIGNAL | MsgFlags::from_bits_retain(libc::MSG_MORE)
-    } else {
-        MsgFlags::MSG_NOSIGNAL
-    };
-    let sent = send(socket, bytes, flags)?;
-    anyhow::ensure!(
-        sent == bytes.len(),
-        "only {sent} of {} bytes were taken",
-        bytes.len()
-    );
-    Ok(())
 }
 
 /// Answers until the client ends.
 fn serve(listener: &OwnedFd, progress: &Mutex<Progress>) -> Result<()> {
-    let fd = accept(listener.as_raw_fd()).context("accept")?;
-    // SAFETY: accept has just made this descriptor, which lives as long as the machine: its counters are read at the end.
-    let socket = std::mem::ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(fd) });
-    setsockopt(&*socket, sockopt::TcpNoDelay, &true)?;
-    lock(progress).server = Some(fd);
-    loop {
-        let mut head = [0_u8; HEAD as usize];
-        let got = recv(fd, &mut head, MsgFlags::MSG_WAITALL).unwrap_or(0);
-        if got < head.len() {
-            return Ok(());
-        }
-        let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| head[at + i]));
-        tcp::discard(fd, word(0) - HEAD);
-        if tcp::send_zeros(fd, word(8)).is_err() {
-            return Ok(());
-        }
-    }
+    let socket = exchange::accepted(listener.as_raw_fd())?;
+    lock(progress).server = Some(socket);
+    exchange::answer(socket);
+    Ok(())
 }

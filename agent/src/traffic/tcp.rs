@@ -36,26 +36,43 @@ pub struct Ends {
 
 /// Opens both; the congestion control is that of both directions.
 pub fn open(network: &Network, flow: &Flow, cc: Option<&str>) -> Result<Ends> {
-    let to = SocketAddr::new(flow.destination, flow.destination_port);
-    let from = SocketAddr::new(flow.source, flow.source_port);
-    let socket = |local: SocketAddr| -> Result<OwnedFd> {
-        let socket = bound(local, SockType::Stream)?;
-        if let Some(name) = cc {
-            set_congestion_control(&socket, name)?;
-        }
-        Ok(socket)
-    };
-    let listener = network.node(&flow.to)?.run(|| -> Result<OwnedFd> {
-        let listener = socket(to)?;
-        listen(&listener, Backlog::new(8)?)?;
-        Ok(listener)
-    })??;
-    let client = network.node(&flow.from)?.run(|| socket(from))??;
+    let (listener, to) = listener(network, flow, cc, 8)?;
+    let client = client(network, flow, cc, flow.source_port)?;
     Ok(Ends {
         listener,
         client,
         to,
     })
+}
+
+/// What listens at a flow's destination, for so many connections at once, and where that is.
+pub fn listener(
+    network: &Network,
+    flow: &Flow,
+    cc: Option<&str>,
+    connections: i32,
+) -> Result<(OwnedFd, SocketAddr)> {
+    let to = SocketAddr::new(flow.destination, flow.destination_port);
+    let listener = network.node(&flow.to)?.run(|| -> Result<OwnedFd> {
+        let listener = socket(to, cc)?;
+        listen(&listener, Backlog::new(connections)?)?;
+        Ok(listener)
+    })??;
+    Ok((listener, to))
+}
+
+/// A socket at a flow's source, not yet connected; port 0: the kernel chooses one.
+pub fn client(network: &Network, flow: &Flow, cc: Option<&str>, port: u16) -> Result<OwnedFd> {
+    let from = SocketAddr::new(flow.source, port);
+    network.node(&flow.from)?.run(|| socket(from, cc))?
+}
+
+fn socket(local: SocketAddr, cc: Option<&str>) -> Result<OwnedFd> {
+    let socket = bound(local, SockType::Stream)?;
+    if let Some(name) = cc {
+        set_congestion_control(&socket, name)?;
+    }
+    Ok(socket)
 }
 
 /// Connects, sleeping until the peer has answered.

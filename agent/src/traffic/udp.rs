@@ -1,4 +1,4 @@
-//! `cbr`, `poisson`, `on_off`: UDP sources that never wait for anything, and an exact account of what arrived.
+//! UDP sources that never wait for anything, and an exact account of what arrived.
 //!
 //! A source plans a thousand departures at a time and hands them to the kernel with one system call
 //! (`/proc/netwarp_send`); the receiver takes a thousand datagrams with one `recvmmsg` that sleeps in the kernel. Each
@@ -15,17 +15,17 @@ use anyhow::{Context, Result, bail};
 use nix::sys::socket::{
     Shutdown, SockType, SockaddrStorage, connect, setsockopt, shutdown, sockopt,
 };
+use serde::Deserialize;
 
 use super::draws::{Distribution, Draws, cut_exponential_mean};
-use super::receipts::{Datagrams, Receipts, receive};
+use super::receipts::{Receipts, receive};
 use super::socket::bound;
-use super::{Account, Generator, lock, spawn};
+use super::{Account, Generator, Setup, lock, spawn};
 use crate::constants::{
     ETHERNET_HEADER_BYTES, IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, MIN_PAYLOAD_BYTES,
     UDP_HEADER_BYTES,
 };
-use crate::lab::{Flow, Tool, Udp};
-use crate::network::Network;
+use crate::lab::Flow;
 
 const CONTROL: &str = "/proc/netwarp_send";
 /// Departures handed over at once.
@@ -39,122 +39,97 @@ const HEADERS: f64 = (ETHERNET_HEADER_BYTES + UDP_HEADER_BYTES) as f64;
 const IPV4_HEADER: f64 = IPV4_HEADER_BYTES as f64;
 const IPV6_HEADER: f64 = IPV6_HEADER_BYTES as f64;
 
+/// The fields in the lab of every UDP source: the rate counts whole frames, the size is payload.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fields {
+    pub rate_bps: u64,
+    pub packet_size_bytes: u32,
+    /// Where a size that is drawn is cut.
+    pub packet_size_most_bytes: u32,
+    pub packet_size_distribution: Distribution,
+}
+
+/// When packets leave; times are nanoseconds from the flow's start.
+pub trait Pattern: Send {
+    /// When the first one leaves; `mean_gap_ns` is what a packet takes at the rate on average.
+    fn first_ns(&mut self, _mean_gap_ns: f64, _draws: &mut Draws) -> f64 {
+        0.0
+    }
+    /// When the next one leaves that could do so at `at_ns`; asked once its size is drawn.
+    fn not_before_ns(&mut self, at_ns: f64, _draws: &mut Draws) -> f64 {
+        at_ns
+    }
+    /// How long after a packet that takes `own_gap_ns` at the rate the next one may leave.
+    fn gap_ns(&mut self, own_gap_ns: f64, _mean_gap_ns: f64, _draws: &mut Draws) -> f64 {
+        own_gap_ns
+    }
+}
+
 /// When what leaves: an endless iterator of (nanoseconds from the flow's start, payload bytes).
-struct Departures {
-    udp: Udp,
+pub struct Departures<P> {
+    fields: Fields,
+    pattern: P,
     draws: Draws,
     headers: f64,
-    most: f64,
-    mean_bits: f64,
+    mean_gap_ns: f64,
     next_ns: f64,
-    pattern: Pattern,
 }
 
-enum Pattern {
-    /// Each packet takes its time at the rate.
-    Even,
-    /// Exponential intervals with the mean that the rate gives.
-    Poisson,
-    /// Even while on; nothing while off. `until_ns` is the end of this spell of sending.
-    OnOff {
-        on: (f64, Distribution),
-        off: (f64, Distribution),
-        until_ns: f64,
-    },
-}
-
-impl Departures {
-    fn new(flow: &Flow) -> Result<Self> {
-        let (udp, pattern) = match &flow.tool {
-            Tool::Cbr(udp) => (udp, Pattern::Even),
-            Tool::Poisson(udp) => (udp, Pattern::Poisson),
-            Tool::OnOff {
-                udp,
-                on_ns,
-                on_distribution,
-                off_ns,
-                off_distribution,
-            } => (
-                udp,
-                Pattern::OnOff {
-                    on: (*on_ns as f64, *on_distribution),
-                    off: (*off_ns as f64, *off_distribution),
-                    until_ns: 0.0,
-                },
-            ),
-            _ => bail!("not a UDP flow"),
-        };
+impl<P: Pattern> Departures<P> {
+    pub fn new(flow: &Flow, fields: Fields, mut pattern: P) -> Self {
         let ip = if flow.source.is_ipv4() {
             IPV4_HEADER
         } else {
             IPV6_HEADER
         };
-        let most = udp.packet_size_most_bytes as f64;
-        let mean = udp.packet_size_bytes as f64;
-        let mean_payload = match udp.packet_size_distribution {
+        let most = fields.packet_size_most_bytes as f64;
+        let mean = fields.packet_size_bytes as f64;
+        let mean_payload = match fields.packet_size_distribution {
             Distribution::Exponential => cut_exponential_mean(mean, LEAST_PAYLOAD, most),
             _ => mean.max(LEAST_PAYLOAD),
         };
         let headers = HEADERS + ip;
         let mean_bits = (mean_payload + headers) * 8.0;
-        let mut departures = Self {
-            udp: udp.clone(),
-            draws: Draws::new(flow.seed),
-            headers,
-            most,
-            mean_bits,
-            next_ns: 0.0,
+        let mean_gap_ns = mean_bits * 1e9 / fields.rate_bps as f64;
+        let mut draws = Draws::new(flow.seed);
+        let next_ns = pattern.first_ns(mean_gap_ns, &mut draws);
+        Self {
+            fields,
             pattern,
-        };
-        if matches!(departures.pattern, Pattern::Poisson) {
-            departures.next_ns = departures.exponential_gap();
+            draws,
+            headers,
+            mean_gap_ns,
+            next_ns,
         }
-        Ok(departures)
-    }
-
-    fn exponential_gap(&mut self) -> f64 {
-        self.draws.value(
-            self.mean_bits * 1e9 / self.udp.rate_bps as f64,
-            Distribution::Exponential,
-        )
     }
 }
 
-impl Iterator for Departures {
+impl<P: Pattern> Iterator for Departures<P> {
     type Item = (i64, u32);
 
     fn next(&mut self) -> Option<(i64, u32)> {
-        let mean = self.udp.packet_size_bytes as f64;
         let payload = self
             .draws
             .within(
-                mean,
-                self.udp.packet_size_distribution,
+                self.fields.packet_size_bytes as f64,
+                self.fields.packet_size_distribution,
                 LEAST_PAYLOAD,
-                self.most,
+                self.fields.packet_size_most_bytes as f64,
             )
             .round();
-        let even_gap = (payload + self.headers) * 8.0 * 1e9 / self.udp.rate_bps as f64;
-        if let Pattern::OnOff { on, off, until_ns } = &mut self.pattern {
-            if *until_ns == 0.0 {
-                *until_ns = self.draws.value(on.0, on.1);
-            }
-            while self.next_ns >= *until_ns {
-                self.next_ns = self.next_ns.max(*until_ns + self.draws.value(off.0, off.1));
-                *until_ns = self.next_ns + self.draws.value(on.0, on.1);
-            }
-        }
-        let at = self.next_ns;
-        self.next_ns += match self.pattern {
-            Pattern::Poisson => self.exponential_gap(),
-            Pattern::Even | Pattern::OnOff { .. } => even_gap,
-        };
+        let own_gap_ns = (payload + self.headers) * 8.0 * 1e9 / self.fields.rate_bps as f64;
+        let at = self.pattern.not_before_ns(self.next_ns, &mut self.draws);
+        self.next_ns = at
+            + self
+                .pattern
+                .gap_ns(own_gap_ns, self.mean_gap_ns, &mut self.draws);
         Some((at.round() as i64, payload as u32))
     }
 }
 
 /// A source and its sink.
-pub struct UdpFlow {
+struct UdpFlow {
     sink: Arc<OwnedFd>,
     sent: Arc<Mutex<Sent>>,
     receipts: Arc<Mutex<Receipts>>,
@@ -168,47 +143,45 @@ struct Sent {
     error: Option<String>,
 }
 
-impl UdpFlow {
-    /// Opens both sockets and starts both threads; datagrams that arrive go to `table`.
-    pub fn prepare(
-        network: &Network,
-        flow: &Flow,
-        t0_ns: i64,
-        table: &Arc<Mutex<Datagrams>>,
-    ) -> Result<Self> {
-        let from = SocketAddr::new(flow.source, flow.source_port);
-        let to = SocketAddr::new(flow.destination, flow.destination_port);
-        let source = network.node(&flow.from)?.run(|| pair(from, to))??;
-        let sink = Arc::new(network.node(&flow.to)?.run(|| pair(to, from))??);
-        let control = OpenOptions::new()
-            .write(true)
-            .open(CONTROL)
-            .context(CONTROL)?;
-        let departures = Departures::new(flow)?;
-        let sent = Arc::new(Mutex::new(Sent::default()));
-        let receipts = Arc::new(Mutex::new(Receipts::default()));
-        let (start, duration, told) = (t0_ns + flow.start_ns, flow.duration_ns, Arc::clone(&sent));
-        spawn(format!("from {}", flow.name), move || {
-            if let Err(e) = send(control, &source, departures, start, duration, &told) {
-                lock(&told).error = Some(format!("{e:#}"));
-            }
-        })?;
-        let (id, socket, account, table) = (
-            flow.id,
-            Arc::clone(&sink),
-            Arc::clone(&receipts),
-            Arc::clone(table),
-        );
-        let receiver = spawn(format!("to {}", flow.name), move || {
-            receive(id, &socket, t0_ns, &account, &table)
-        })?;
-        Ok(Self {
-            sink,
-            sent,
-            receipts,
-            receiver: Some(receiver),
-        })
-    }
+/// Opens both sockets and starts both threads; what arrives has a row in `datagrams`.
+pub fn prepare<P: Pattern + 'static>(
+    setup: &Setup,
+    fields: Fields,
+    pattern: P,
+) -> Result<Box<dyn Generator>> {
+    let (flow, network, t0_ns) = (setup.flow, setup.network, setup.t0_ns);
+    let from = SocketAddr::new(flow.source, flow.source_port);
+    let to = SocketAddr::new(flow.destination, flow.destination_port);
+    let source = network.node(&flow.from)?.run(|| pair(from, to))??;
+    let sink = Arc::new(network.node(&flow.to)?.run(|| pair(to, from))??);
+    let control = OpenOptions::new()
+        .write(true)
+        .open(CONTROL)
+        .context(CONTROL)?;
+    let departures = Departures::new(flow, fields, pattern);
+    let sent = Arc::new(Mutex::new(Sent::default()));
+    let receipts = Arc::new(Mutex::new(Receipts::default()));
+    let (start, duration, told) = (t0_ns + flow.start_ns, flow.duration_ns, Arc::clone(&sent));
+    spawn(format!("from {}", flow.name), move || {
+        if let Err(e) = send(control, &source, departures, start, duration, &told) {
+            lock(&told).error = Some(format!("{e:#}"));
+        }
+    })?;
+    let (id, socket, account, table) = (
+        flow.id,
+        Arc::clone(&sink),
+        Arc::clone(&receipts),
+        Arc::clone(&setup.tables.datagrams),
+    );
+    let receiver = spawn(format!("to {}", flow.name), move || {
+        receive(id, &socket, t0_ns, &account, &table)
+    })?;
+    Ok(Box::new(UdpFlow {
+        sink,
+        sent,
+        receipts,
+        receiver: Some(receiver),
+    }))
 }
 
 impl Generator for UdpFlow {
@@ -249,7 +222,7 @@ fn pair(local: SocketAddr, remote: SocketAddr) -> Result<OwnedFd> {
 fn send(
     mut control: File,
     socket: &OwnedFd,
-    departures: Departures,
+    departures: impl Iterator<Item = (i64, u32)>,
     start_ns: i64,
     duration_ns: i64,
     told: &Mutex<Sent>,
@@ -289,46 +262,33 @@ fn send(
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
-    fn flow(tool: &str) -> Flow {
-        let text = format!(
-            r#"{{"id":0,"name":"x","from":"a","to":"b","source":"10.0.0.1","destination":"10.0.0.2","source_port":1,
-            "destination_port":2,"start_ns":0,"duration_ns":1,"seed":7,"rate_bps":1000000,{tool}}}"#
+    const FLOW: &str = r#"{"id":0,"name":"x","group":"x","tool":"x","from":"a","to":"b","source":"10.0.0.1",
+            "destination":"10.0.0.2","source_port":1,"destination_port":2,"family":"ipv4","start_ns":0,"duration_ns":1,
+            "seed":7,"rate_bps":1000000,"packet_size_bytes":1458,"packet_size_most_bytes":1472,
+            "packet_size_distribution":"constant"}"#;
+
+    fn flow(text: &str) -> Flow {
+        serde_json::from_str(text).unwrap_or_else(|e| unreachable!("{e}"))
+    }
+
+    /// The departures of a source at 1 Mbit/s whose packets take 12 ms each.
+    pub fn departures<P: Pattern>(pattern: P) -> Departures<P> {
+        let flow = flow(FLOW);
+        let fields = flow.fields().unwrap_or_else(|e| unreachable!("{e}"));
+        Departures::new(&flow, fields, pattern)
+    }
+
+    #[test]
+    fn a_field_that_is_not_known_is_refused() {
+        let more = FLOW.replace(r#""seed":7"#, r#""seed":7,"speed":1"#);
+        let refused = flow(&more).fields::<Fields>().err();
+        let said = refused.map(|e| format!("{e:#}")).unwrap_or_default();
+        assert!(
+            said.starts_with("fields of the tool x: unknown field `speed`"),
+            "{said}"
         );
-        serde_json::from_str(&text).unwrap_or_else(|e| unreachable!("{e}"))
-    }
-
-    fn departures(tool: &str) -> Departures {
-        Departures::new(&flow(tool)).unwrap_or_else(|e| unreachable!("{e}"))
-    }
-
-    const FIXED: &str = r#""packet_size_bytes":1458,"packet_size_most_bytes":1472,"packet_size_distribution":"constant""#;
-
-    #[test]
-    fn cbr_counts_whole_frames() {
-        let gaps: Vec<i64> = departures(&format!(r#""tool":"cbr",{FIXED}"#))
-            .take(3)
-            .map(|d| d.0)
-            .collect();
-        assert_eq!(gaps, [0, 12_000_000, 24_000_000]);
-    }
-
-    #[test]
-    fn poisson_keeps_the_rate() {
-        let last = departures(&format!(r#""tool":"poisson",{FIXED}"#))
-            .nth(99_999)
-            .map_or(0, |d| d.0);
-        assert!((last as f64 / 1e5 / 12e6 - 1.0).abs() < 0.02, "{last}");
-    }
-
-    #[test]
-    fn on_off_is_silent_while_off() {
-        let tool = format!(
-            r#""tool":"on_off",{FIXED},"on_ns":36000000,"on_distribution":"constant","off_ns":100000000,"off_distribution":"constant""#
-        );
-        let times: Vec<i64> = departures(&tool).take(5).map(|d| d.0 / 1_000_000).collect();
-        assert_eq!(times, [0, 12, 24, 136, 148]);
     }
 }

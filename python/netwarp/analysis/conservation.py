@@ -8,7 +8,6 @@ from itertools import groupby
 
 import polars as pl
 
-from netwarp.analysis.datagrams import DATAGRAM_TOOLS
 from netwarp.analysis.tuples import IPV6_FRAGMENT, UDP, flow_of_tuples
 from netwarp.store.codes import Fate, Place
 from netwarp.store.description import End
@@ -166,7 +165,7 @@ def _missing(run: RunDir) -> Iterator[tuple[str, int, list[int]]]:
 
     A flow whose datagrams were sent in fragments is left out: its packets are no datagrams.
     """
-    flows = {flow.id: flow for flow in run.description.flows if flow.tool in DATAGRAM_TOOLS}
+    flows = {flow.id: flow for flow in run.description.flows if flow.kind.datagrams}
     if not flows:
         return
     tuples = run.scan("tuples").collect()

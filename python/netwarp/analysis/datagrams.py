@@ -11,8 +11,6 @@ from netwarp.analysis.weighting import Times, Values, Window, percentile
 from netwarp.store.rundir import RunDir
 from netwarp.store.streams import StreamState
 
-DATAGRAM_TOOLS = ("cbr", "poisson", "on_off")
-
 
 @dataclass(frozen=True)
 class Datagrams:
@@ -56,7 +54,7 @@ def load_datagrams(run: RunDir) -> dict[int, Datagrams]:
         return {}
     rows = run.scan("datagrams").filter(pl.col("received_ns") <= run.description.duration_ns)
     parts = rows.collect().partition_by("flow_id", as_dict=True, include_key=False)
-    udp = {flow.id for flow in run.description.flows if flow.tool in DATAGRAM_TOOLS}
+    udp = {flow.id for flow in run.description.flows if flow.kind.datagrams}
     sent = run.scan("flows").select("flow_id", "sent_pkts").drop_nulls().collect()
     found = {}
     for flow_id, sent_pkts in sent.iter_rows():

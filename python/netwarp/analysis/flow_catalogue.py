@@ -53,7 +53,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "loaded_ms_p50 loaded_ms_p95",
         "latency under load: percentiles of the round trips (echo replies; answers to requests, those still awaited "
-        "as of `completion_ms`) that began while a flow of another tool was active",
+        "as of `completion_ms`) that began while a flow was active that is no such probe",
         "packets or transfers",
         "`pings`; `transfers`",
         better=LOWER,
@@ -63,7 +63,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "idle_ms_p50",
-        "median of the round trips during which, and for a second before which, no flow of another tool was "
+        "median of the round trips during which, and for a second before which, no flow but such probes was "
         "active; in the whole run, warm-up included",
         "packets or transfers",
         "`pings`; `transfers`",
@@ -262,7 +262,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "transfers",
-        "requests answered, or flows of a given size complete, in the window",
+        "requests (or rounds of them) answered, or flows of a given size complete, in the window",
         "sum",
         "`transfers`",
         better=HIGHER,
@@ -292,7 +292,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "requests_per_s",
-        "requests answered per second of the flows' life",
+        "requests (or rounds of them) answered per second of the flows' life",
         "transfers",
         "`transfers`",
         better=HIGHER,

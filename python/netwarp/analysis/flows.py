@@ -19,9 +19,6 @@ from netwarp.analysis.weighting import Held, Window, growth, hold, pool, weighte
 from netwarp.store.description import Description, Flow
 from netwarp.store.rundir import RunDir
 
-SHARING = ("bulk", "iperf3")
-_OWN = ("bulk", "request")
-
 
 @dataclass(frozen=True)
 class FlowData:
@@ -71,14 +68,14 @@ class FlowData:
         by samples of the sender. What a generator of netwarp's own had delivered goes on to arrive when its life is
         over, so that samples come first.
         """
-        if self.flow.tool == "ping":
+        if self.flow.transport == "icmp":
             return None
         if self.flow.payload_bytes is not None and self.transfers is not None:
             whole = self.transfers.delivered(self.window)
             if whole is not None:
                 return whole
         known = self.deliveries
-        if known is None or (known.sampled and self.flow.tool not in _OWN):
+        if known is None or (known.sampled and not self.flow.kind.built_in):
             if self.intervals is not None:
                 return self.intervals.within(self.window).delivered()
             if (total := self._total("received_bytes")) is not None:
@@ -152,13 +149,13 @@ def load_flows(run: RunDir, *, passages: bool = True) -> list[FlowData]:
     pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
     passed = load_passages(run, run_window(description)) if passages else {}
     delivered = _load_deliveries(run, senders, arrivals)
-    first = iperf3.first_packets(run, [flow for flow in description.flows if flow.tool == "iperf3"])
+    first = iperf3.first_packets(run, [flow for flow in description.flows if flow.kind.control_connection])
     window = run_window(description)
     loaded = []
     for flow in description.flows:
         account = accounts.get(flow.id, {})
         life = _life(flow, account)
-        if flow.tool == "iperf3" and not flow.source_ports:
+        if flow.kind.control_connection and not flow.source_ports:
             life = iperf3.life(flow, account, delivered.get(flow.id), first.get(flow.id))
         loaded.append(
             FlowData(
@@ -174,10 +171,16 @@ def load_flows(run: RunDir, *, passages: bool = True) -> list[FlowData]:
                 run_end_ns=description.duration_ns,
                 deliveries=delivered.get(flow.id),
                 born_ns=life.start_ns,
-                intervals=iperf3.load_intervals(run, flow, life.start_ns) if flow.udp else None,
+                intervals=_intervals(run, flow, life),
             )
         )
     return loaded
+
+
+def _intervals(run: RunDir, flow: Flow, life: Window) -> iperf3.Intervals | None:
+    """What a receiver of UDP counted, where its program reports that by intervals."""
+    reports = flow.kind.control_connection and flow.transport == "udp"
+    return iperf3.load_intervals(run, flow, life.start_ns) if reports else None
 
 
 def _load_deliveries(run: RunDir, senders: dict[int, Sender], arrivals: dict[int, Datagrams]) -> dict[int, Deliveries]:
@@ -205,7 +208,7 @@ def flow_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
 def run_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
     """Jain's index over the goodputs of all flows that share by TCP, each in the time it was active; absent for fewer
     than two."""
-    shares = [data.goodput_mbps() for data in flows if data.flow.tool in SHARING and not data.flow.udp]
+    shares = [data.goodput_mbps() for data in flows if data.flow.shares_by_tcp]
     yield from rows("run", "", {"jain_index": fairness.jain_index([x for x in shares if x is not None])})
 
 
@@ -248,7 +251,7 @@ def _transfer_metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None
     """Of flows together; a rate is over the time from the first one's start to the last one's end."""
     parts = [(data.transfers, data.window) for data in flows if data.transfers is not None]
     window = Window(min(data.window.start_ns for data in flows), max(data.window.end_ns for data in flows))
-    return transfer_metrics(parts, window, requests=flows[0].flow.tool == "request")
+    return transfer_metrics(parts, window, requests=flows[0].flow.kind.requests)
 
 
 def _percent(counts: Sequence[tuple[int, float] | None]) -> float | None:

@@ -78,7 +78,7 @@ def first_packets(run: RunDir, flows: Sequence[Flow]) -> dict[int, int]:
     if not flows or not run.has_rows("packets"):
         return {}
     flow_of = flow_of_tuples(run.scan("tuples").collect(), tuple(flows))
-    udp = [flow.id for flow in flows if flow.udp]
+    udp = [flow.id for flow in flows if flow.transport == "udp"]
     flow_id = pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id")
     # Handshake, ACKs and cookie come before the test; a packet with nothing but headers is the shortest.
     of_test = pl.col("packet_bytes") > pl.col("packet_bytes").min().over("tuple_id") + _COOKIE_BYTES

@@ -11,20 +11,19 @@ from netwarp.analysis.flows import FlowData
 from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.weighting import Times, Values, Window
 
-PROBES = ("ping", "request")
 CALM_NS = 10**9
 TRIM = 0.95
 
 
 def load_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
-    """Of every flow that pings or requests, and of those of one name: round trips with and without load.
+    """Of every flow that is a probe, and of those of one name: round trips with and without load.
 
-    Load is every flow of another tool. A round trip is loaded if it began while such a flow was active, in the
+    Load is every flow that is no probe. A round trip is loaded if it began while such a flow was active, in the
     window of the metrics; it is idle if none was from a second before it to its end, in the whole run.
     """
-    loads = [Window(data.start_ns, data.window.end_ns) for data in flows if data.flow.tool not in PROBES]
+    loads = [Window(data.start_ns, data.window.end_ns) for data in flows if not data.flow.kind.probe]
     for group, members in groupby(flows, key=lambda data: data.flow.group):
-        together = [data for data in members if data.flow.tool in PROBES]
+        together = [data for data in members if data.flow.kind.probe]
         for data in together:
             yield from rows("flow", data.flow.name, _metrics([data], loads))
         if len(together) > 1:

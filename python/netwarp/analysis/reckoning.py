@@ -12,16 +12,18 @@ from pathlib import Path
 from netwarp.analysis.run import analyse_run
 from netwarp.store.rundir import RunDir
 
-_STAGES = ("analysis", "store")
+SOURCES = ("units.py", "fields.py", "flows", "store", "analysis")
+"""What of netwarp decides a metric."""
 _LIBRARIES = ("numpy", "polars", "scipy")
 
 
 @cache
 def code_digest() -> str:
-    """SHA-256 of all that decides a metric: the sources of analysis and store, and the versions of its libraries."""
+    """SHA-256 of all that decides a metric: netwarp's own sources, and the versions of its libraries."""
     package = Path(str(resources.files("netwarp")))
     digest = hashlib.sha256(repr([(name, metadata.version(name)) for name in _LIBRARIES]).encode())
-    for path in sorted(path for stage in _STAGES for path in (package / stage).rglob("*.py")):
+    places = [package / source for source in SOURCES]
+    for path in sorted(file for place in places for file in ([place] if place.is_file() else place.rglob("*.py"))):
         digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from netwarp.analysis import fairness
-from netwarp.analysis.flows import SHARING, FlowData
+from netwarp.analysis.flows import FlowData
 from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.passage import bottleneck_of
 from netwarp.analysis.throughput import capacity_until
@@ -43,7 +43,7 @@ class Course:
 def sharing_metrics(description: Description, flows: Sequence[FlowData]) -> Iterator[Metric]:
     """Of every flow and of the flows of one name: share, start-up, convergence; of the run Jain's index over time."""
     courses = flow_courses(description, flows)
-    goodputs = {data.flow.id: data.goodput_mbps() for data in flows if data.flow.tool != "ping"}
+    goodputs = {data.flow.id: data.goodput_mbps() for data in flows if data.flow.transport != "icmp"}
     known = [goodput for goodput in goodputs.values() if goodput is not None]
     total = sum(known) if len(known) == len(goodputs) > 1 else 0.0
     for group, members in groupby(flows, key=lambda data: data.flow.group):
@@ -110,11 +110,11 @@ def flow_courses(description: Description, flows: Sequence[FlowData]) -> dict[in
 
 def _shares(data: FlowData) -> bool:
     known = data.deliveries is not None and not data.deliveries.sampled
-    return data.flow.tool in SHARING and known and not data.flow.udp
+    return data.flow.shares_by_tcp and known
 
 
 def _bottleneck(data: FlowData, ends: Mapping[int, End]) -> End | None:
-    if data.passages is None or data.flow.tool in {"ping", "request"}:
+    if data.passages is None or data.flow.kind.probe:
         return None
     index = bottleneck_of(data.passages)
     end = ends.get(index) if index is not None else None

@@ -56,7 +56,7 @@ def load_transfers(run: RunDir) -> dict[int, Transfers]:
     frame = frame.with_columns(pl.col("end_ns").fill_null(pl.col("flow_id").replace_strict(ends, default=0)))
     frame = frame.sort(~pl.col("complete"), "end_ns", maintain_order=True)
     none = np.empty(0, np.int64)
-    requesting = [flow.id for flow in run.description.flows if flow.tool == "request"]
+    requesting = [flow.id for flow in run.description.flows if flow.kind.requests]
     found = {flow_id: Transfers(none, none, np.empty(0, np.bool_), none) for flow_id in requesting}
     for (flow_id,), part in frame.partition_by("flow_id", as_dict=True).items():
         found[int(flow_id)] = Transfers(

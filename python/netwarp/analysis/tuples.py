@@ -12,16 +12,16 @@ from netwarp.store.description import Flow
 TCP, UDP, IPV6_FRAGMENT = 6, 17, 44
 """Protocols of tuples; later fragments of a datagram have no ports, over IPv6 nor its protocol (RFC 8200, 4.5)."""
 _ICMP = (1, 58)
+_WITH_PORTS = (TCP, UDP)
 _Key = tuple[str, int, str, int]
 
 
 def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...]) -> dict[int, int]:
     """Which flow each tuple_id carries the data of: tuple_id → flow id. What only acknowledges is not among them.
 
-    Data goes from a flow's source to its destination, or the other way where it is the peer that answers (`request`,
-    iperf3 with -R). The generators' ports are unique; iperf3 chooses its source ports itself, so its data are all
-    connections with its server's port except the first, by which client and server agree on the test. Where its source
-    ports are known they decide.
+    Data goes from a flow's source to its destination, or the other way where it is the peer that answers. Ports that
+    the lab decides are unique. A flow that chooses its source ports itself has all connections with its server's port,
+    except the first if by that client and server agree on a test. Where source ports are known they decide.
     """
     by_key: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
     by_server: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
@@ -35,15 +35,16 @@ def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...]) -> dict[int, i
     found = {}
     for flow in flows:
         if flow.source_ports:
-            wanted = UDP if flow.udp else TCP
+            wanted = UDP if flow.transport == "udp" else TCP
             keys = [_key(flow, own_port=port) for port in flow.source_ports]
             numbers = [n for key in keys for n, protocol in by_key.get(key, []) if protocol == wanted]
-        elif flow.tool == "iperf3":
-            numbers = _but_control(by_server.get(_key(flow, own_port=0), []))
-        elif flow.tool == "ping":
+        elif all(flow.kind.ports):
+            numbers = [n for n, protocol in by_key.get(_key(flow), []) if protocol in _WITH_PORTS]
+        elif flow.transport == "icmp":
             numbers = [n for n, protocol in by_key.get(_key(flow, peer_port=0), []) if protocol in _ICMP]
         else:
-            numbers = [n for n, protocol in by_key.get(_key(flow), []) if protocol in (TCP, UDP)]
+            listed = by_server.get(_key(flow, own_port=0), [])
+            numbers = _but_control(listed) if flow.kind.control_connection else [n for n, _ in listed]
         found.update(dict.fromkeys(numbers, flow.id))
     return found
 

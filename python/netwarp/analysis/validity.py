@@ -17,8 +17,6 @@ from netwarp.store.streams import StreamState
 
 LIMITED_SHARE = 0.05
 _TOLD = 5
-_CONNECTED = ("bulk", "request", "iperf3")
-_SELF_LIMITED = ("bulk", "iperf3")
 
 
 @dataclass(frozen=True)
@@ -59,9 +57,9 @@ def flow_failure(flow: Flow, account: Mapping[str, Any] | None) -> str | None:
         return f"flow {flow.name} left no account of itself"
     if account["error"]:
         return f"flow {flow.name}: {account['error']}"
-    if flow.tool in _CONNECTED and account["connect_ns"] is None:
+    if flow.kind.connects and account["connect_ns"] is None:
         return f"flow {flow.name} never connected"
-    if flow.tool != "ping" and (account["sent_bytes"] == 0 or account["received_bytes"] == 0):
+    if flow.transport != "icmp" and (account["sent_bytes"] == 0 or account["received_bytes"] == 0):
         what = "sent" if account["sent_bytes"] == 0 else "delivered"
         return f"flow {flow.name} {what} nothing"
     return None
@@ -72,7 +70,7 @@ def flow_doubts(flow: Flow, account: Mapping[str, Any]) -> Iterator[str]:
 
     A buffer whose size the scenario gives may well be the limit: it is what was asked for.
     """
-    if flow.tool not in _SELF_LIMITED or not account["busy_us"]:
+    if not flow.kind.greedy or not account["busy_us"]:
         return
     limits = (
         ("rwnd_limited_us", "the receiver's window", flow.receive_buffer_given),
@@ -102,7 +100,7 @@ def _failed_flows(run: RunDir) -> Iterator[str]:
                 if flow.id in starved:
                     continue
             yield reason
-        elif flow.tool == "ping" and flow.id not in replies:
+        elif flow.transport == "icmp" and flow.id not in replies:
             yield f"flow {flow.name} got no reply"
 
 

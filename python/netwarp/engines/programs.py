@@ -15,6 +15,7 @@ from typing import Any
 
 from netwarp.agent import SEARCH_PATH
 from netwarp.engines.base import EngineError
+from netwarp.flows import KINDS, kind_of
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 
@@ -62,9 +63,10 @@ def libraries_digest(*programs: Path) -> str:
 def program_digests(scenario: Scenario) -> dict[str, str]:
     """`program NAME` → SHA-256 of its file and libraries, for what runs in a lab at any point of a scenario.
 
-    A program is iperf3, the first word of a command, what interprets it if it is a script, and every word that is the
-    absolute path of a file (a script); where a capture has a filter also tcpdump. What such a program reads or starts
-    itself is not known. One that is not there is left out: its run will say so. Raises EngineError.
+    A program is what a kind of flow always starts, the first word of a command, what interprets it if it is a script,
+    and every word that is the absolute path of a file (a script); where a capture has a filter also tcpdump. What such
+    a program reads or starts itself is not known. One that is not there is left out: its run will say so. Raises
+    EngineError.
     """
     return _digests(sorted({name for _, name in _names(scenario.source.data)}))
 
@@ -99,11 +101,11 @@ def _names(data: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
     for path, value in (*_given(data), *_varied(data)):
         keys = tuple(path.split("."))
         match keys:
-            case ("flows", _, "tool") if value == "iperf3":
-                yield keys, "iperf3"
-            case ("flows", _, "args"):
+            case ("flows", _, "tool"):
+                yield from ((keys, name) for name in kind_of(str(value)).programs)
+            case ("flows", _, field) if any(field in kind.argument_fields for kind in KINDS.values()):
                 yield from ((keys, name) for name in _files(value))
-            case ("flows", _, "client" | "server"):
+            case ("flows", _, field) if any(field in kind.command_fields for kind in KINDS.values()):
                 yield from ((keys, name) for name in _command(value))
             case ("record", "captures") if any(isinstance(c, Mapping) and c.get("filter") for c in _list(value)):
                 yield keys, FILTER_COMPILER

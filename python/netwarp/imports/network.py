@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from netwarp.flows import iperf3 as iperf3_flows
 from netwarp.imports.iperf3 import Iperf3Test
 from netwarp.scenario.views import known_views
 
@@ -93,7 +94,7 @@ def _flow(number: int, name: str, timed: Timed) -> dict[str, Any]:
         "id": number,
         "name": name,
         "group": name,
-        "tool": "iperf3",
+        "tool": iperf3_flows.KIND.tool,
         "from": "client",
         "to": "server",
         "source": test.client,

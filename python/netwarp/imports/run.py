@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from netwarp.flows import iperf3 as iperf3_flows
 from netwarp.imports import ifstat, ss
 from netwarp.imports.captures import keep_capture
 from netwarp.imports.errors import UnreadableError, why_unreadable
@@ -150,7 +151,7 @@ def _accounts(tests: Mapping[str, Timed]) -> Iterator[dict[str, Any]]:
         yield {
             "flow_id": number,
             "name": name,
-            "tool": "iperf3",
+            "tool": iperf3_flows.KIND.tool,
             "start_ns": timed.start_ns,
             "connect_ns": timed.start_ns,
             "end_ns": timed.end_ns,

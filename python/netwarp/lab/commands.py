@@ -6,17 +6,16 @@ import shlex
 from collections.abc import Mapping
 
 from netwarp.constants import UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S
+from netwarp.fields import NODE_WIRE
+from netwarp.flows import kind_of
 from netwarp.lab.model import Lab, LabEnd, LabLink, LabLoss, LabOpportunities, LabWire
 from netwarp.lab.tc import change_lines, end_lines
-from netwarp.scenario.fields import NODE_WIRE
-from netwarp.scenario.units import format_duration, format_percent
+from netwarp.units import format_duration, format_percent
 
 TC_UNIT_NS = 1_000
 TC_EXACT_NS = 8_000
 """tc cuts times to microseconds and gives them to the kernel in ticks of 64 ns (get_time(), PSCHED_SHIFT): of these it
 says exactly what a wire has."""
-_PORTS = {"ping": (False, False), "command": (False, False), "iperf3": (False, True)}
-"""Whether the lab decides a flow's own port and its peer's; otherwise it has none, or its program chooses."""
 MAX_FLOWS = 40
 """How many flows are printed."""
 MAX_CHANGES = 40
@@ -57,7 +56,8 @@ def _flow_lines(lab: Lab) -> list[str]:
     lines = [f"# time 0 is {format_duration(lab['t0_ns'])} after the machine's start"]
     for flow in lab["flows"][:MAX_FLOWS]:
         begin, end = flow["start_ns"], flow["start_ns"] + flow["duration_ns"]
-        own, peer = _PORTS.get(flow["tool"], (True, True))
+        kind = kind_of(flow["tool"])
+        own, peer = kind.ports if kind.transport_of(flow) in ("tcp", "udp") else (False, False)
         source = _socket(flow["source"], flow["source_port"] if own else None)
         destination = _socket(flow["destination"], flow["destination_port"] if peer else None)
         cc = f", {flow['cc']}" if flow.get("cc") else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from netwarp.lab.model import Lab, LabEnd, LabLink
 from netwarp.qdisc import Qdisc
-from netwarp.scenario.units import format_duration, format_rate
+from netwarp.units import format_duration, format_rate
 
 
 def draw(lab: Lab, width: int = 100) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from netwarp.flows import kind_of
 from netwarp.lab.network import Network
 from netwarp.lab.sizes import MIN_SOCKET_BYTES, Sizes
-from netwarp.scenario.flows import Flow
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.notes import Found
 
@@ -22,17 +22,22 @@ def network_notes(scenario: Scenario) -> Iterator[Found]:
     yield from _dctcp_alone(scenario, sizes)
 
 
-def _is_tcp(flow: Flow) -> bool:
-    return flow.tool in {"bulk", "request"} or (flow.tool == "iperf3" and flow.protocol == "tcp")
+def _is_tcp(name: str, sizes: Sizes) -> bool:
+    flow = sizes.scenario.flows[name]
+    return kind_of(flow.tool).transport_of(flow.lab_fields(sizes.mtu(name))) == "tcp"
+
+
+def _is_reverse(name: str, sizes: Sizes) -> bool:
+    flow = sizes.scenario.flows[name]
+    return kind_of(flow.tool).is_reverse(flow.lab_fields(sizes.mtu(name)))
 
 
 def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
     """TCP small queues: tcp_small_queue_check() in tcp_output.c."""
     for name, flow in scenario.flows.items():
-        if not (flow.count and _is_tcp(flow)):
+        if not (flow.count and _is_tcp(name, sizes)):
             continue
-        # Responses to requests, and iperf3 -R, come the other way.
-        reverse = flow.tool == "request" or (flow.tool == "iperf3" and not {"-R", "--reverse"}.isdisjoint(flow.args))
+        reverse = _is_reverse(name, sizes)
         path = sizes.paths[name].back if reverse else sizes.paths[name].forward
         links = [(sizes.network.links[hop.link], hop.direction) for hop in path]
         if any(link.ends[direction] in link.raw for link, direction in links):
@@ -51,7 +56,8 @@ def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
 
 def _socket_sizes(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
     """Where a path holds more than the kernel's own maximum of a buffer lets through; one sentence for all points."""
-    nodes = {node for flow in scenario.flows.values() if flow.count and _is_tcp(flow) for node in (flow.from_, flow.to)}
+    tcp = [flow for name, flow in scenario.flows.items() if flow.count and _is_tcp(name, sizes)]
+    nodes = {node for flow in tcp for node in (flow.from_, flow.to)}
     chosen = [node for node in nodes if not scenario.given_sysctl(node).keys() >= {_RMEM, _WMEM}]
     if any(sizes.socket_bytes(node) > MIN_SOCKET_BYTES for node in chosen):
         yield (
@@ -64,7 +70,7 @@ def _socket_sizes(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
 def _dctcp_alone(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
     """CoDel and RED mark an aggregate as a whole (INET_ECN_set_ce()), by a queue that has few of them."""
     for name, flow in scenario.flows.items():
-        if flow.count and flow.tool in {"bulk", "request", "iperf3"} and getattr(flow, "cc", None) == "dctcp":
+        if flow.count and getattr(flow, "cc", None) == "dctcp":
             links = [sizes.network.names[hop.link] for hop in sizes.paths[name].forward]
             if not all(scenario.links[link].offload for link in links):
                 yield (

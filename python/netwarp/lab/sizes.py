@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from netwarp.constants import ETHERNET_HEADER_BYTES
+from netwarp.flows import kind_of
 from netwarp.lab.network import NS_PER_S, Hop, Network, Path
 from netwarp.qdisc import Qdisc
 from netwarp.scenario.model import Scenario
@@ -18,7 +19,7 @@ MAX_AUTO_MEMORY_BYTES = 1024 * MIB
 MEMORY_STEP_BYTES = 32 * MIB
 MEMORY_PER_BYTE = 6
 """Bytes of memory for a byte on the way: an skb's true size, its clone for retransmission, and the receiver's copy."""
-MEMORY_PER_FLOW = 320 * 1024
+MEMORY_PER_CONNECTION = 320 * 1024
 """Two threads with their stacks, two sockets with what they hold unsent. A thousand bulk flows over 100 Mbit/s run in
 384 MiB and not in 256."""
 MEMORY_PER_NODE = 512 * 1024
@@ -74,6 +75,10 @@ class Sizes:
     def _frame(self, hop: Hop) -> int:
         return self.network.links[hop.link].mtu + ETHERNET_HEADER_BYTES
 
+    def mtu(self, name: str) -> int:
+        """The smallest on the way of the flows of this name."""
+        return min(self.network.links[hop.link].mtu for hop in self.paths[name].forward)
+
     def _bottlenecks(self, name: str) -> tuple[int, list[Hop]]:
         """The most that this flow's path lets through, and the hops where its queue can build up."""
         forward = self.paths[name].forward
@@ -98,12 +103,17 @@ class Sizes:
                     most = 1 << (needed - 1).bit_length()
         return min(most, MAX_SOCKET_BYTES)
 
+    def _connections(self, name: str) -> int:
+        """Of all flows of this name."""
+        flow = self.scenario.flows[name]
+        return flow.count * kind_of(flow.tool).connections_of(flow.lab_fields(self.mtu(name)))
+
     def memory_bytes(self) -> int:
         """The memory of the virtual machine: the user's, or as much as the flows' packets may need.
 
         Auto: 128 MiB and 6 bytes for each byte that flows can have on the way (their BDPs, and the queues at their
-        bottlenecks), 1 GiB at most, 320 KiB for each flow, and 512 KiB for each node beyond 50, in steps of 32 MiB.
-        Flows of one name share a path, and so its BDP.
+        bottlenecks), 1 GiB at most, 320 KiB for each connection, and 512 KiB for each node beyond 50, in steps of
+        32 MiB. Flows of one name share a path, and so its BDP.
         """
         if self.scenario.run.memory is not None:
             return self.scenario.run.memory
@@ -114,7 +124,7 @@ class Sizes:
             total += bdp_bytes(rate, self.base_rtt_ns[name])
             bottlenecks.update(hops)
         total += sum(self._held_bytes(hop) for hop in bottlenecks)
-        flows = MEMORY_PER_FLOW * sum(flow.count for flow in self.scenario.flows.values())
+        connections = MEMORY_PER_CONNECTION * sum(map(self._connections, self.scenario.flows))
         nodes = MEMORY_PER_NODE * max(len(self.scenario.nodes) - NODES_IN_BASE, 0)
-        needed = min(BASE_MEMORY_BYTES + MEMORY_PER_BYTE * total, MAX_AUTO_MEMORY_BYTES) + flows + nodes
+        needed = min(BASE_MEMORY_BYTES + MEMORY_PER_BYTE * total, MAX_AUTO_MEMORY_BYTES) + connections + nodes
         return -(-needed // MEMORY_STEP_BYTES) * MEMORY_STEP_BYTES

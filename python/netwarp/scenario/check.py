@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from netwarp.fields import NODE_WIRE, Sysctl
+from netwarp.flows import Flow, kind_of
 from netwarp.scenario.check_changes import check_changes
 from netwarp.scenario.check_links import check_addresses, check_interfaces, check_link
 from netwarp.scenario.errors import did_you_mean
-from netwarp.scenario.fields import NODE_WIRE, Sysctl
-from netwarp.scenario.flows import BulkFlow, CommandFlow, Flow, Iperf3Flow
 from netwarp.scenario.model import MAX_RUN_NS, Capture, Scenario, Tuner
 from netwarp.scenario.reach import links_between, unreachable
 from netwarp.scenario.source import Keys
-from netwarp.scenario.units import format_duration
+from netwarp.units import format_duration
 
 Found = tuple[Keys, str]
 MAX_FLOWS = 10_000
@@ -97,17 +97,14 @@ def _check_flow(
         else:
             yield from _check_lifetime(keys, flow, scenario, links_between(ends, forwarding, flow.from_, flow.to) or 0)
     yield from _check_flow_times(keys, name, scenario)
-    if isinstance(flow, CommandFlow) and flow.ready is not None and flow.server is None:
-        yield (*keys, "ready"), "there is no server to wait for; give `server` or leave `ready` out"
-    if isinstance(flow, Iperf3Flow) and flow.protocol == "udp" and flow.cc is not None:
-        yield (*keys, "cc"), 'UDP has no congestion control; leave `cc` out or use protocol = "tcp"'
+    yield from (((*keys, field), why) for field, why in flow.problems())
 
 
 def _check_lifetime(keys: Keys, flow: Flow, scenario: Scenario, links: int) -> Iterator[Found]:
     """Each router takes one from a packet's TTL or hop limit, and drops it when none is left (RFC 1812, 5.3.1;
-    RFC 8200, section 3). A `command` may set its own.
+    RFC 8200, section 3). A program of the user's own may set its own.
     """
-    if isinstance(flow, CommandFlow):
+    if kind_of(flow.tool).command_fields:
         return
     name = LIFETIMES[flow.family]
     for node in (flow.from_, flow.to):
@@ -135,12 +132,6 @@ def _check_flow_times(keys: Keys, name: str, scenario: Scenario) -> Iterator[Fou
             (*keys, "duration"),
             f"ends at {format_duration(flow.start + flow.duration)}, past the end of the run "
             f"({format_duration(scenario.duration)}); shorten it or lengthen the scenario's duration",
-        )
-    if isinstance(flow, BulkFlow) and flow.connect_ahead > flow.start:
-        yield (
-            (*keys, "connect_ahead"),
-            f"connects {format_duration(flow.connect_ahead)} before its start at {format_duration(flow.start)}, which "
-            "is before the run begins; start it later or connect less early",
         )
     if flow.duration is not None and getattr(flow, "bytes", None) is not None:
         yield (*keys, "bytes"), "`bytes` and `duration` are both given; a flow ends by one of them"

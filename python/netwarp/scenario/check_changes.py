@@ -11,7 +11,7 @@ from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import Change, Link, Scenario
 from netwarp.scenario.source import Keys
 from netwarp.scenario.timeline import PROPERTIES, TimelineError, occurrences, timeline, values_of
-from netwarp.scenario.units import format_duration, format_rate
+from netwarp.units import format_duration, format_rate
 
 Found = tuple[Keys, str]
 NS_PER_S = 10**9

@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from netwarp.flows import KINDS, flow_fields, tools_with
 from netwarp.scenario import paths
 from netwarp.scenario.errors import MAX_PROBLEMS, did_you_mean
-from netwarp.scenario.flows import FLOW_MODELS, flow_fields, tools_with
 from netwarp.scenario.model import (
     SECTIONS,
     Capture,
@@ -69,7 +69,7 @@ def explain(error: ValidationError, data: Mapping[str, Any], prefix: Keys = ()) 
 def _in_file(loc: tuple[str | int, ...], data: Mapping[str, Any], prefix: Keys) -> Keys:
     """The keys as the file has them: without the tags and the expansions that validation put between."""
     full = prefix + loc
-    if len(full) > 2 and full[0] == "flows" and full[2] in FLOW_MODELS:
+    if len(full) > 2 and full[0] == "flows" and full[2] in KINDS:
         full = full[:2] + full[3:]
     keys: list[str | int] = list(prefix)
     value: Any = data
@@ -111,8 +111,8 @@ def _sentence(detail: ErrorDetails, keys: Keys, data: Mapping[str, Any], prefix:
 
 
 def _wrong_tool(tag: object) -> str:
-    wrong = f'"{tag}" is not a tool{did_you_mean(str(tag), FLOW_MODELS)}' if tag else "the flow has no `tool`"
-    return f"{wrong}; tools are {', '.join(FLOW_MODELS)}"
+    wrong = f'"{tag}" is not a tool{did_you_mean(str(tag), KINDS)}' if tag else "the flow has no `tool`"
+    return f"{wrong}; tools are {', '.join(KINDS)}"
 
 
 def _value(value: object) -> str:

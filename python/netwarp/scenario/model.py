@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, PrivateAttr, ValidationInfo, WithJsonSchema
 
-from netwarp.scenario import units
-from netwarp.scenario.errors import ScenarioError
-from netwarp.scenario.fields import (
+from netwarp import units
+from netwarp.fields import (
     Directed,
     Duration,
     InterfaceName,
@@ -27,7 +26,8 @@ from netwarp.scenario.fields import (
     kind,
     quantity_pattern,
 )
-from netwarp.scenario.flows import Flow
+from netwarp.flows import Flow
+from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.netem import Jitter, JitterField, LossField, RandomLoss
 from netwarp.scenario.source import Source
 from netwarp.scenario.trace import Trace, TraceField

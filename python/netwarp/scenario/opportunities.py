@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from netwarp.constants import ETHERNET_HEADER_BYTES
-from netwarp.scenario.units import MAX_DURATION_NS, MAX_RATE_BPS, format_rate
+from netwarp.units import MAX_DURATION_NS, MAX_RATE_BPS, format_rate
 
 BYTES = 1504
 """What one opportunity delivers: PACKET_SIZE in mm-link's link_queue.hh."""

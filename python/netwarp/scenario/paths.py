@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from netwarp.flows import flow_fields
 from netwarp.scenario.errors import did_you_mean
-from netwarp.scenario.flows import flow_fields
 from netwarp.scenario.model import SECTIONS, Change, Link, Node, Record, RunOptions, Tuner
 from netwarp.scenario.source import split_dotted
 from netwarp.scenario.toml import TomlSyntaxError, parse_toml

@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from netwarp.flows import KINDS
 from netwarp.scenario.errors import ScenarioError
-from netwarp.scenario.flows import FLOW_MODELS
 from netwarp.scenario.load import parse_scenario
 from netwarp.scenario.model import Capture, Case, Change, Expectation, Link, Node, Record, RunOptions, Scenario, Tuner
 from netwarp.scenario.paths import toml
@@ -82,14 +82,6 @@ min = 9.0
 """
 """What else a scenario may have; the examples of these tables are put into them."""
 
-_REQUIRED_OF_TOOLS: Mapping[str, dict[str, Any]] = {
-    "cbr": {"rate": "1mbit"},
-    "poisson": {"rate": "1mbit"},
-    "on_off": {"rate": "1mbit", "on": "1s", "off": "1s"},
-    "request": {"response_size": "30kB"},
-    "command": {"client": ["true"]},
-}
-
 
 @dataclass(frozen=True)
 class Section:
@@ -109,9 +101,12 @@ def sections() -> Iterator[Section]:
     yield Section("[[record.captures]]", Capture, ("record", "captures", 0), {})
     yield Section("[nodes.NAME]", Node, ("nodes", "h1"), {})
     yield Section("[links.NAME]", Link, ("links", "bottleneck"), {})
-    for tool, flow in FLOW_MODELS.items():
-        given = {"from": "h1", "to": "h2", "tool": tool} | dict(_REQUIRED_OF_TOOLS.get(tool, {}))
-        yield Section(f'[flows.NAME] with tool = "{tool}"', flow, ("flows", "example"), given)
+    for tool, kind in KINDS.items():
+        required = {
+            field.alias or name: field for name, field in kind.model.model_fields.items() if field.is_required()
+        }
+        given = {name: field.examples[0] for name, field in required.items() if field.examples}
+        yield Section(f'[flows.NAME] with tool = "{tool}"', kind.model, ("flows", "example"), given)
     yield Section("[[changes]]", Change, ("changes", 0), {})
     yield Section("[tuners.NAME]", Tuner, ("tuners", "big"), {})
     yield Section("[[cases]]", Case, ("cases", 1), {})

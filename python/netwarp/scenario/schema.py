@@ -7,7 +7,7 @@ from typing import Any
 
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.netem import Jitter, RandomLoss
-from netwarp.scenario.units import format_duration, format_percent
+from netwarp.units import format_duration, format_percent
 
 _DIRECTED = "Directed_"
 NOTES = ("refused", "beside")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from netwarp.fields import NAME
 from netwarp.scenario.errors import ScenarioError
-from netwarp.scenario.fields import NAME
 
 TEMPLATE = """\
 # {name}: what this network is to show.

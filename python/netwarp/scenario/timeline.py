@@ -11,7 +11,7 @@ from typing import Any
 from netwarp.scenario.model import Change, Scenario
 from netwarp.scenario.netem import Jitter, LossModel, RandomLoss
 from netwarp.scenario.source import Keys
-from netwarp.scenario.units import format_duration
+from netwarp.units import format_duration
 
 PROPERTIES = ("rate", "delay", "jitter", "loss", "queue")
 DEFAULT_STEPS = 50

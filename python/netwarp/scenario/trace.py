@@ -22,11 +22,11 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_serializer
 
-from netwarp.scenario.fields import Model
+from netwarp.fields import Model
 from netwarp.scenario.files import read_file
 from netwarp.scenario.netem import LossModel, parse_loss
 from netwarp.scenario.opportunities import Opportunities, parse_opportunities
-from netwarp.scenario.units import parse_duration, parse_positive_rate
+from netwarp.units import parse_duration, parse_positive_rate
 from netwarp.words import did_you_mean
 
 COLUMNS = ("time", "rate", "delay", "loss")

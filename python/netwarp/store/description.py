@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from netwarp.flows import kind_of
+from netwarp.flows.kind import FlowKind, Transport
 from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
 from netwarp.store.opportunities import Opportunities, opportunities_of
@@ -15,7 +17,6 @@ _WIRE_WORDS = {
     "delay_ns": ("delay", "ms", 1e6),
     "jitter_ns": ("jitter", "ms", 1e6),
 }
-_REVERSE = frozenset(("-R", "--reverse"))
 _UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 
 
@@ -23,9 +24,10 @@ _UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "
 class Flow:
     """One flow of the lab; `group` is its name in the scenario.
 
-    Data goes from source to destination, if `reverse` (responses to requests, iperf3 -R) from destination to source.
+    Data goes from source to destination, if `reverse` (as of responses to requests) from destination to source.
     `send_buffer_given`, `receive_buffer_given`: the scenario itself sets the size of the sender's, receiver's buffer.
-    `source_ports` are those of all its connections where they are known (imported results). `udp`: iperf3 -u.
+    `source_ports` are those of all its connections where they are known (imported results). `protocol` is what
+    its kind leaves to each flow: iperf3's `tcp` or `udp`.
     `nodes` are those of source and destination, `cc` its congestion control; both empty if the lab does not say.
     `payload_bytes` is how much a flow of a given size sends.
     """
@@ -44,7 +46,7 @@ class Flow:
     send_buffer_given: bool = False
     receive_buffer_given: bool = False
     source_ports: tuple[int, ...] = ()
-    udp: bool = False
+    protocol: str = ""
     nodes: tuple[str, ...] = ()
     cc: str = ""
     payload_bytes: int | None = None
@@ -53,6 +55,21 @@ class Flow:
     def end_ns(self) -> int:
         """When its time is over, unless its bytes are sent before."""
         return self.start_ns + self.duration_ns
+
+    @property
+    def kind(self) -> FlowKind:
+        """What flows of its tool are."""
+        return kind_of(self.tool)
+
+    @property
+    def transport(self) -> Transport | None:
+        """What carries its data; None if nobody knows."""
+        return self.kind.transport_of({"protocol": self.protocol})
+
+    @property
+    def shares_by_tcp(self) -> bool:
+        """Whether it takes by TCP what share of a bottleneck it can get."""
+        return self.kind.counts_for_fairness and self.transport == "tcp"
 
 
 @dataclass(frozen=True)
@@ -215,7 +232,7 @@ def _duration_ns(text: Any) -> int:
 
 
 def _flow(entry: Mapping[str, Any], run: Mapping[str, Any]) -> Flow:
-    reverse = entry["tool"] == "request" or bool(_REVERSE.intersection(entry.get("args") or ()))
+    reverse = kind_of(str(entry["tool"])).is_reverse(entry)
     sender, receiver = ("to", "from") if reverse else ("from", "to")
     given = run.get("given_sysctl", {})
     return Flow(
@@ -233,7 +250,7 @@ def _flow(entry: Mapping[str, Any], run: Mapping[str, Any]) -> Flow:
         send_buffer_given="net.ipv4.tcp_wmem" in given.get(entry.get(sender), ()),
         receive_buffer_given="net.ipv4.tcp_rmem" in given.get(entry.get(receiver), ()),
         source_ports=tuple(int(port) for port in entry.get("source_ports") or ()),
-        udp=entry.get("protocol") == "udp",
+        protocol=str(entry.get("protocol") or ""),
         nodes=(str(entry["from"]), str(entry["to"])) if "from" in entry and "to" in entry else (),
         cc=str(entry.get("cc") or ""),
         payload_bytes=int(entry["bytes"]) if entry.get("bytes") else None,

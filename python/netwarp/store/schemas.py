@@ -256,7 +256,7 @@ DATAGRAMS = Table(
 
 TRANSFERS = Table(
     "transfers",
-    "one exchange that began: a request and its response, or a bulk flow of a given size",
+    "one exchange that began: a request (or several at once) and what answers it, or a bulk flow of a given size",
     "agent, exact",
     (
         column("flow_id", "u32", "", "the flow's number in the lab"),

@@ -9,6 +9,7 @@ from typing import Any
 
 from netwarp.analysis.theory import Means, Service, constant, cut_exponential, mg1, mg1k, mm1, mm1k
 from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, MIN_PAYLOAD_BYTES, UDP_HEADER_BYTES
+from netwarp.flows import kind_of
 from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
 
@@ -68,7 +69,7 @@ class System:
 def system_of(lab: Mapping[str, Any]) -> tuple[System, float]:
     """The queue of a run's lab and its load. Raises StoreError where it is not one Poisson source and one link."""
     flows, links = lab["flows"], lab["links"]
-    if len(flows) != 1 or flows[0]["tool"] != "poisson" or len(links) != 1:
+    if len(flows) != 1 or not kind_of(flows[0]["tool"]).poisson_arrivals or len(links) != 1:
         raise StoreError("the view queueing-theory is about one flow of the tool poisson over one link")
     flow = flows[0]
     if flow["packet_size_distribution"] not in ("constant", "exponential"):

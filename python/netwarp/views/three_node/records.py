@@ -75,7 +75,7 @@ def tcp_of_captures(run: RunDir) -> dict[str, pl.DataFrame]:
 
 def senders_of(run: RunDir) -> tuple[str, ...]:
     """The addresses from which the tests send; a program that only looks on, on whatever machine, is no test."""
-    tests = (flow for flow in run.description.flows if flow.tool != "command")
+    tests = (flow for flow in run.description.flows if flow.transport is not None)
     return tuple({flow.destination if flow.reverse else flow.source for flow in tests})
 
 

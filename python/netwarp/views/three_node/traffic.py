@@ -13,8 +13,6 @@ from netwarp.store.files import read_json
 from netwarp.store.rundir import RunDir
 from netwarp.views.three_node.columns import SCRIPTS, Row
 
-TCP_TOOLS = ("bulk", "request")
-
 
 @dataclass(frozen=True)
 class Share:
@@ -61,7 +59,7 @@ def _shares(run: RunDir) -> tuple[list[Share], list[Share]]:
         if told.is_file():
             for protocol, share in iperf3_shares(read_json(told), str(told)):
                 (udp if protocol == "udp" else tcp).append(share)
-        elif flow.tool in TCP_TOOLS:
+        elif flow.kind.built_in and flow.transport == "tcp":
             tcp += _bulk(flow, metrics)
         elif account := accounts.get(flow.id):
             udp += _datagrams(flow, metrics, account)

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from netwarp.scenario import units
+from netwarp import units
 
 T = TypeVar("T")
 

@@ -1,0 +1,43 @@
+//! `command`: any program.
+
+use anyhow::Result;
+use serde::Deserialize;
+
+use super::program::{self, Plan};
+use super::{Generator, Setup};
+use crate::lab::Flow;
+
+/// Its fields in the lab.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    client: Vec<String>,
+    server: Option<Vec<String>>,
+    ready_port: Option<u16>,
+}
+
+pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
+    let flow = setup.flow;
+    let fields: Fields = flow.fields()?;
+    let plan = Plan {
+        server: fields.server.map(|words| fill(&words, flow)),
+        client: fill(&fields.client, flow),
+        ready_port: fields.ready_port,
+        client_out: setup.dir.join(format!("{}-client.out", flow.name)),
+        server_out: setup.dir.join(format!("{}-server.out", flow.name)),
+        report: None,
+    };
+    program::prepare(setup, plan)
+}
+
+/// `{source}`, `{destination}` and `{port}` in a user's command are the flow's.
+fn fill(words: &[String], flow: &Flow) -> Vec<String> {
+    words
+        .iter()
+        .map(|word| {
+            word.replace("{source}", &flow.source.to_string())
+                .replace("{destination}", &flow.destination.to_string())
+                .replace("{port}", &flow.destination_port.to_string())
+        })
+        .collect()
+}

@@ -1,0 +1,64 @@
+//! Requests and responses over TCP. A request begins with its own size and that of the response it wants, as two
+//! integers.
+
+use std::mem::ManuallyDrop;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::socket::{MsgFlags, accept, recv, send, setsockopt, sockopt};
+
+use super::draws::{Distribution, Draws};
+use super::tcp;
+
+/// The smallest request.
+pub const HEAD: u64 = 16;
+
+/// Sends a request of so many bytes, at least `HEAD`, for a response of so many.
+pub fn ask(socket: RawFd, request: u64, response: u64) -> Result<()> {
+    let head = [request.to_ne_bytes(), response.to_ne_bytes()].concat();
+    let flags = if request > HEAD {
+        MsgFlags::MSG_NOSIGNAL | MsgFlags::from_bits_retain(libc::MSG_MORE)
+    } else {
+        MsgFlags::MSG_NOSIGNAL
+    };
+    let sent = send(socket, &head, flags).context("request")?;
+    ensure!(
+        sent == head.len(),
+        "only {sent} of {} bytes of a request were taken",
+        head.len()
+    );
+    tcp::send_zeros(socket, request - HEAD).context("request")
+}
+
+/// Takes the next connection. Its descriptor lives as long as the machine: its counters are read at the end.
+pub fn accepted(listener: RawFd) -> Result<RawFd> {
+    let fd = accept(listener).context("accept")?;
+    // SAFETY: accept has just made this descriptor, and nobody closes it.
+    let socket = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(fd) });
+    setsockopt(&*socket, sockopt::TcpNoDelay, &true)?;
+    Ok(fd)
+}
+
+/// Answers on a connection until the client ends it.
+pub fn answer(socket: RawFd) {
+    loop {
+        let mut head = [0_u8; HEAD as usize];
+        let got = recv(socket, &mut head, MsgFlags::MSG_WAITALL).unwrap_or(0);
+        if got < head.len() {
+            return;
+        }
+        let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| head[at + i]));
+        tcp::discard(socket, word(0) - HEAD);
+        if tcp::send_zeros(socket, word(8)).is_err() {
+            return;
+        }
+    }
+}
+
+/// A size drawn from a distribution, at least one byte.
+pub fn size(draws: &mut Draws, mean: u64, distribution: Distribution) -> u64 {
+    draws
+        .value(mean as f64, distribution)
+        .round()
+        .clamp(1.0, 1e12) as u64
+}

@@ -1,0 +1,226 @@
+//! `incast`: one client asks many senders in the same instant and waits until the last of them has answered, again and
+//! again: partition and aggregate, as of a query to many workers or of a read from striped storage (A. Phanishayee et
+//! al.: Measurement and Analysis of TCP Throughput Collapse in Cluster-based Storage Systems, FAST 2008). Each sender has
+//! a TCP connection, which lasts.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Result, anyhow, ensure};
+use nix::sys::socket::{Shutdown, setsockopt, shutdown, sockopt};
+use serde::Deserialize;
+
+use super::draws::{Distribution, Draws};
+use super::exchange;
+use super::socket::tcp_info;
+use super::tcp;
+use super::transfers::{Transfer, Transfers};
+use super::{Account, Generator, Setup, lock, spawn};
+use crate::sockets::TcpInfo;
+use crate::time::{monotonic_ns, sleep_until};
+
+/// Its fields in the lab; sizes are those of each sender.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    cc: Option<String>,
+    senders: u16,
+    request_size_bytes: u64,
+    request_size_distribution: Distribution,
+    response_size_bytes: u64,
+    response_size_distribution: Distribution,
+    think_ns: i64,
+    think_distribution: Distribution,
+}
+
+#[derive(Default)]
+struct Progress {
+    connect_ns: Option<i64>,
+    senders: Vec<RawFd>,
+    error: Option<String>,
+    stopped: bool,
+}
+
+/// A client and its senders.
+struct Incast {
+    sockets: Vec<Arc<OwnedFd>>,
+    progress: Arc<Mutex<Progress>>,
+}
+
+/// Listens, and starts a thread for each sender, one for the client's end of each connection, and one for the rounds.
+/// Each round has its row in `transfers`.
+pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
+    let (flow, t0_ns) = (setup.flow, setup.t0_ns);
+    let fields: Fields = flow.fields()?;
+    let cc = fields.cc.as_deref();
+    let (listener, to) = tcp::listener(setup.network, flow, cc, i32::from(fields.senders))?;
+    let listener = Arc::new(listener);
+    let progress: Arc<Mutex<Progress>> = Arc::default();
+    let start_ns = t0_ns + flow.start_ns;
+    let mut sockets = Vec::new();
+    let mut orders = Vec::new();
+    let (done, answers) = channel();
+    for number in 0..fields.senders {
+        let (listener, told) = (Arc::clone(&listener), Arc::clone(&progress));
+        spawn(
+            format!("to {} {number}", flow.name),
+            move || match exchange::accepted(listener.as_raw_fd()) {
+                Ok(socket) => {
+                    lock(&told).senders.push(socket);
+                    exchange::answer(socket);
+                }
+                Err(e) => fail(&told, format!("sender {number}: {e:#}")),
+            },
+        )?;
+        let socket = Arc::new(tcp::client(setup.network, flow, cc, 0)?);
+        setsockopt(&*socket, sockopt::TcpNoDelay, &true)?;
+        sockets.push(Arc::clone(&socket));
+        let (order, ordered) = channel();
+        orders.push(order);
+        let done = done.clone();
+        spawn(format!("from {} {number}", flow.name), move || {
+            sleep_until(start_ns);
+            receive(&socket, to, &ordered, &done);
+        })?;
+    }
+    let rounds = Rounds {
+        draws: Draws::new(flow.seed),
+        flow_id: flow.id,
+        t0_ns,
+        fields,
+        sockets: sockets.clone(),
+        orders,
+        answers,
+        progress: Arc::clone(&progress),
+        transfers: Arc::clone(&setup.tables.transfers),
+    };
+    spawn(format!("from {}", flow.name), move || {
+        let progress = Arc::clone(&rounds.progress);
+        if let Err(e) = rounds.run() {
+            fail(&progress, format!("{e:#}"));
+        }
+    })?;
+    Ok(Box::new(Incast { sockets, progress }))
+}
+
+/// What goes wrong first is told, unless it is our own `stop`.
+fn fail(progress: &Mutex<Progress>, why: String) {
+    let mut progress = lock(progress);
+    if !progress.stopped {
+        progress.error.get_or_insert(why);
+    }
+}
+
+/// When a connection was made, or a response was there; or why not.
+type Answer = Result<i64>;
+
+/// The client's end of one connection: connects, and then takes each response, of as many bytes as it is told.
+fn receive(socket: &OwnedFd, to: SocketAddr, ordered: &Receiver<u64>, done: &Sender<Answer>) {
+    let connected = tcp::connect(socket, to).map(|()| monotonic_ns());
+    if done.send(connected).is_err() {
+        return;
+    }
+    while let Ok(bytes) = ordered.recv() {
+        let answer = if tcp::discard(socket.as_raw_fd(), bytes) == bytes {
+            Ok(monotonic_ns())
+        } else {
+            Err(anyhow!("a sender ended its connection"))
+        };
+        if done.send(answer).is_err() {
+            return;
+        }
+    }
+}
+
+/// What asks, and waits for all.
+struct Rounds {
+    fields: Fields,
+    draws: Draws,
+    flow_id: u32,
+    t0_ns: i64,
+    sockets: Vec<Arc<OwnedFd>>,
+    orders: Vec<Sender<u64>>,
+    answers: Receiver<Answer>,
+    progress: Arc<Mutex<Progress>>,
+    transfers: Arc<Mutex<Transfers>>,
+}
+
+impl Rounds {
+    fn run(mut self) -> Result<()> {
+        let connected = self.all()?;
+        lock(&self.progress).connect_ns = Some(connected - self.t0_ns);
+        let f = self.fields.clone();
+        for sequence in 0.. {
+            let sizes: Vec<(u64, u64)> = (0..self.sockets.len())
+                .map(|_| {
+                    let request = self.size(f.request_size_bytes, f.request_size_distribution);
+                    let response = self.size(f.response_size_bytes, f.response_size_distribution);
+                    (request.max(exchange::HEAD), response)
+                })
+                .collect();
+            lock(&self.transfers).begin(Transfer {
+                flow_id: self.flow_id,
+                sequence,
+                start_ns: monotonic_ns() - self.t0_ns,
+                end_ns: None,
+                request_bytes: sizes.iter().map(|size| size.0).sum(),
+                bytes: sizes.iter().map(|size| size.1).sum(),
+            });
+            for ((socket, order), (request, response)) in
+                self.sockets.iter().zip(&self.orders).zip(&sizes)
+            {
+                exchange::ask(socket.as_raw_fd(), *request, *response)?;
+                let ordered = order.send(*response).is_ok();
+                ensure!(ordered, "what takes a response has ended");
+            }
+            let end = self.all()?;
+            lock(&self.transfers).complete(self.flow_id, end - self.t0_ns)?;
+            let think = self.draws.value(f.think_ns as f64, f.think_distribution) as i64;
+            if think > 0 {
+                sleep_until(end + think);
+            }
+        }
+        Ok(())
+    }
+
+    /// When the last of all connections was made, or of all responses was there.
+    fn all(&self) -> Result<i64> {
+        let mut last = i64::MIN;
+        for _ in &self.sockets {
+            last = last.max(self.answers.recv()??);
+        }
+        Ok(last)
+    }
+
+    fn size(&mut self, mean: u64, distribution: Distribution) -> u64 {
+        exchange::size(&mut self.draws, mean, distribution)
+    }
+}
+
+impl Generator for Incast {
+    fn stop(&mut self) {
+        lock(&self.progress).stopped = true;
+        for socket in &self.sockets {
+            let _ = shutdown(socket.as_raw_fd(), Shutdown::Both);
+        }
+    }
+
+    fn account(&mut self, account: &mut Account) -> Result<()> {
+        let progress = lock(&self.progress);
+        account.error.clone_from(&progress.error);
+        account.connect_ns = progress.connect_ns;
+        // The responses are what is measured: sent by the senders, received by the client.
+        for &sender in &progress.senders {
+            account.add_sender(&TcpInfo::new(&tcp_info(sender)?));
+        }
+        let mut received = 0;
+        for socket in &self.sockets {
+            let info = tcp_info(socket.as_raw_fd())?;
+            received += TcpInfo::new(&info).get("bytes_received").unwrap_or(0);
+        }
+        account.received_bytes = Some(received);
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! `iperf3`: the program, put together from the flow's options.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use super::program::{self, Plan};
+use super::{Account, Generator, Setup};
+use crate::lab::Flow;
+
+/// How many intervals a receiver of UDP is asked for at most.
+const INTERVALS_MOST: i64 = 2000;
+
+/// Its fields in the lab: the options of the program.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    protocol: String,
+    rate_bps: Option<u64>,
+    cc: Option<String>,
+    bytes: Option<u64>,
+    args: Vec<String>,
+}
+
+pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
+    let flow = setup.flow;
+    let options: Fields = flow.fields()?;
+    let server_out = match is_udp(&options) {
+        true => format!("iperf3-{}-server.json", flow.name),
+        false => format!("{}-server.out", flow.name),
+    };
+    let plan = Plan {
+        server: Some(server(flow, &options)),
+        client: client(flow, &options),
+        ready_port: Some(flow.destination_port),
+        client_out: setup.dir.join(format!("iperf3-{}.json", flow.name)),
+        server_out: setup.dir.join(server_out),
+        report: Some(read),
+    };
+    program::prepare(setup, plan)
+}
+
+/// The server's words. Of UDP it alone knows what arrived, so that it says so, in short intervals: of these those in the
+/// run's window count.
+fn server(flow: &Flow, options: &Fields) -> Vec<String> {
+    let mut words: Vec<String> = [
+        "iperf3",
+        "-s",
+        "-1",
+        "-B",
+        &flow.destination.to_string(),
+        "-p",
+        &flow.destination_port.to_string(),
+    ]
+    .map(String::from)
+    .to_vec();
+    if is_udp(options) {
+        words.extend(["-J".to_string(), "-i".to_string(), interval(flow)]);
+    }
+    words
+}
+
+fn is_udp(options: &Fields) -> bool {
+    options.protocol == "udp"
+}
+
+/// How often a receiver of UDP says what arrived, in seconds: ten times a second, up to 2000 times in all.
+fn interval(flow: &Flow) -> String {
+    let tenths = (flow.duration_ns / INTERVALS_MOST / 100_000_000).clamp(1, 600);
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+/// The client's words; the time is rounded down to the whole seconds that iperf3 takes.
+fn client(flow: &Flow, options: &Fields) -> Vec<String> {
+    let destination = SocketAddr::new(flow.destination, flow.destination_port);
+    let mut words: Vec<String> = [
+        "iperf3",
+        "-J",
+        "-c",
+        &destination.ip().to_string(),
+        "-p",
+        &destination.port().to_string(),
+    ]
+    .map(String::from)
+    .to_vec();
+    match options.bytes {
+        Some(bytes) => words.extend(["-n".to_string(), bytes.to_string()]),
+        None => words.extend([
+            "-t".to_string(),
+            (flow.duration_ns / 1_000_000_000).max(1).to_string(),
+        ]),
+    }
+    if is_udp(options) {
+        words.push("-u".to_string());
+        if options
+            .args
+            .iter()
+            .any(|word| word == "-R" || word == "--reverse")
+        {
+            words.extend(["-i".to_string(), interval(flow)]);
+        }
+    }
+    if let Some(rate) = options.rate_bps {
+        words.extend(["-b".to_string(), rate.to_string()]);
+    }
+    if let Some(cc) = &options.cc {
+        words.extend(["-C".to_string(), cc.clone()]);
+    }
+    words.extend(options.args.iter().cloned());
+    words
+}
+
+/// What iperf3 says of itself: `end.sum_sent`, `end.sum_received`, for UDP `end.sum`; its own error is ours.
+fn read(out: &Path, account: &mut Account) -> Result<()> {
+    let text = std::fs::read_to_string(out).context("iperf3's output")?;
+    let told: serde_json::Value =
+        serde_json::from_str(&text).context("iperf3's output is no JSON")?;
+    if let Some(error) = told["error"].as_str() {
+        account.error = Some(format!("iperf3: {error}"));
+        return Ok(());
+    }
+    let end = &told["end"];
+    let sum = |name: &str, what: &str| {
+        end[name][what]
+            .as_u64()
+            .or_else(|| end["sum"][what].as_u64())
+    };
+    account.sent_bytes = sum("sum_sent", "bytes");
+    account.received_bytes = sum("sum_received", "bytes");
+    // The bytes that a receiver counted came in the time that it counted, which a deep queue makes longer than the test.
+    account.received_in_ns = end["sum_received"]["seconds"]
+        .as_f64()
+        .map(|seconds| (seconds * 1e9).round() as i64);
+    account.retransmits = end["sum_sent"]["retransmits"].as_u64().map(|v| v as u32);
+    account.sent_pkts = end["sum"]["packets"].as_u64();
+    account.received_pkts = account
+        .sent_pkts
+        .zip(end["sum"]["lost_packets"].as_u64())
+        .map(|(all, lost)| all - lost.min(all));
+    account.jitter_us = end["sum"]["jitter_ms"].as_f64().map(|ms| ms * 1e3);
+    Ok(())
+}

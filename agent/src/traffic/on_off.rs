@@ -1,0 +1,79 @@
+//! `on_off`: UDP in bursts.
+
+use anyhow::Result;
+use serde::Deserialize;
+
+use super::draws::{Distribution, Draws};
+use super::udp::{self, Pattern};
+use super::{Generator, Setup};
+
+/// Its fields in the lab: those of UDP (serde cannot refuse unknown fields of a struct within), and its own.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    rate_bps: u64,
+    packet_size_bytes: u32,
+    packet_size_most_bytes: u32,
+    packet_size_distribution: Distribution,
+    on_ns: i64,
+    on_distribution: Distribution,
+    off_ns: i64,
+    off_distribution: Distribution,
+}
+
+/// Even while on; nothing while off.
+struct OnOff {
+    on: (f64, Distribution),
+    off: (f64, Distribution),
+    /// The end of this spell of sending.
+    until_ns: f64,
+}
+
+impl Pattern for OnOff {
+    fn not_before_ns(&mut self, mut at_ns: f64, draws: &mut Draws) -> f64 {
+        if self.until_ns == 0.0 {
+            self.until_ns = draws.value(self.on.0, self.on.1);
+        }
+        while at_ns >= self.until_ns {
+            at_ns = at_ns.max(self.until_ns + draws.value(self.off.0, self.off.1));
+            self.until_ns = at_ns + draws.value(self.on.0, self.on.1);
+        }
+        at_ns
+    }
+}
+
+pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
+    let fields: Fields = setup.flow.fields()?;
+    let pattern = OnOff {
+        on: (fields.on_ns as f64, fields.on_distribution),
+        off: (fields.off_ns as f64, fields.off_distribution),
+        until_ns: 0.0,
+    };
+    let udp = udp::Fields {
+        rate_bps: fields.rate_bps,
+        packet_size_bytes: fields.packet_size_bytes,
+        packet_size_most_bytes: fields.packet_size_most_bytes,
+        packet_size_distribution: fields.packet_size_distribution,
+    };
+    udp::prepare(setup, udp, pattern)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use udp::tests::departures;
+
+    #[test]
+    fn it_is_silent_while_off() {
+        let pattern = OnOff {
+            on: (36e6, Distribution::Constant),
+            off: (100e6, Distribution::Constant),
+            until_ns: 0.0,
+        };
+        let times: Vec<i64> = departures(pattern)
+            .take(5)
+            .map(|d| d.0 / 1_000_000)
+            .collect();
+        assert_eq!(times, [0, 12, 24, 136, 148]);
+    }
+}

@@ -1,0 +1,51 @@
+"""Traffic: every kind of flow, one a file. A new kind is a file here, its line in `KINDS`, and its generator in the
+agent (`agent/src/traffic/`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Union
+
+from pydantic import Field
+
+from netwarp.flows import bulk, cbr, command, incast, iperf3, on_off, ping, poisson, request
+from netwarp.flows.kind import FlowBase, FlowKind
+
+__all__ = ["KINDS", "Flow", "FlowBase", "FlowKind", "flow_fields", "kind_of", "tools_with"]
+
+KINDS: dict[str, FlowKind] = {
+    module.KIND.tool: module.KIND
+    for module in (
+        bulk,
+        cbr,
+        poisson,
+        on_off,
+        request,
+        incast,
+        iperf3,
+        ping,
+        command,
+    )
+}
+"""By the word of the scenario."""
+
+if TYPE_CHECKING:
+    Flow = FlowBase
+else:
+    Flow = Annotated[Union[tuple(kind.model for kind in KINDS.values())], Field(discriminator="tool")]  # noqa: UP007
+    """A flow of any kind: a field of another kind is refused."""
+
+
+def kind_of(tool: str) -> FlowKind:
+    """The kind of this name. One that is not known here, from a result of another version, has nothing special."""
+    return KINDS.get(tool) or FlowKind(tool)
+
+
+def flow_fields(tool: str | None = None) -> list[str]:
+    """The fields of the given tool's flows as the file spells them; of all tools without one."""
+    models: list[Any] = [KINDS[tool].model] if tool in KINDS else [kind.model for kind in KINDS.values()]
+    return list(dict.fromkeys(field.alias or name for model in models for name, field in model.model_fields.items()))
+
+
+def tools_with(field: str) -> list[str]:
+    """The tools whose flows have this field."""
+    return [tool for tool in KINDS if field in flow_fields(tool)]

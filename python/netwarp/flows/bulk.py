@@ -1,0 +1,53 @@
+"""`bulk`: TCP that always has data to send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from netwarp.fields import Duration, PositiveSize, about
+from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind
+from netwarp.units import format_duration
+
+
+class BulkFlow(FlowBase):
+    """TCP that always has data to send, until `duration` is over or `bytes` are sent.
+
+    With `connect_ahead` its connection is opened that long before `start`, and all flows of the group start to send in
+    the same instant, as the streams of iperf3 -P do. Without it each has a start phase of its own and connects at its
+    start, so that one whose SYN is lost connects a second later, through the queue of the others.
+    """
+
+    tool: Literal["bulk"] = about(TOOL, "bulk")
+    cc: CongestionControl = about(CC, "bbr", refused=["BBR"], default="cubic")
+    bytes: PositiveSize | None = about(
+        "How much to send; without it, data never run out.", "10MB", refused=[0], default=None
+    )
+    connect_ahead: Duration = about(
+        "How long before `start` the connection is opened.",
+        "1s",
+        refused=["3s"],
+        beside={"start": "2s"},
+        default=0,
+    )
+
+    @property
+    def starts_together(self) -> bool:
+        """The flows of a group that is connected ahead are one test's streams."""
+        return self.connect_ahead > 0
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """It cannot be connected before the run begins."""
+        if self.connect_ahead > self.start:
+            yield (
+                "connect_ahead",
+                f"connects {format_duration(self.connect_ahead)} before its start at {format_duration(self.start)}, "
+                "which is before the run begins; start it later or connect less early",
+            )
+
+    def lab_fields(self, mtu: int) -> dict[str, Any]:
+        """`bytes` None: as much as it can."""
+        return {"cc": self.cc, "bytes": self.bytes, "connect_ahead_ns": self.connect_ahead}
+
+
+KIND = FlowKind("bulk", BulkFlow, transport="tcp", built_in=True, greedy=True, counts_for_fairness=True, connects=True)

@@ -1,0 +1,18 @@
+"""`cbr`: UDP at a constant bit rate."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from netwarp.fields import about
+from netwarp.flows.kind import TOOL
+from netwarp.flows.udp import UdpFlow, UdpKind
+
+
+class CbrFlow(UdpFlow):
+    """UDP packets at even intervals; `rate` counts frames with all their headers, `packet_size` is payload bytes."""
+
+    tool: Literal["cbr"] = about(TOOL, "cbr")
+
+
+KIND = UdpKind("cbr", CbrFlow)

@@ -1,0 +1,55 @@
+"""`command`: any program of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from netwarp.fields import Line, about
+from netwarp.flows.kind import TOOL, FlowBase, FlowKind
+
+
+class CommandFlow(FlowBase):
+    """Any program of the host, with its arguments: `client` runs on the node `from`, `server` on the node `to`.
+
+    In a word of either, `{source}` and `{destination}` become the flow's addresses, and `{port}` its destination port.
+    What a program prints is kept in the run's directory.
+    """
+
+    tool: Literal["command"] = about(TOOL, "command")
+    client: tuple[Line, ...] = about(
+        "The program on `from` and its arguments, started at `start`.",
+        ["ping", "-c", "3", "{destination}"],
+        refused=[[], "ping {destination}"],
+        min_length=1,
+    )
+    server: tuple[Line, ...] | None = about(
+        "The program on `to` and its arguments, started before the run begins.",
+        ["python3", "-m", "http.server", "{port}"],
+        refused=[[]],
+        default=None,
+        min_length=1,
+    )
+    ready: Annotated[str, Field(pattern=r"^port [1-9][0-9]{0,4}$")] | None = about(
+        "What shows that the server is ready: it listens on this port. The run begins after that.",
+        "port 8080",
+        refused=["8080"],
+        beside={"server": ["python3", "-m", "http.server", "8080"]},
+        default=None,
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Only a server gets ready."""
+        if self.ready is not None and self.server is None:
+            yield "ready", "there is no server to wait for; give `server` or leave `ready` out"
+
+    def lab_fields(self, mtu: int) -> dict[str, Any]:
+        """The words of both programs."""
+        server = list(self.server) if self.server else None
+        ready = int(self.ready.split()[1]) if self.ready else None
+        return {"client": list(self.client), "server": server, "ready_port": ready}
+
+
+KIND = FlowKind("command", CommandFlow, command_fields=("client", "server"))

@@ -1,0 +1,56 @@
+"""`incast`: many senders answer one request at once, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from netwarp.fields import Spread, SpreadDuration, SpreadSize, about
+from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, spread_fields
+
+
+class IncastFlow(FlowBase):
+    """A client at `from` asks `senders` at `to` in the same instant, waits until the last one has answered, pauses
+    (`think`), and asks again. Sizes are those of each sender, which has a TCP connection that lasts."""
+
+    tool: Literal["incast"] = about(TOOL, "incast")
+    senders: int = about("How many senders there are at `to`.", 20, refused=[0, 1001], ge=1, le=1000, strict=True)
+    cc: CongestionControl = about(CC, "bbr", refused=["BBR"], default="cubic")
+    request_size: SpreadSize = about("Bytes of each request.", 200, refused=[0], default=Spread(mean=100))
+    response_size: SpreadSize = about("Bytes of each response.", "20kB", refused=["20k"])
+    think: SpreadDuration = about(
+        "The pause between the last response and the next requests.",
+        "100ms exponential",
+        refused=["-1ms"],
+        default=Spread(mean=0),
+    )
+
+    def lab_fields(self, mtu: int) -> dict[str, Any]:
+        """How many senders, sizes and pauses with their distributions."""
+        return {
+            "cc": self.cc,
+            "senders": self.senders,
+            **spread_fields("request_size", "bytes", self.request_size),
+            **spread_fields("response_size", "bytes", self.response_size),
+            **spread_fields("think", "ns", self.think),
+        }
+
+
+class _IncastKind(FlowKind):
+    """Each sender has a connection."""
+
+    def connections_of(self, lab_fields: Mapping[str, Any]) -> int:
+        """As many as there are senders."""
+        return int(lab_fields["senders"])
+
+
+KIND = _IncastKind(
+    "incast",
+    IncastFlow,
+    transport="tcp",
+    reverse=True,
+    built_in=True,
+    requests=True,
+    connects=True,
+    ports=(False, True),
+)

@@ -1,0 +1,87 @@
+"""`iperf3`: the real program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
+
+from netwarp import units
+from netwarp.fields import Line, PositiveSize, about, kind, quantity_pattern
+from netwarp.flows.kind import TOOL, CongestionControl, FlowBase, FlowKind, Transport
+
+_REVERSE = frozenset(("-R", "--reverse"))
+
+
+def _rate(value: object) -> int:
+    """bit/s of the tool's -b; 0, as there, is no limit."""
+    return 0 if value == "unlimited" else units.parse_positive_rate(value)
+
+
+class Iperf3Flow(FlowBase):
+    """The real iperf3. `rate` is its -b (`"unlimited"` is -b 0), `args` are passed on as they are."""
+
+    tool: Literal["iperf3"] = about(TOOL, "iperf3")
+    protocol: Literal["tcp", "udp"] = about("What it sends.", "udp", refused=["sctp"], default="tcp")
+    cc: CongestionControl | None = about(
+        "Congestion control of TCP (-C); the kernel's default unless given.", "reno", refused=["BBR"], default=None
+    )
+    rate: (
+        Annotated[
+            int,
+            BeforeValidator(_rate),
+            kind(
+                "rate of iperf3",
+                "unlimited",
+                "10mbit",
+                pattern=f"{quantity_pattern(units.RATE_UNITS, any_case=True)}|^unlimited$",
+            ),
+        ]
+        | None
+    ) = about(
+        'Its -b: a rate, or `"unlimited"` (-b 0). Unless given, iperf3\'s own default: no limit for TCP, 1 Mbit/s for '
+        "UDP.",
+        "unlimited",
+        refused=["10mbps"],
+        default=None,
+    )
+    bytes: PositiveSize | None = about("How much to send (-n).", "10MB", refused=[0], default=None)
+    args: tuple[Line, ...] = about(
+        "Further arguments of the client, as they are.", ["-P", "4"], refused=["-P 4"], default=()
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """A congestion control takes TCP."""
+        if self.protocol == "udp" and self.cc is not None:
+            yield "cc", 'UDP has no congestion control; leave `cc` out or use protocol = "tcp"'
+
+    def lab_fields(self, mtu: int) -> dict[str, Any]:
+        """Its options; the agent puts the words together."""
+        rate = {"protocol": self.protocol, "rate_bps": self.rate}
+        return {**rate, "cc": self.cc, "bytes": self.bytes, "args": list(self.args)}
+
+
+class _Iperf3Kind(FlowKind):
+    """Transport and direction are options of each test."""
+
+    def transport_of(self, lab_fields: Mapping[str, Any]) -> Transport:
+        """TCP, or UDP with -u."""
+        return "udp" if lab_fields.get("protocol") == "udp" else "tcp"
+
+    def is_reverse(self, lab_fields: Mapping[str, Any]) -> bool:
+        """With -R the server sends."""
+        return bool(_REVERSE.intersection(lab_fields.get("args") or ()))
+
+
+KIND = _Iperf3Kind(
+    "iperf3",
+    Iperf3Flow,
+    greedy=True,
+    counts_for_fairness=True,
+    connects=True,
+    ports=(False, True),
+    control_connection=True,
+    programs={"iperf3": "iperf3"},
+    argument_fields=("args",),
+)

@@ -1,0 +1,37 @@
+"""`request`: requests and responses over one TCP connection."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from netwarp.fields import Spread, SpreadDuration, SpreadSize, about
+from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, spread_fields
+
+
+class RequestFlow(FlowBase):
+    """TCP requests answered by responses, with a pause (`think`) between a response and the next request."""
+
+    tool: Literal["request"] = about(TOOL, "request")
+    cc: CongestionControl = about(CC, "bbr", refused=["BBR"], default="cubic")
+    request_size: SpreadSize = about("Bytes of a request.", 200, refused=[0], default=Spread(mean=100))
+    response_size: SpreadSize = about("Bytes of a response.", "30kB pareto", refused=["30k"])
+    think: SpreadDuration = about(
+        "The pause between a response and the next request.",
+        "500ms exponential",
+        refused=["-1ms"],
+        default=Spread(mean=0),
+    )
+
+    def lab_fields(self, mtu: int) -> dict[str, Any]:
+        """Sizes and pauses with their distributions."""
+        return {
+            "cc": self.cc,
+            **spread_fields("request_size", "bytes", self.request_size),
+            **spread_fields("response_size", "bytes", self.response_size),
+            **spread_fields("think", "ns", self.think),
+        }
+
+
+KIND = FlowKind(
+    "request", RequestFlow, transport="tcp", reverse=True, built_in=True, probe=True, requests=True, connects=True
+)

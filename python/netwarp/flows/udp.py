@@ -1,0 +1,36 @@
+"""What UDP sources have in common."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from netwarp.fields import Rate, Spread, SpreadSize, about
+from netwarp.flows.kind import FlowBase, FlowKind, spread_fields
+
+IP_HEADER_BYTES = {"ipv4": 20, "ipv6": 40}
+UDP_HEADER_BYTES = 8
+
+
+class UdpFlow(FlowBase):
+    """A source that never waits for anything; `rate` counts frames with all their headers, `packet_size` payload."""
+
+    rate: Rate = about("The rate of frames with all their headers, while it sends.", "2mbit", refused=["0bit"])
+    packet_size: SpreadSize = about(
+        "Payload of a packet in bytes. A drawn size is cut at what one packet of the path holds.",
+        "600 exponential",
+        refused=[0, "600 gaussian"],
+        default=Spread(mean=1472),
+    )
+
+    def lab_fields(self, mtu: int) -> dict[str, Any]:
+        """A size that is drawn is cut at one packet; one that was asked for is kept, and fragmented if it must be."""
+        most = max(mtu - IP_HEADER_BYTES[self.family] - UDP_HEADER_BYTES, self.packet_size.mean)
+        return {
+            "rate_bps": self.rate,
+            **spread_fields("packet_size", "bytes", self.packet_size),
+            "packet_size_most_bytes": most,
+        }
+
+
+UdpKind = partial(FlowKind, transport="udp", built_in=True, datagrams=True)

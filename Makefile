@@ -54,17 +54,14 @@ check: $(STAMPS)/dev $(STAMPS)/netwarp
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict
+	PYTHONPATH=python $(BIN)/python -m tools.generate --check
 	$(CARGO) fmt --check $(MANIFEST)
 	$(CARGO) fmt --check $(CAPTURE)
 	$(CARGO) clippy --quiet --locked --all-targets $(MANIFEST) -- -D warnings
 	$(CARGO) clippy --quiet --locked --all-targets $(CAPTURE) -- -D warnings
-	$(BIN)/pytest tests/test_generated.py
 
-generate: $(STAMPS)/netwarp
-	$(BIN)/python -m netwarp.analysis.catalogue > docs/metrics.md
-	$(BIN)/python -m netwarp.store.schemas > docs/records.md
-	$(BIN)/python -m netwarp.scenario.reference > docs/scenario.md
-	$(BIN)/netwarp schema > docs/scenario.schema.json
+generate: $(STAMPS)/dev
+	PYTHONPATH=python $(BIN)/python -m tools.generate
 
 bench: setup $(STAMPS)/dev
 	$(BIN)/python -m bench

@@ -17,6 +17,8 @@ ROOT = Path(netwarp.__file__).parent
 
 STAGES = [
     "words",
+    "constants",
+    "qdisc",
     "terminal",
     "threads",
     "scratch",

@@ -1,25 +1,105 @@
-"""Files that are made from the code are what the code makes; `make check` runs this, `make generate` writes them."""
+"""What is made from other files: no copy is stale, a stale one is noticed, the C compiler agrees with the layout."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+import shutil
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from netwarp.analysis import catalogue
-from netwarp.scenario import reference, scenario_schema
-from netwarp.store import schemas
+from netwarp import constants
+from netwarp.store.codes import Place
+from netwarp.store.schemas import ACKS, TABLES, Table
 
-DOCS = Path(__file__).parents[1] / "docs"
-GENERATED: dict[str, Callable[[], str]] = {
-    "metrics.md": catalogue.markdown,
-    "records.md": schemas.markdown,
-    "scenario.md": reference.markdown,
-    "scenario.schema.json": lambda: json.dumps(scenario_schema(), indent=1, ensure_ascii=False) + "\n",
-}
+from tools import generate, recorder_layout
+
+OF_TABLES = {"agent/src/tables.rs", "docs/records.md"}
 
 
-@pytest.mark.parametrize("name", GENERATED)
-def test_a_generated_file_is_up_to_date(name: str) -> None:
-    assert (DOCS / name).read_text() == GENERATED[name](), "run: make generate"
+def test_no_generated_file_is_stale() -> None:
+    assert generate.stale() == [], "run: make generate"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"name": "snd_cwnd_packets"},
+        {"type": "u64"},
+        {"type": "u32?"},
+        {"unit": "bytes"},
+        {"meaning": "something else"},
+    ],
+)
+def test_a_changed_column_makes_every_copy_stale(changed: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    (at,) = (at for at, column in enumerate(ACKS.columns) if column.name == "snd_cwnd_pkts")
+    columns = (*ACKS.columns[:at], replace(ACKS.columns[at], **changed), *ACKS.columns[at + 1 :])
+    _with(replace(ACKS, columns=columns), monkeypatch)
+    assert set(generate.stale()) == OF_TABLES
+
+
+def test_an_added_column_makes_every_copy_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    added = replace(ACKS.columns[-1], name="bbr_state")
+    _with(replace(ACKS, columns=(*ACKS.columns, added)), monkeypatch)
+    assert set(generate.stale()) == OF_TABLES
+
+
+def test_the_check_names_what_is_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, make in generate.GENERATED.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(make())
+    (tmp_path / "docs" / "records.md").write_text("old")
+    (tmp_path / "docs" / "metrics.md").unlink()
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    monkeypatch.setattr("sys.argv", ["generate", "--check"])
+    assert generate.main() == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        f"docs/{name}.md is not what its source makes of it; run: make generate" for name in ("metrics", "records")
+    ]
+    monkeypatch.setattr("sys.argv", ["generate"])
+    assert generate.main() == 0 and generate.stale() == []
+
+
+def _with(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TABLES, table.name, table)
+
+
+def test_the_c_compiler_lays_records_out_alike(tmp_path: Path) -> None:
+    """`struct netwarp_ack` and the rest: sizes and offsets of every field."""
+    compiler = shutil.which("gcc")
+    assert compiler is not None, "gcc is missing: make setup installs it"
+    linux = tmp_path / "linux"
+    linux.mkdir()
+    (linux / "compiler.h").touch()
+    kinds = {"__u8": "unsigned char", "__u16": "unsigned short", "__u32": "unsigned int", "__s32": "int"}
+    types = [f"typedef {c} {name};" for name, c in {**kinds, "__u64": "unsigned long long"}.items()]
+    (linux / "types.h").write_text("\n".join([*types, "#include <stdbool.h>", ""]))
+    text = f'#include <stddef.h>\n#include "{recorder_layout.HEADER}"\n'
+    found = recorder_layout.structs()
+    assert len(found) == recorder_layout.HEADER.read_text().count("\nstruct netwarp_") > 10
+    for struct in found.values():
+        text += f'_Static_assert(sizeof(struct {struct.name}) == {struct.size}, "{struct.name}");\n'
+        for field in struct.fields:
+            place = f"offsetof(struct {struct.name}, {field.name}) == {field.offset}"
+            size = f"sizeof(((struct {struct.name} *)0)->{field.name}) == {field.size}"
+            text += f'_Static_assert({place} && {size}, "{struct.name}.{field.name}");\n'
+    (tmp_path / "layout.c").write_text(text)
+    command = [compiler, "-fsyntax-only", "-w", f"-I{tmp_path}", str(tmp_path / "layout.c")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_datagram_holds_its_head() -> None:
+    assert recorder_layout.structs()["payload"].size == constants.MIN_PAYLOAD_BYTES
+
+
+def test_a_changed_constant_makes_the_agents_copy_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "ETHERNET_HEADER_BYTES", 18)
+    assert generate.stale() == ["agent/src/constants.rs"]
+
+
+def test_places_are_the_kernels() -> None:
+    assert recorder_layout.places() == {place.name: place.value for place in Place}

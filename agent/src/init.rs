@@ -9,13 +9,11 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::resource::{Resource, setrlimit};
 
-use crate::lab::{FORMAT, RunFile};
+use crate::constants::{KERNEL_SUFFIX, LAB_FORMAT};
+use crate::lab::RunFile;
 
 /// Where the guest sees its run directory, writable; the rest of the host is read-only.
 pub const RUN_DIR: &str = "/run/netwarp";
-
-/// What the kernel's release ends with (the LOCALVERSION in kernels/build.py).
-const KERNEL: &str = "-netwarp";
 
 /// Never returns where it belongs: the end of pid 1 is the end of the machine. Anywhere else it refuses, since it
 /// mounts file systems and powers off.
@@ -45,7 +43,7 @@ fn ensure_guest() -> Result<()> {
         .to_string_lossy()
         .into_owned();
     anyhow::ensure!(
-        std::process::id() == 1 && release.ends_with(KERNEL),
+        std::process::id() == 1 && release.ends_with(KERNEL_SUFFIX),
         "`init` is for the first program of netwarp's own kernel (this is process {} of Linux {release}); `netwarp run` \
          starts it there",
         std::process::id()
@@ -57,8 +55,8 @@ fn lab() -> Result<()> {
     let text = std::fs::read_to_string(Path::new(RUN_DIR).join("run.json")).context("run.json")?;
     let RunFile { lab } = serde_json::from_str(&text).context("run.json")?;
     anyhow::ensure!(
-        lab.format == FORMAT,
-        "the lab has format {}, this agent executes {FORMAT}",
+        lab.format == LAB_FORMAT,
+        "the lab has format {}, this agent executes {LAB_FORMAT}",
         lab.format
     );
     let files = lab.machine.open_files;

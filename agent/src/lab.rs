@@ -1,16 +1,13 @@
-//! The resolved lab that netwarp hands over in `run.json`. Nothing is decided here: every address, index, port, tc
-//! line and start time stands in it. Unknown fields are errors, so that an old agent never runs half of a new lab.
+//! The resolved lab that netwarp hands over in `run.json`. Nothing is decided here: every address, index, port, queue
+//! and start time stands in it. Unknown fields are errors, so that an old agent never runs half of a new lab.
 
 use std::fmt::Formatter;
 use std::net::IpAddr;
 
-use anyhow::Context;
+use anyhow::{Context, Result};
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
-
-/// The version of labs that this agent executes.
-pub const FORMAT: u32 = 2;
 
 /// `run.json`: of what describes a run, the agent needs its lab.
 #[derive(Debug, Deserialize)]
@@ -19,6 +16,7 @@ pub struct RunFile {
 }
 
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Lab {
     pub format: u32,
@@ -31,13 +29,31 @@ pub struct Lab {
     pub nodes: Vec<Node>,
     pub links: Vec<Link>,
     pub routes: Vec<Route>,
+    #[cfg_attr(test, serde(skip_serializing))]
     pub flows: Vec<Flow>,
     pub changes: Vec<Change>,
     pub record: Record,
 }
 
+impl Lab {
+    /// The end with this interface, and the one that it faces.
+    pub fn ends(&self, index: u32) -> Result<(&End, &End)> {
+        self.links
+            .iter()
+            .flat_map(|Link { ends: [a, b], .. }| [(a, b), (b, a)])
+            .find(|(own, _)| own.index == index)
+            .with_context(|| format!("no interface has the index {index}"))
+    }
+
+    /// The end with this interface.
+    pub fn end(&self, index: u32) -> Result<&End> {
+        self.ends(index).map(|(own, _)| own)
+    }
+}
+
 /// Of the whole machine, all namespaces together.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct MachineSettings {
     pub sysctl: Sysctls,
@@ -47,12 +63,14 @@ pub struct MachineSettings {
 
 /// The namespace that holds the wires.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Wires {
     pub sysctl: Sysctls,
 }
 
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Node {
     pub name: String,
@@ -67,7 +85,7 @@ pub struct Node {
 pub struct Sysctls(pub Vec<(String, String)>);
 
 impl<'de> Deserialize<'de> for Sysctls {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         struct InOrder;
         impl<'de> Visitor<'de> for InOrder {
             type Value = Sysctls;
@@ -76,7 +94,10 @@ impl<'de> Deserialize<'de> for Sysctls {
                 f.write_str("sysctls by name")
             }
 
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Sysctls, M::Error> {
+            fn visit_map<M: MapAccess<'de>>(
+                self,
+                mut map: M,
+            ) -> std::result::Result<Sysctls, M::Error> {
                 let mut settings = Vec::new();
                 while let Some(entry) = map.next_entry()? {
                     settings.push(entry);
@@ -89,6 +110,7 @@ impl<'de> Deserialize<'de> for Sysctls {
 }
 
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     pub name: String,
@@ -99,6 +121,7 @@ pub struct Link {
 
 /// Where a link meets a node, and the direction that leaves from there.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct End {
     pub node: String,
@@ -107,13 +130,49 @@ pub struct End {
     pub wire_index: u32,
     pub mac: String,
     pub addresses: Vec<String>,
+    pub shaper: Option<Shaper>,
     pub opportunities: Option<Opportunities>,
-    pub tc: Vec<String>,
+    pub queue: Option<Queue>,
+    /// tc commands of the scenario's own, in place of these three.
+    pub raw: Option<Vec<String>>,
     pub wire: Wire,
+}
+
+/// The rate of a link where packets are sent into it.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Shaper {
+    pub rate_bps: u64,
+    /// A full frame.
+    pub quantum_bytes: u32,
+}
+
+/// A queueing discipline; its options in the words of tc.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    pub handle: u16,
+    pub kind: String,
+    pub options: Vec<String>,
+}
+
+/// A queue from a moment of the run on.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct NewQueue {
+    pub handle: u16,
+    pub kind: String,
+    pub options: Vec<String>,
+    /// The one before is changed, or else replaced.
+    pub in_place: bool,
 }
 
 /// Delivery opportunities of a trace in place of a rate, all again every `period_ms`.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Opportunities {
     /// Of one opportunity.
@@ -130,6 +189,7 @@ pub struct Opportunities {
 /// One direction of a link between its two interfaces. Probabilities are 0 to 1. Without a rate it takes no time to
 /// send a packet.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Wire {
     pub rate_bps: Option<u64>,
@@ -147,6 +207,7 @@ pub struct Wire {
 
 /// netem's models of loss, see tc-netem(8).
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(tag = "model", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Loss {
     Random {
@@ -169,6 +230,7 @@ pub enum Loss {
 }
 
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     pub node: String,
@@ -177,8 +239,9 @@ pub struct Route {
     pub interface: String,
 }
 
-/// What changes at one end of a link: its shaper's rate, its queue by tc's words, and `wire`, the whole wire afterwards.
+/// What changes at one end of a link: its shaper's rate, its queue, and `wire`, the whole wire afterwards.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     pub at_ns: i64,
@@ -188,7 +251,7 @@ pub struct Change {
     pub _interface: String,
     pub index: u32,
     pub rate_bps: Option<u64>,
-    pub tc: Vec<String>,
+    pub queue: Option<NewQueue>,
     pub wire: Option<Wire>,
 }
 
@@ -226,6 +289,7 @@ impl Flow {
 
 /// A capture at one interface; `filter` in tcpdump's words.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
     pub link: String,
@@ -237,9 +301,90 @@ pub struct Capture {
 }
 
 #[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     pub exact: bool,
     pub sample_ns: Option<i64>,
     pub captures: Vec<Capture>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::ser::{Serialize, SerializeMap, Serializer};
+    use serde_json::{Map, Value};
+
+    /// A lab with every field, made from the Python model (`make generate`).
+    const EXAMPLE: &str = include_str!("../testdata/lab.json");
+
+    impl Serialize for Sysctls {
+        fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+            let mut map = serializer.serialize_map(Some(self.0.len()))?;
+            for (name, value) in &self.0 {
+                map.serialize_entry(name, value)?;
+            }
+            map.end()
+        }
+    }
+
+    fn example() -> Result<Value> {
+        Ok(serde_json::from_str(EXAMPLE)?)
+    }
+
+    /// What is read and written again is the same, so neither side has a field that the other lacks.
+    #[test]
+    fn python_and_rust_have_the_same_lab() -> Result<()> {
+        let lab: Lab = serde_json::from_str(EXAMPLE)?;
+        assert_eq!(lab.format, crate::constants::LAB_FORMAT);
+        let mut python = example()?;
+        // Flows are told by kind; what a flow has beyond that is its kind's.
+        python.as_object_mut().and_then(|lab| lab.remove("flows"));
+        assert_eq!(serde_json::to_value(&lab)?, python);
+        Ok(())
+    }
+
+    /// An object of the lab, wherever it is, that gets one more field.
+    fn with_one_more(value: &Value, wanted: usize, seen: &mut usize) -> Value {
+        match value {
+            Value::Object(fields) => {
+                let at = *seen;
+                *seen += 1;
+                let mut copy: Map<String, Value> = fields
+                    .iter()
+                    .map(|(name, value)| match name.as_str() {
+                        // Any name is a sysctl's; flows have fields of their kind.
+                        "sysctl" | "flows" => (name.clone(), value.clone()),
+                        _ => (name.clone(), with_one_more(value, wanted, seen)),
+                    })
+                    .collect();
+                if at == wanted {
+                    copy.insert("unheard_of".to_string(), Value::Null);
+                }
+                Value::Object(copy)
+            }
+            Value::Array(items) => items
+                .iter()
+                .map(|item| with_one_more(item, wanted, seen))
+                .collect(),
+            other => other.clone(),
+        }
+    }
+
+    #[test]
+    fn a_field_that_only_python_has_is_refused() -> Result<()> {
+        let lab = example()?;
+        let mut objects = 0;
+        with_one_more(&lab, usize::MAX, &mut objects);
+        assert!(objects > 30, "{objects}");
+        for wanted in 0..objects {
+            let more = with_one_more(&lab, wanted, &mut 0);
+            let refused = serde_json::from_value::<Lab>(more).map_err(|e| e.to_string());
+            assert!(
+                refused.is_err_and(|e| e.contains("unknown field `unheard_of`")),
+                "object {wanted}"
+            );
+        }
+        Ok(())
+    }
 }

@@ -2,6 +2,7 @@
 //! limits it, ends it, and turns its stream of records into Arrow tables (`guard`).
 
 mod chance;
+mod constants;
 mod guard;
 mod init;
 mod lab;
@@ -12,6 +13,7 @@ mod record;
 mod run;
 mod sockets;
 mod table;
+mod tables;
 mod time;
 mod traffic;
 mod watch;

@@ -10,6 +10,7 @@ from e2e_command import netwarp
 from e2e_runs import Runs, only_run
 from e2e_traffic import flow, pair
 from netwarp.analysis.red import red_of
+from netwarp.qdisc import Qdisc
 
 QUEUES = [
     "red limit 400000 min 30000 max 90000 avpkt 1500 burst 30 bandwidth 10mbit probability 0.1",
@@ -22,7 +23,7 @@ def test_the_weight_of_the_average_is_what_tc_made_of_the_words(runs: Runs, queu
     show = flow("show", "command", 'client = ["tc", "-d", "qdisc", "show", "dev", "eth0"]')
     run = only_run(runs.result(pair(show, queue=queue, duration="1s")))
     printed = (run.path / "show-client.out").read_text()
-    red = red_of(queue)
+    red = red_of(Qdisc.read(queue))
     assert red is not None
     assert f"ewma {red.wlog} " in printed, printed
     assert f"probability {red.max_p:g} " in printed, printed

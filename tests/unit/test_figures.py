@@ -45,12 +45,12 @@ def test_changes_in_words() -> None:
         return {"rate_bps": rate, "delay_ns": delay, "loss": None}
 
     ends = [{"index": index, "node": node, "wire": wire(10**7, 10**7)} for index, node in ((13, "r1"), (14, "h2"))]
-    tc = ["qdisc change dev eth1 parent 1:1 handle 10: pfifo limit 10"]
+    queue = {"handle": 16, "kind": "pfifo", "options": ["limit", "10"], "in_place": True}
     changes = [
-        {"at_ns": 10**9, "link": "b", "index": 13, "wire": wire(4 * 10**6, 10**7), "tc": ["class change …"]},
-        {"at_ns": 10**9, "link": "b", "index": 14, "wire": wire(4 * 10**6, 10**7), "tc": ["class change …"]},
-        {"at_ns": 2 * 10**9, "link": "b", "index": 13, "wire": None, "tc": tc},
-        {"at_ns": 3 * 10**9, "link": "b", "index": 13, "wire": wire(4 * 10**6, 5 * 10**7), "tc": []},
+        {"at_ns": 10**9, "link": "b", "index": 13, "wire": wire(4 * 10**6, 10**7), "queue": None},
+        {"at_ns": 10**9, "link": "b", "index": 14, "wire": wire(4 * 10**6, 10**7), "queue": None},
+        {"at_ns": 2 * 10**9, "link": "b", "index": 13, "wire": None, "queue": queue},
+        {"at_ns": 3 * 10**9, "link": "b", "index": 13, "wire": wire(4 * 10**6, 5 * 10**7), "queue": None},
     ]
     found = changes_of({"links": [{"name": "b", "ends": ends}], "changes": changes})
     assert [(change.at_ns // 10**9, change.what) for change in found] == [

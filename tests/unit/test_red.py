@@ -3,16 +3,19 @@
 import numpy as np
 import pytest
 from netwarp.analysis.red import Red, averages, drop_probabilities, red_of
+from netwarp.qdisc import Qdisc
 
 RED = Red(min_bytes=30_000, max_bytes=90_000, wlog=4, max_p=0.1)
 
 
 def test_parameters_from_words() -> None:
     words = "red limit 400000 min 30000 max 90000 avpkt 1500 burst 30 bandwidth 100mbit probability 0.1"
-    assert red_of(words) == RED
-    assert red_of("pfifo limit 10") is None
-    assert red_of("red limit 400000 avpkt 1000") is None
-    assert red_of("red limit 1000 min 200000 max 600000 avpkt 1000 burst 20 probability 0.02") is None, "as tc refuses"
+    assert red_of(Qdisc.read(words)) == RED
+    assert red_of(Qdisc.read("pfifo limit 10")) is None
+    assert red_of(Qdisc.read("red limit 400000 avpkt 1000")) is None
+    assert red_of(Qdisc.read("red limit 1000 min 200000 max 600000 avpkt 1000 burst 20 probability 0.02")) is None, (
+        "as tc refuses"
+    )
 
 
 def test_the_average_comes_to_a_steady_queue() -> None:

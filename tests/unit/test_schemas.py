@@ -1,27 +1,11 @@
-"""The tables: the page of records, and what ARCHITECTURE.md promises."""
+"""The tables: names, units and meanings of their columns."""
 
 import re
-from pathlib import Path
 
 import pytest
 from netwarp.analysis.catalogue import CATALOGUE
 from netwarp.plots.labels import metric_label
 from netwarp.store.schemas import TABLES
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_the_architecture_lists_the_columns_of_each_table_with_their_types(name: str) -> None:
-    """All of them, in their order, and which may be absent. Of sockets it has those that are not tcp_info's."""
-    lines = (ROOT / "ARCHITECTURE.md").read_text().splitlines()
-    cells = next(line for line in lines if line.startswith(f"| `{name}.arrows`")).split("|")
-    listed = re.sub(r"\([^)]*\)", "", cells[4].split("`")[1])
-    columns = [f"{c.name} {c.type}" for c in TABLES[name].columns]
-    if name == "sockets":
-        columns = columns[: [c.name for c in TABLES[name].columns].index("state") + 1]
-    assert [" ".join(entry.split()) for entry in listed.split(",")] == columns
-
 
 UNITS = {
     "ns": "ns",

@@ -71,6 +71,14 @@ def test_other_types_and_missing_optional_columns(tmp_path: Path) -> None:
         RunDir(tmp_path).scan("pings").collect()
 
 
+def test_a_value_that_must_be_there(tmp_path: Path) -> None:
+    holes = pl.DataFrame({"flow_id": [1, 1], "sequence": [2, None], "sent_ns": [3, 4]})
+    holes.write_ipc_stream(tmp_path / "pings.arrows")
+    assert RunDir(tmp_path).scan("pings").select("sent_ns").collect().height == 2
+    with pytest.raises(StoreError, match=r"pings\.arrows: column sequence has no value in some row"):
+        RunDir(tmp_path).scan("pings").collect()
+
+
 def test_the_description_of_a_run(tmp_path: Path) -> None:
     change = {"at_ns": 10**9, "index": 13, "wire": {"rate_bps": 1_000_000}}
     unrelated = {"at_ns": 2 * 10**9, "index": 13, "wire": None}

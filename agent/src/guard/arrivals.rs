@@ -1,89 +1,49 @@
 //! `arrivals.arrows`: payload that reached the socket it was sent to, and how much of it came for the first time.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Result;
-use arrow_array::ArrayRef;
-use arrow_array::builder::{Int64Builder, UInt32Builder};
-use arrow_schema::DataType::{Int64, UInt32};
 use rustc_hash::FxHashMap;
 
-use super::events::{Fields, TUPLE};
-use crate::table::{BATCH_ROWS, Table};
+use super::layout::Arrival;
+use crate::table::Batch;
+use crate::tables::arrivals;
 
-/// IPPROTO_TCP; where it stands in struct netwarp_tuple.
+/// IPPROTO_TCP
 const TCP: u8 = 6;
-const PROTOCOL: usize = 1;
-/// Offset of the tuple in struct netwarp_arrival.
-pub const HEAD: usize = 16;
 
-/// The table, its rows not yet written, and what each TCP receiver holds beyond a gap.
+/// The table, and what each TCP receiver holds beyond a gap.
 pub struct Arrivals {
-    table: Table,
-    len: usize,
-    time_ns: Int64Builder,
-    tuple: UInt32Builder,
-    payload_bytes: UInt32Builder,
-    new_bytes: UInt32Builder,
+    table: Batch<arrivals::Rows>,
     beyond: FxHashMap<u32, Beyond>,
 }
 
 impl Arrivals {
     pub fn create(dir: &Path) -> Result<Self> {
-        let columns = [
-            ("time_ns", Int64, false),
-            ("tuple_id", UInt32, false),
-            ("payload_bytes", UInt32, false),
-            ("new_bytes", UInt32, false),
-        ];
         Ok(Self {
-            table: Table::create(&dir.join("arrivals.arrows"), &columns)?,
-            len: 0,
-            time_ns: Int64Builder::new(),
-            tuple: UInt32Builder::new(),
-            payload_bytes: UInt32Builder::new(),
-            new_bytes: UInt32Builder::new(),
+            table: Batch::create(dir)?,
             beyond: FxHashMap::default(),
         })
     }
 
-    /// struct netwarp_arrival
-    pub fn push(&mut self, record: &Fields, time_ns: i64, tuple: u32) -> Result<()> {
-        let bytes = record.u32(4);
-        let new = if record.u8(HEAD + PROTOCOL) == TCP {
-            let (seq, awaited) = (record.u32(HEAD + TUPLE), record.u32(HEAD + TUPLE + 4));
-            let receiver = self.beyond.entry(tuple).or_default();
-            receiver.take(seq, bytes, awaited)
+    pub fn push(&mut self, arrival: &Arrival, time_ns: i64, tuple_id: u32) -> Result<()> {
+        let payload_bytes = arrival.bytes();
+        let new_bytes = if arrival.tuple().protocol() == TCP {
+            let receiver = self.beyond.entry(tuple_id).or_default();
+            receiver.take(arrival.seq(), payload_bytes, arrival.rcv_nxt())
         } else {
-            bytes
+            payload_bytes
         };
-        self.time_ns.append_value(time_ns);
-        self.tuple.append_value(tuple);
-        self.payload_bytes.append_value(bytes);
-        self.new_bytes.append_value(new);
-        self.len += 1;
-        if self.len == BATCH_ROWS {
-            self.flush()
-        } else {
-            Ok(())
-        }
+        self.table.push(arrivals::Row {
+            time_ns,
+            tuple_id,
+            payload_bytes,
+            new_bytes,
+        })
     }
 
-    pub fn finish(mut self) -> Result<()> {
-        self.flush()?;
+    pub fn finish(&mut self) -> Result<()> {
         self.table.finish()
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.len = 0;
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(self.time_ns.finish()),
-            Arc::new(self.tuple.finish()),
-            Arc::new(self.payload_bytes.finish()),
-            Arc::new(self.new_bytes.finish()),
-        ];
-        self.table.write(columns)
     }
 }
 

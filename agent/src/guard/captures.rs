@@ -6,13 +6,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::events::Fields;
+use super::layout::Capture;
 
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 const LINKTYPE_ETHERNET: u32 = 1;
 const SNAP_MOST: u32 = 65_535;
-/// sizeof(struct netwarp_capture)
-pub const HEAD: usize = 24;
 
 /// The files, in the order of the lab's captures.
 pub struct Captures {
@@ -46,15 +44,15 @@ impl Captures {
         Ok(Self { files })
     }
 
-    /// struct netwarp_capture and the packet's bytes. One from before t0 has no time that pcap could hold.
-    pub fn push(&mut self, record: &Fields, time_ns: i64) -> Result<()> {
+    /// One from before t0 has no time that pcap could hold.
+    pub fn push(&mut self, capture: &Capture, time_ns: i64) -> Result<()> {
         let (Some(file), Ok(time_ns)) = (
-            self.files.get_mut(record.u32(4) as usize),
+            self.files.get_mut(capture.id() as usize),
             u64::try_from(time_ns),
         ) else {
             return Ok(());
         };
-        let (len, caplen) = (record.u32(16), record.u32(20));
+        let (len, caplen) = (capture.len(), capture.caplen());
         let words = [
             (time_ns / 1_000_000_000) as u32,
             (time_ns % 1_000_000_000) as u32,
@@ -64,8 +62,8 @@ impl Captures {
         for word in words {
             file.write_all(&word.to_le_bytes())?;
         }
-        file.write_all(record.slice(HEAD, caplen as usize))
-            .context("capture")
+        let bytes = capture.rest().get(..caplen as usize);
+        file.write_all(bytes.unwrap_or_default()).context("capture")
     }
 
     pub fn finish(self) -> Result<()> {

@@ -6,63 +6,25 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::acks::Acks;
-use super::arrivals::{self, Arrivals};
-use super::captures::{self, Captures};
-use super::counts::{self, Counts};
+use super::arrivals::Arrivals;
+use super::captures::Captures;
 use super::drops::Drops;
+use super::layout::{Ack, Arrival, Capture, Counts, Dequeue, Drop, Enqueue, Free, Symbol};
 use super::packets::Packets;
+use super::record::head;
 use super::tuples::Tuples;
+use super::{acks, counts};
+use crate::table::Batch;
+use crate::tables::{acks as ack_table, interfaces};
 
-const ENQUEUE: u16 = 1;
-const DEQUEUE: u16 = 2;
-const FREE: u16 = 3;
-const ACK: u16 = 4;
-const CAPTURE: u16 = 5;
-const DROP: u16 = 6;
-const SYMBOL: u16 = 7;
-const COUNTS: u16 = 8;
-const ARRIVAL: u16 = 9;
-/// sizeof(struct netwarp_tuple)
-pub const TUPLE: usize = 40;
 const CHUNK: usize = 1 << 20;
-
-/// Little-endian fields of a record; the size has been checked by type.
-pub struct Fields<'a>(pub &'a [u8]);
-
-impl<'a> Fields<'a> {
-    pub fn u8(&self, at: usize) -> u8 {
-        self.0.get(at).copied().unwrap_or(0)
-    }
-    pub fn u16(&self, at: usize) -> u16 {
-        u16::from_le_bytes(self.bytes(at))
-    }
-    pub fn u32(&self, at: usize) -> u32 {
-        u32::from_le_bytes(self.bytes(at))
-    }
-    pub fn i32(&self, at: usize) -> i32 {
-        i32::from_le_bytes(self.bytes(at))
-    }
-    pub fn u64(&self, at: usize) -> u64 {
-        u64::from_le_bytes(self.bytes(at))
-    }
-    pub fn slice(&self, at: usize, len: usize) -> &'a [u8] {
-        self.0.get(at..at + len).unwrap_or_default()
-    }
-    fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
-        self.0
-            .get(at..at + N)
-            .and_then(|b| b.try_into().ok())
-            .unwrap_or([0; N])
-    }
-}
 
 /// Reads records and writes the tables that are made of them.
 pub struct Recorder {
     packets: Packets,
     drops: Drops,
-    counts: Counts,
-    acks: Acks,
+    interfaces: Batch<interfaces::Rows>,
+    acks: Batch<ack_table::Rows>,
     arrivals: Arrivals,
     captures: Captures,
     tuples: Tuples,
@@ -77,8 +39,8 @@ impl Recorder {
         Ok(Self {
             packets: Packets::create(dir)?,
             drops: Drops::create(dir)?,
-            counts: Counts::create(dir)?,
-            acks: Acks::create(dir)?,
+            interfaces: Batch::create(dir)?,
+            acks: Batch::create(dir)?,
             arrivals: Arrivals::create(dir)?,
             captures: Captures::create(dir, captures)?,
             tuples: Tuples::create(dir)?,
@@ -118,19 +80,17 @@ impl Recorder {
     /// Takes the whole records in `bytes`; returns how many bytes these were.
     fn take(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut at = 0;
-        while at + 4 <= bytes.len() {
-            let head = Fields(&bytes[at..]);
-            let (kind, size) = (head.u16(0), usize::from(head.u16(2)));
+        while let Some((kind, size)) = head(&bytes[at..]) {
             let least = match kind {
-                ENQUEUE => 40 + TUPLE,
-                DEQUEUE => 48,
-                FREE => 32,
-                ACK => 24 + TUPLE + 88,
-                CAPTURE => captures::HEAD,
-                DROP => 40 + TUPLE,
-                SYMBOL => 88,
-                COUNTS => counts::SIZE,
-                ARRIVAL => arrivals::HEAD + TUPLE + 8,
+                Enqueue::TYPE => Enqueue::SIZE,
+                Dequeue::TYPE => Dequeue::SIZE,
+                Free::TYPE => Free::SIZE,
+                Ack::TYPE => Ack::SIZE,
+                Capture::TYPE => Capture::SIZE,
+                Drop::TYPE => Drop::SIZE,
+                Symbol::TYPE => Symbol::SIZE,
+                Counts::TYPE => Counts::SIZE,
+                Arrival::TYPE => Arrival::SIZE,
                 _ => bail!(
                     "a record of unknown type {kind}: kernel and agent do not belong together"
                 ),
@@ -141,51 +101,64 @@ impl Recorder {
             let Some(record) = bytes.get(at..at + size) else {
                 break;
             };
-            self.record(kind, &Fields(record))?;
+            self.record(kind, record)?;
             self.events += 1;
             at += size;
         }
         Ok(at)
     }
 
-    fn record(&mut self, kind: u16, record: &Fields) -> Result<()> {
-        let time_ns = record.u64(8) as i64 - self.t0_ns;
+    fn record(&mut self, kind: u16, bytes: &[u8]) -> Result<()> {
+        let from_t0 = |time_ns: u64| time_ns as i64 - self.t0_ns;
         match kind {
-            ENQUEUE => {
-                let tuple = self.tuples.id(record.slice(40, TUPLE));
-                self.packets.enqueue(record, time_ns, tuple)
+            Enqueue::TYPE => {
+                let arrived = Enqueue(bytes);
+                let tuple = self.tuples.id(&arrived.tuple())?;
+                self.packets
+                    .enqueue(&arrived, from_t0(arrived.time_ns()), tuple)
             }
-            DEQUEUE => self.packets.dequeue(record, time_ns),
-            FREE => self.packets.free(record, time_ns),
-            CAPTURE => self.captures.push(record, time_ns),
-            DROP => {
-                let tuple = self.tuples.id(record.slice(40, TUPLE));
-                self.drops.push(record, time_ns, tuple)
+            Dequeue::TYPE => {
+                let left = Dequeue(bytes);
+                self.packets.dequeue(&left, from_t0(left.time_ns()))
             }
-            SYMBOL => {
-                self.drops.name(record);
+            Free::TYPE => {
+                let freed = Free(bytes);
+                self.packets.free(&freed, from_t0(freed.time_ns()))
+            }
+            Capture::TYPE => {
+                let capture = Capture(bytes);
+                self.captures.push(&capture, from_t0(capture.time_ns()))
+            }
+            Drop::TYPE => {
+                let drop = Drop(bytes);
+                let tuple = self.tuples.id(&drop.tuple())?;
+                self.drops.push(&drop, from_t0(drop.time_ns()), tuple)
+            }
+            Symbol::TYPE => {
+                self.drops.name(&Symbol(bytes));
                 Ok(())
             }
-            COUNTS => {
-                self.counts.push(record);
-                Ok(())
-            }
-            ARRIVAL => {
-                let tuple = self.tuples.id(record.slice(arrivals::HEAD, TUPLE));
-                self.arrivals.push(record, time_ns, tuple)
+            Counts::TYPE => self.interfaces.push(counts::row(&Counts(bytes))),
+            Arrival::TYPE => {
+                let arrival = Arrival(bytes);
+                let tuple = self.tuples.id(&arrival.tuple())?;
+                self.arrivals
+                    .push(&arrival, from_t0(arrival.time_ns()), tuple)
             }
             _ => {
-                let tuple = self.tuples.id(record.slice(24, TUPLE));
-                self.acks.push(record, time_ns, tuple)
+                let ack = Ack(bytes);
+                let tuple = self.tuples.id(&ack.tuple())?;
+                self.acks
+                    .push(acks::row(&ack, from_t0(ack.time_ns()), tuple))
             }
         }
     }
 
     /// Writes what is left: packets that are still queued have their row as well.
-    pub fn finish(self) -> Result<()> {
+    pub fn finish(mut self) -> Result<()> {
         self.packets.finish()?;
         self.drops.finish()?;
-        self.counts.finish()?;
+        self.interfaces.finish()?;
         self.acks.finish()?;
         self.arrivals.finish()?;
         self.captures.finish()?;

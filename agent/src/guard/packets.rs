@@ -3,21 +3,15 @@
 //! in parts, and has a row for each.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Result;
-use arrow_array::ArrayRef;
-use arrow_array::builder::{Int64Builder, UInt8Builder, UInt16Builder, UInt32Builder};
-use arrow_schema::DataType::{Int64, UInt8, UInt16, UInt32};
 use rustc_hash::FxHashMap;
 
-use super::events::Fields;
-use crate::table::{BATCH_ROWS, Table};
+use super::layout::{Dequeue, Enqueue, Free};
+use crate::table::Batch;
+use crate::tables::fate::{DROPPED, QUEUED, SENT, TAKEN};
+use crate::tables::packets;
 
-const SENT: u8 = 0;
-const DROPPED: u8 = 1;
-const QUEUED: u8 = 2;
-const TAKEN: u8 = 3;
 const ECN: u8 = 3;
 /// SKB_CONSUMED of enum skb_drop_reason.
 const CONSUMED: u32 = 1;
@@ -63,72 +57,33 @@ pub struct Packets {
     queued: FxHashMap<u64, Packet>,
     /// What ended while the queue was still taking it, so that its arrival is yet to be told.
     early: FxHashMap<u64, Vec<(Part, Option<End>, i64)>>,
-    table: Table,
-    rows: Rows,
-}
-
-#[derive(Default)]
-struct Rows {
-    len: usize,
-    interface: UInt32Builder,
-    tuple: UInt32Builder,
-    bytes: UInt32Builder,
-    segments: UInt32Builder,
-    enqueue_ns: Int64Builder,
-    dequeue_ns: Int64Builder,
-    drop_ns: Int64Builder,
-    length: UInt32Builder,
-    length_after: UInt32Builder,
-    backlog: UInt32Builder,
-    fate: UInt8Builder,
-    reason: UInt16Builder,
-    ecn_in: UInt8Builder,
-    ecn_out: UInt8Builder,
+    table: Batch<packets::Rows>,
 }
 
 impl Packets {
     pub fn create(dir: &Path) -> Result<Self> {
-        let table = Table::create(
-            &dir.join("packets.arrows"),
-            &[
-                ("interface_index", UInt32, false),
-                ("tuple_id", UInt32, false),
-                ("packet_bytes", UInt32, false),
-                ("segments", UInt32, false),
-                ("enqueue_ns", Int64, false),
-                ("dequeue_ns", Int64, true),
-                ("drop_ns", Int64, true),
-                ("length_pkts", UInt32, false),
-                ("length_after_pkts", UInt32, true),
-                ("backlog_bytes", UInt32, false),
-                ("fate", UInt8, false),
-                ("drop_reason", UInt16, true),
-                ("ecn_in", UInt8, false),
-                ("ecn_out", UInt8, true),
-            ],
-        )?;
         Ok(Self {
             queued: FxHashMap::default(),
             early: FxHashMap::default(),
-            table,
-            rows: Rows::default(),
+            table: Batch::create(dir)?,
         })
     }
 
-    /// struct netwarp_enqueue. Whether the queue kept the packet shows in what follows: a departure or its end. (The
+    /// Whether the queue kept the packet shows in what follows: a departure or its end. (The
     /// verdict alone does not tell: NET_XMIT_CN is fq_codel's for a packet that it kept and RED's for one it dropped.)
-    pub fn enqueue(&mut self, record: &Fields, time_ns: i64, tuple: u32) -> Result<()> {
-        let id = record.u64(16);
+    pub fn enqueue(&mut self, arrived: &Enqueue, time_ns: i64, tuple: u32) -> Result<()> {
+        let id = arrived.id();
+        let about = arrived.tuple();
         let packet = Packet {
-            interface: record.u32(4),
+            interface: arrived.ifindex(),
             tuple,
-            bytes: record.u32(24),
-            segments: record.u32(36),
+            bytes: arrived.bytes(),
+            segments: arrived.segs(),
             enqueue_ns: time_ns,
-            length: record.u32(28),
-            backlog: record.u32(32),
-            ecn: record.u8(42) & ECN,
-            stolen: record.u8(43) & STOLEN != 0,
+            length: arrived.qlen(),
+            backlog: arrived.backlog(),
+            ecn: about.tos() & ECN,
+            stolen: about.verdict() & STOLEN != 0,
             consumed_ns: None,
         };
         self.queued.insert(id, packet);
@@ -138,32 +93,30 @@ impl Packets {
         Ok(())
     }
 
-    /// struct netwarp_dequeue
-    pub fn dequeue(&mut self, record: &Fields, time_ns: i64) -> Result<()> {
+    pub fn dequeue(&mut self, left: &Dequeue, time_ns: i64) -> Result<()> {
         let part = Part {
-            id: record.u64(16),
-            segments: record.u32(36),
-            bytes: record.u32(40),
+            id: left.id(),
+            segments: left.segs(),
+            bytes: left.bytes(),
         };
         let end = End {
             fate: SENT,
             dequeue_ns: Some(time_ns),
-            length_after: Some(record.u32(24)),
-            ecn: Some(record.u8(32) & ECN),
+            length_after: Some(left.qlen()),
+            ecn: Some(left.tos() as u8 & ECN),
             ..End::default()
         };
         // One that came before recording began has no row: its arrival is not known.
         self.leave(part, &end)
     }
 
-    /// struct netwarp_free
-    pub fn free(&mut self, record: &Fields, time_ns: i64) -> Result<()> {
+    pub fn free(&mut self, freed: &Free, time_ns: i64) -> Result<()> {
         let part = Part {
-            id: record.u64(16),
-            segments: record.u32(24),
-            bytes: record.u32(28),
+            id: freed.id(),
+            segments: freed.segs(),
+            bytes: freed.bytes(),
         };
-        let reason = record.u32(4);
+        let reason = freed.reason();
         let end = (reason != CONSUMED).then(|| End {
             fate: DROPPED,
             drop_ns: Some(time_ns),
@@ -225,53 +178,25 @@ impl Packets {
             };
             self.row(&packet, &end)?;
         }
-        self.flush()?;
         self.table.finish()
     }
 
     fn row(&mut self, packet: &Packet, end: &End) -> Result<()> {
-        let rows = &mut self.rows;
-        rows.interface.append_value(packet.interface);
-        rows.tuple.append_value(packet.tuple);
-        rows.bytes.append_value(packet.bytes);
-        rows.segments.append_value(packet.segments);
-        rows.enqueue_ns.append_value(packet.enqueue_ns);
-        rows.dequeue_ns.append_option(end.dequeue_ns);
-        rows.drop_ns.append_option(end.drop_ns);
-        rows.length.append_value(packet.length);
-        rows.length_after.append_option(end.length_after);
-        rows.backlog.append_value(packet.backlog);
-        rows.fate.append_value(end.fate);
-        rows.reason.append_option(end.reason);
-        rows.ecn_in.append_value(packet.ecn);
-        rows.ecn_out.append_option(end.ecn);
-        rows.len += 1;
-        if rows.len == BATCH_ROWS {
-            self.flush()
-        } else {
-            Ok(())
-        }
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        let rows = &mut self.rows;
-        rows.len = 0;
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(rows.interface.finish()),
-            Arc::new(rows.tuple.finish()),
-            Arc::new(rows.bytes.finish()),
-            Arc::new(rows.segments.finish()),
-            Arc::new(rows.enqueue_ns.finish()),
-            Arc::new(rows.dequeue_ns.finish()),
-            Arc::new(rows.drop_ns.finish()),
-            Arc::new(rows.length.finish()),
-            Arc::new(rows.length_after.finish()),
-            Arc::new(rows.backlog.finish()),
-            Arc::new(rows.fate.finish()),
-            Arc::new(rows.reason.finish()),
-            Arc::new(rows.ecn_in.finish()),
-            Arc::new(rows.ecn_out.finish()),
-        ];
-        self.table.write(columns)
+        self.table.push(packets::Row {
+            interface_index: packet.interface,
+            tuple_id: packet.tuple,
+            packet_bytes: packet.bytes,
+            segments: packet.segments,
+            enqueue_ns: packet.enqueue_ns,
+            dequeue_ns: end.dequeue_ns,
+            drop_ns: end.drop_ns,
+            length_pkts: packet.length,
+            length_after_pkts: end.length_after,
+            backlog_bytes: packet.backlog,
+            fate: end.fate,
+            drop_reason: end.reason,
+            ecn_in: packet.ecn,
+            ecn_out: end.ecn,
+        })
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::lab::{Change, Lab};
+use crate::lab::{Change, Lab, Shaper};
 use crate::time::{monotonic_ns, sleep_until};
 pub use namespace::Namespace;
 use site::Site;
@@ -21,9 +21,6 @@ pub use tc::DIRECTORY as TC_DIRECTORY;
 
 /// The hidden namespace in which every link's wire lies.
 const WIRE: &str = "wire";
-
-/// The Ethernet header, which queues count with every packet.
-const FRAME_HEADER_BYTES: u32 = 14;
 
 /// After so many nodes, or interfaces of one, the machine rests for a moment, far shorter than any timer of its network.
 /// Its kernel has work put off until then, such as making room for what is counted on each CPU (pcpu_balance_workfn()).
@@ -69,7 +66,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Changes one end of a link in place: its shaper's rate, its queue by tc's words, its wire as a whole.
+    /// Changes one end of a link: its shaper's rate, its queue, its wire as a whole.
     pub fn change(&self, lab: &Lab, change: &Change) -> Result<()> {
         let place = || {
             format!(
@@ -78,22 +75,16 @@ impl Network {
                 change.at_ns as f64 / 1e9
             )
         };
-        if let Some(rate_bps) = change.rate_bps {
-            let mtu = lab.links.iter().find(|l| l.name == change.link);
-            let frame_bytes = mtu.map_or(0, |l| l.mtu) + FRAME_HEADER_BYTES;
-            shaper::change(
-                self.node(&change.node)?,
-                change.index,
+        let end = lab.end(change.index).with_context(place)?;
+        if let (Some(rate_bps), Some(before)) = (change.rate_bps, &end.shaper) {
+            let after = Shaper {
                 rate_bps,
-                frame_bytes,
-            )
-            .with_context(place)?;
+                ..before.clone()
+            };
+            shaper::change(self.node(&change.node)?, change.index, &after).with_context(place)?;
         }
-        if !change.tc.is_empty() {
-            let lines: Vec<&str> = change.tc.iter().map(String::as_str).collect();
-            self.node(&change.node)?
-                .run(|| tc::batch(&change.node, &lines))?
-                .with_context(place)?;
+        if let Some(queue) = &change.queue {
+            tc::change(self, end, queue).with_context(place)?;
         }
         if let Some(wire) = &change.wire {
             wire::change(&self.wire, lab, change, wire).with_context(place)?;

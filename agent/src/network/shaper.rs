@@ -7,6 +7,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::Namespace;
 use super::wire::tcmsg;
+use crate::lab::Shaper;
 use crate::netlink::{Netlink, Request};
 
 const RTM_NEWTCLASS: u16 = 40;
@@ -25,29 +26,29 @@ const NS_PER_S: u64 = 1_000_000_000;
 
 /// Gives the htb class of the interface with this index a new rate. htb charges a packet when it leaves, so the gap
 /// after the last packet before the change is still that of the old rate. Queue and class are kept.
-pub fn change(node: &Namespace, index: u32, rate_bps: u64, frame_bytes: u32) -> Result<()> {
+pub fn change(node: &Namespace, index: u32, shaper: &Shaper) -> Result<()> {
     let mut route = node.run(|| Netlink::open(NETLINK_ROUTE))??;
     route
-        .change(class(index, rate_bps / 8, frame_bytes))
-        .with_context(|| format!("rate of {rate_bps} bit/s"))
+        .change(class(index, shaper.rate_bps / 8, shaper.quantum_bytes))
+        .with_context(|| format!("rate of {} bit/s", shaper.rate_bps))
 }
 
-fn class(index: u32, bytes_per_s: u64, frame_bytes: u32) -> Request {
+fn class(index: u32, bytes_per_s: u64, quantum_bytes: u32) -> Request {
     Request::new(RTM_NEWTCLASS, 0)
         .raw(&tcmsg(index, CLASS, QDISC, 0))
         .text(TCA_KIND, "htb")
         .nest(TCA_OPTIONS, |r| {
-            r.attr(TCA_HTB_PARMS, &parameters(bytes_per_s, frame_bytes))
+            r.attr(TCA_HTB_PARMS, &parameters(bytes_per_s, quantum_bytes))
                 .u64(TCA_HTB_RATE64, bytes_per_s)
                 .u64(TCA_HTB_CEIL64, bytes_per_s)
         })
 }
 
 /// struct tc_htb_opt: rate, ceil, buffer, cbuffer, quantum, level, prio; the buckets hold the time of one byte.
-fn parameters(bytes_per_s: u64, frame_bytes: u32) -> Vec<u8> {
+fn parameters(bytes_per_s: u64, quantum_bytes: u32) -> Vec<u8> {
     let buffer = u32::try_from(NS_PER_S / (bytes_per_s * TICK_NS)).unwrap_or(u32::MAX);
     let mut bytes = [rate_specification(bytes_per_s); 2].concat();
-    for value in [buffer, buffer, frame_bytes, 0, 0] {
+    for value in [buffer, buffer, quantum_bytes, 0, 0] {
         bytes.extend_from_slice(&value.to_ne_bytes());
     }
     bytes

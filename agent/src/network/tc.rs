@@ -1,4 +1,5 @@
-//! The queues at a node's interfaces, in tc's own words, through tc itself: every discipline and option works.
+//! Shapers and queues at a node's interfaces, through tc itself: every discipline and option works. Here alone they
+//! become tc's words; `python/netwarp/lab/tc.py` shows the same to people, and a test compares what comes of both.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -7,6 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::Network;
 use super::site::Site;
+use crate::lab::{End, NewQueue};
 
 /// The variable that names the directory of tc's tables and plug-ins, in the environment of everything in a lab.
 pub const DIRECTORY: &str = "TC_LIB_DIR";
@@ -14,10 +16,10 @@ pub const DIRECTORY: &str = "TC_LIB_DIR";
 /// Runs all of a node's tc lines in one `tc -batch`. A line that tc refuses fails the run: what would be left behind
 /// is a queue that nobody asked for.
 pub fn apply(network: &Network, node: &Site) -> Result<()> {
-    let lines: Vec<&str> = node
+    let lines: Vec<String> = node
         .ends
         .iter()
-        .flat_map(|(own, _)| own.tc.iter().map(String::as_str))
+        .flat_map(|(own, _)| end_lines(own))
         .collect();
     if lines.is_empty() {
         return Ok(());
@@ -25,13 +27,60 @@ pub fn apply(network: &Network, node: &Site) -> Result<()> {
     network.node(node.name)?.run(|| batch(node.name, &lines))?
 }
 
+/// Changes the queue at an end in place, or replaces it.
+pub fn change(network: &Network, end: &End, queue: &NewQueue) -> Result<()> {
+    let verb = if queue.in_place { "change" } else { "replace" };
+    let line = queue_line(
+        verb,
+        &end.interface,
+        queue.handle,
+        &queue.kind,
+        &queue.options,
+    );
+    network.node(&end.node)?.run(|| batch(&end.node, &[line]))?
+}
+
+/// tc's lines for an interface. The rate is an htb that spaces packets exactly: its buckets hold one byte. The
+/// discipline of opportunities, which tc does not know, is there already.
+fn end_lines(end: &End) -> Vec<String> {
+    if let Some(raw) = &end.raw {
+        return raw.clone();
+    }
+    let device = &end.interface;
+    let mut lines = Vec::new();
+    if let Some(shaper) = &end.shaper {
+        let (rate, quantum) = (shaper.rate_bps, shaper.quantum_bytes);
+        lines.push(format!(
+            "qdisc add dev {device} root handle 1: htb default 1"
+        ));
+        lines.push(format!(
+            "class add dev {device} parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit burst 1 cburst 1 quantum \
+             {quantum}"
+        ));
+    }
+    if let Some(queue) = &end.queue {
+        lines.push(queue_line(
+            "add",
+            device,
+            queue.handle,
+            &queue.kind,
+            &queue.options,
+        ));
+    }
+    lines
+}
+
+/// The queue stands in class 1:1, which is the shaper's and the discipline of opportunities' alike.
+fn queue_line(verb: &str, device: &str, handle: u16, kind: &str, options: &[String]) -> String {
+    let words = [&[kind.to_string()], options].concat().join(" ");
+    format!("qdisc {verb} dev {device} parent 1:1 handle {handle:x}: {words}")
+}
+
 /// Runs tc lines in the namespace of this thread, which is that of `node`. What a discipline draws when it is made
 /// depends on the node and the lines alone.
-pub fn batch(node: &str, lines: &[&str]) -> Result<()> {
-    crate::chance::name(&format!(
-        "tc {node} {}",
-        lines.first().copied().unwrap_or_default()
-    ))?;
+fn batch(node: &str, lines: &[String]) -> Result<()> {
+    let first = lines.first().map_or("", String::as_str);
+    crate::chance::name(&format!("tc {node} {first}"))?;
     let mut child = Command::new("tc")
         .args(["-batch", "-"])
         .stdin(Stdio::piped())
@@ -52,15 +101,14 @@ pub fn batch(node: &str, lines: &[&str]) -> Result<()> {
 }
 
 /// tc's words, with the line that they are about ("Command failed -:3" counts from 1).
-fn explain(lines: &[&str], said: &str) -> String {
+fn explain(lines: &[String], said: &str) -> String {
     let number = said
         .lines()
         .find_map(|l| l.strip_prefix("Command failed -:"))
         .and_then(|n| n.trim().parse::<usize>().ok());
     let line = number
         .and_then(|n| lines.get(n.wrapping_sub(1)))
-        .copied()
-        .unwrap_or("(unknown line)");
+        .map_or("(unknown line)", String::as_str);
     let words: Vec<&str> = said
         .lines()
         .map(str::trim)
@@ -77,7 +125,7 @@ mod tests {
     #[test]
     fn the_refused_line_is_named() {
         let said = "What is \"limmit\"?\nUsage: ... pfifo [ limit PACKETS ]\nCommand failed -:2\n";
-        let text = explain(&["qdisc add a", "qdisc add b"], said);
+        let text = explain(&["qdisc add a", "qdisc add b"].map(String::from), said);
         assert!(
             text.starts_with("tc refused `qdisc add b`: What is \"limmit\"?"),
             "{text}"

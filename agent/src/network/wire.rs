@@ -5,6 +5,7 @@ use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::{Namespace, link};
+use crate::constants::{UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S};
 use crate::lab::{Change, End, Lab, Link, Loss, Wire};
 use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
@@ -42,11 +43,7 @@ pub fn settle(wires: &Namespace, lab: &Lab) -> Result<()> {
 
 /// Changes the direction that leaves one end, in place: what is on the wire stays on it.
 pub fn change(wires: &Namespace, lab: &Lab, change: &Change, wire: &Wire) -> Result<()> {
-    let ends = lab.links.iter().map(|l| &l.ends);
-    let (from, to) = ends
-        .flat_map(|[a, b]| [(a, b), (b, a)])
-        .find(|(from, _)| from.index == change.index)
-        .with_context(|| format!("no interface has the index {}", change.index))?;
+    let (from, to) = lab.ends(change.index)?;
     let before = lab
         .changes
         .iter()
@@ -153,21 +150,15 @@ const TCA_NETEM_LATENCY64: u16 = 10;
 const TCA_NETEM_JITTER64: u16 = 11;
 const TCA_NETEM_PRNG_SEED: u16 = 14;
 
-/// Bytes per second at which netem takes no time for a packet (packet_time_ns()). It needs some rate: without one it
-/// lets jitter overtake (netem_enqueue()).
-const WITHOUT_SERIALISATION: u64 = 1_000_000_000_000_000;
-
 fn words(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_ne_bytes()).collect()
 }
 
 /// What netem_change() resets unless it is told again, and what costs nothing to repeat.
 fn fixed_attributes(request: Request, wire: &Wire) -> Request {
-    // One byte per second above the shaper's rate, whose own rounding down (psched_l2t_ns) could otherwise make a
-    // nanosecond's queue grow here with every packet.
-    let bytes_per_s = wire
-        .rate_bps
-        .map_or(WITHOUT_SERIALISATION, |rate| rate / 8 + 1);
+    let bytes_per_s = wire.rate_bps.map_or(UNLIMITED_WIRE_BYTES_PER_S, |rate| {
+        rate / 8 + WIRE_ALLOWANCE_BYTES_PER_S
+    });
     let rate32 = u32::try_from(bytes_per_s).unwrap_or(u32::MAX);
     request
         .attr(TCA_NETEM_RATE, &words(&[rate32, 0, 0, 0]))

@@ -3,94 +3,58 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Result;
-use arrow_array::{ArrayRef, Int64Array, UInt32Array, UInt64Array};
-use arrow_schema::DataType::{Int64, UInt32, UInt64};
 use netlink_sys::protocols::NETLINK_ROUTE;
+use rustc_hash::FxHashMap;
 
+use crate::lab::Lab;
 use crate::netlink::{Netlink, Request, attributes};
 use crate::network::{Namespace, Network};
-use crate::table::{BATCH_ROWS, Table};
+use crate::table::Batch;
+use crate::tables::links;
 
 const RTM_GETSTATS: u16 = 94;
 const IFLA_STATS_LINK_64: u16 = 1;
 /// sizeof(struct if_stats_msg)
 const MESSAGE: usize = 12;
-/// From a wire's interface index to its node's.
-const WIRE_OFFSET: u32 = 100_000;
-
-struct Row {
-    time_ns: i64,
-    index: u32,
-    /// struct rtnl_link_stats64: rx_packets, tx_packets, rx_bytes, tx_bytes, errors …, rx_dropped, tx_dropped
-    stats: [u64; 8],
-}
-
 /// Samples of links.
 pub struct Links {
     wire: Netlink,
-    table: Table,
-    rows: Vec<Row>,
+    /// Of the nodes' interfaces by those of their peers, the wires' sides.
+    indices: FxHashMap<u32, u32>,
+    table: Batch<links::Rows>,
 }
 
 impl Links {
-    pub fn open(network: &Network, dir: &Path) -> Result<Self> {
-        let wire = network.wire.run(|| Netlink::open(NETLINK_ROUTE))??;
-        let table = Table::create(
-            &dir.join("links.arrows"),
-            &[
-                ("time_ns", Int64, false),
-                ("interface_index", UInt32, false),
-                ("tx_bytes", UInt64, false),
-                ("tx_packets", UInt64, false),
-                ("rx_bytes", UInt64, false),
-                ("rx_packets", UInt64, false),
-                ("tx_dropped", UInt64, false),
-                ("rx_dropped", UInt64, false),
-            ],
-        )?;
+    pub fn open(network: &Network, lab: &Lab, dir: &Path) -> Result<Self> {
         Ok(Self {
-            wire,
-            table,
-            rows: Vec::new(),
+            wire: network.wire.run(|| Netlink::open(NETLINK_ROUTE))??,
+            indices: lab
+                .links
+                .iter()
+                .flat_map(|l| &l.ends)
+                .map(|end| (end.wire_index, end.index))
+                .collect(),
+            table: Batch::create(dir)?,
         })
     }
 
     pub fn sample(&mut self, time_ns: i64) -> Result<()> {
-        let rows = &mut self.rows;
+        let (table, indices) = (&mut self.table, &self.indices);
+        let mut outcome = Ok(());
         self.wire.dump(request(), |_, payload| {
-            rows.extend(read(payload, time_ns));
+            if let Some(row) = read(payload, indices, time_ns)
+                && let Err(e) = table.push(row)
+            {
+                outcome = Err(e);
+            }
         })?;
-        if self.rows.len() >= BATCH_ROWS {
-            self.flush()?;
-        }
-        Ok(())
+        outcome
     }
 
-    pub fn finish(mut self) -> Result<()> {
-        self.flush()?;
+    pub fn finish(&mut self) -> Result<()> {
         self.table.finish()
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        let all = || self.rows.iter();
-        let stat =
-            |i: usize| -> ArrayRef { Arc::new(all().map(|r| r.stats[i]).collect::<UInt64Array>()) };
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(all().map(|r| r.time_ns).collect::<Int64Array>()),
-            Arc::new(all().map(|r| r.index).collect::<UInt32Array>()),
-            stat(2),
-            stat(0),
-            stat(3),
-            stat(1),
-            stat(6),
-            stat(7),
-        ];
-        self.table.write(columns)?;
-        self.rows.clear();
-        Ok(())
     }
 }
 
@@ -123,15 +87,33 @@ fn request() -> Request {
     Request::new(RTM_GETSTATS, 0).raw(&message)
 }
 
-fn read(payload: &[u8], time_ns: i64) -> Option<Row> {
+/// What the wire's side received, the node sent.
+fn read(payload: &[u8], indices: &FxHashMap<u32, u32>, time_ns: i64) -> Option<links::Row> {
     let (index, stats) = read_stats(payload)?;
-    Some(Row {
+    let [
+        rx_packets,
+        tx_packets,
+        rx_bytes,
+        tx_bytes,
+        _,
+        _,
+        rx_dropped,
+        tx_dropped,
+    ] = stats;
+    Some(links::Row {
         time_ns,
-        index: index.checked_sub(WIRE_OFFSET)?,
-        stats,
+        interface_index: *indices.get(&index)?,
+        tx_bytes: rx_bytes,
+        tx_packets: Some(rx_packets),
+        rx_bytes: tx_bytes,
+        rx_packets: Some(tx_packets),
+        tx_dropped: Some(rx_dropped),
+        rx_dropped: Some(tx_dropped),
     })
 }
 
+/// The first of struct rtnl_link_stats64: rx_packets, tx_packets, rx_bytes, tx_bytes, rx_errors, tx_errors, rx_dropped,
+/// tx_dropped.
 fn read_stats(payload: &[u8]) -> Option<(u32, [u64; 8])> {
     let index = payload
         .get(4..8)

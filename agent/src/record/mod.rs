@@ -26,7 +26,7 @@ impl Sampler {
         Ok(Self {
             sockets: sockets::Sockets::open(network, lab, dir)?,
             queues: queues::Queues::open(network, lab, dir)?,
-            links: links::Links::open(network, dir)?,
+            links: links::Links::open(network, lab, dir)?,
         })
     }
 
@@ -38,7 +38,7 @@ impl Sampler {
     }
 
     /// Writes what is left.
-    pub fn finish(self) -> Result<()> {
+    pub fn finish(mut self) -> Result<()> {
         self.sockets.finish()?;
         self.queues.finish()?;
         self.links.finish()

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Result;
-use arrow_array::{ArrayRef, Int64Array, StringArray, UInt32Array, UInt64Array};
-use arrow_schema::DataType::{Int64, UInt32, UInt64, Utf8};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use crate::lab::Lab;
 use crate::netlink::{Netlink, Request, attributes};
 use crate::network::{Namespace, Network};
-use crate::table::{BATCH_ROWS, Table};
+use crate::table::Batch;
+use crate::tables::queues;
 
 const RTM_GETQDISC: u16 = 38;
 const TCA_KIND: u16 = 1;
@@ -25,8 +23,7 @@ const MESSAGE: usize = 20;
 
 /// One qdisc at one instant.
 #[derive(Default)]
-pub struct Row {
-    time_ns: i64,
+pub struct Qdisc {
     pub index: u32,
     handle: u32,
     parent: u32,
@@ -40,12 +37,30 @@ pub struct Row {
     overlimits: u32,
 }
 
+impl Qdisc {
+    fn row(&self, time_ns: i64) -> queues::Row<'_> {
+        queues::Row {
+            time_ns,
+            interface_index: self.index,
+            handle: self.handle,
+            parent: self.parent,
+            kind: &self.kind,
+            bytes: self.bytes,
+            packets: self.packets,
+            drops: self.drops,
+            overlimits: self.overlimits,
+            requeues: self.requeues,
+            length_pkts: self.length,
+            backlog_bytes: self.backlog,
+        }
+    }
+}
+
 /// Samples of queues.
 pub struct Queues {
     nodes: Vec<Netlink>,
     indices: BTreeSet<u32>,
-    table: Table,
-    rows: Vec<Row>,
+    table: Batch<queues::Rows>,
 }
 
 impl Queues {
@@ -58,23 +73,6 @@ impl Queues {
                     .run(|| Netlink::open(NETLINK_ROUTE))??,
             );
         }
-        let table = Table::create(
-            &dir.join("queues.arrows"),
-            &[
-                ("time_ns", Int64, false),
-                ("interface_index", UInt32, false),
-                ("handle", UInt32, false),
-                ("parent", UInt32, false),
-                ("kind", Utf8, false),
-                ("bytes", UInt64, false),
-                ("packets", UInt64, false),
-                ("drops", UInt32, false),
-                ("overlimits", UInt32, false),
-                ("requeues", UInt32, false),
-                ("length_pkts", UInt32, false),
-                ("backlog_bytes", UInt32, false),
-            ],
-        )?;
         let indices = lab
             .links
             .iter()
@@ -84,67 +82,42 @@ impl Queues {
         Ok(Self {
             nodes,
             indices,
-            table,
-            rows: Vec::new(),
+            table: Batch::create(dir)?,
         })
     }
 
     pub fn sample(&mut self, time_ns: i64) -> Result<()> {
-        let (rows, indices) = (&mut self.rows, &self.indices);
+        let (table, indices) = (&mut self.table, &self.indices);
+        let mut outcome = Ok(());
         for node in &mut self.nodes {
             node.dump(
                 Request::new(RTM_GETQDISC, 0).raw(&[0; MESSAGE]),
                 |_, payload| {
-                    rows.extend(read(payload, time_ns).filter(|row| indices.contains(&row.index)));
+                    if let Some(qdisc) = read(payload).filter(|q| indices.contains(&q.index))
+                        && let Err(e) = table.push(qdisc.row(time_ns))
+                    {
+                        outcome = Err(e);
+                    }
                 },
             )?;
         }
-        if self.rows.len() >= BATCH_ROWS {
-            self.flush()?;
-        }
-        Ok(())
+        outcome
     }
 
-    pub fn finish(mut self) -> Result<()> {
-        self.flush()?;
+    pub fn finish(&mut self) -> Result<()> {
         self.table.finish()
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        let all = || self.rows.iter();
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(all().map(|r| r.time_ns).collect::<Int64Array>()),
-            Arc::new(all().map(|r| r.index).collect::<UInt32Array>()),
-            Arc::new(all().map(|r| r.handle).collect::<UInt32Array>()),
-            Arc::new(all().map(|r| r.parent).collect::<UInt32Array>()),
-            Arc::new(
-                all()
-                    .map(|r| Some(r.kind.as_str()))
-                    .collect::<StringArray>(),
-            ),
-            Arc::new(all().map(|r| r.bytes).collect::<UInt64Array>()),
-            Arc::new(all().map(|r| r.packets).collect::<UInt64Array>()),
-            Arc::new(all().map(|r| r.drops).collect::<UInt32Array>()),
-            Arc::new(all().map(|r| r.overlimits).collect::<UInt32Array>()),
-            Arc::new(all().map(|r| r.requeues).collect::<UInt32Array>()),
-            Arc::new(all().map(|r| r.length).collect::<UInt32Array>()),
-            Arc::new(all().map(|r| r.backlog).collect::<UInt32Array>()),
-        ];
-        self.table.write(columns)?;
-        self.rows.clear();
-        Ok(())
     }
 }
 
 /// Every qdisc of a namespace as it is now.
-pub fn read_all(namespace: &Namespace) -> Result<Vec<Row>> {
+pub fn read_all(namespace: &Namespace) -> Result<Vec<Qdisc>> {
     let mut route = namespace.run(|| Netlink::open(NETLINK_ROUTE))??;
-    let mut rows = Vec::new();
+    let mut qdiscs = Vec::new();
     route.dump(
         Request::new(RTM_GETQDISC, 0).raw(&[0; MESSAGE]),
-        |_, payload| rows.extend(read(payload, 0)),
+        |_, payload| qdiscs.extend(read(payload)),
     )?;
-    Ok(rows)
+    Ok(qdiscs)
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
@@ -157,46 +130,43 @@ fn long(bytes: &[u8]) -> u64 {
     u64::from(word(bytes, 0)) | (u64::from(word(bytes, 4)) << 32)
 }
 
-fn read(payload: &[u8], time_ns: i64) -> std::option::IntoIter<Row> {
-    if payload.len() < MESSAGE {
-        return None.into_iter();
-    }
-    let mut row = Row {
-        time_ns,
+fn read(payload: &[u8]) -> Option<Qdisc> {
+    let rest = payload.get(MESSAGE..)?;
+    let mut qdisc = Qdisc {
         index: word(payload, 4),
         handle: word(payload, 8),
         parent: word(payload, 12),
-        ..Row::default()
+        ..Qdisc::default()
     };
-    for (kind, value) in attributes(&payload[MESSAGE..]) {
+    for (kind, value) in attributes(rest) {
         match kind {
             TCA_KIND => {
-                row.kind = String::from_utf8_lossy(value)
+                qdisc.kind = String::from_utf8_lossy(value)
                     .trim_end_matches('\0')
                     .to_string()
             }
-            TCA_STATS2 => read_stats(value, &mut row),
+            TCA_STATS2 => read_stats(value, &mut qdisc),
             _ => {}
         }
     }
-    Some(row).into_iter()
+    Some(qdisc)
 }
 
 /// struct gnet_stats_basic, struct gnet_stats_queue
-fn read_stats(stats: &[u8], row: &mut Row) {
+fn read_stats(stats: &[u8], qdisc: &mut Qdisc) {
     for (kind, value) in attributes(stats) {
         match kind {
             TCA_STATS_BASIC => {
-                row.bytes = long(value);
-                row.packets = row.packets.max(u64::from(word(value, 8)));
+                qdisc.bytes = long(value);
+                qdisc.packets = qdisc.packets.max(u64::from(word(value, 8)));
             }
-            TCA_STATS_PKT64 => row.packets = long(value),
+            TCA_STATS_PKT64 => qdisc.packets = long(value),
             TCA_STATS_QUEUE => {
-                row.length = word(value, 0);
-                row.backlog = word(value, 4);
-                row.drops = word(value, 8);
-                row.requeues = word(value, 12);
-                row.overlimits = word(value, 16);
+                qdisc.length = word(value, 0);
+                qdisc.backlog = word(value, 4);
+                qdisc.drops = word(value, 8);
+                qdisc.requeues = word(value, 12);
+                qdisc.overlimits = word(value, 16);
             }
             _ => {}
         }

@@ -12,6 +12,7 @@ use crate::netlink::Netlink;
 use crate::network::Network;
 use crate::sockets::{Columns, Entry, MOVING, Socket, recorded, request};
 use crate::table::{BATCH_ROWS, Table};
+use crate::tables::sockets::COLUMNS;
 
 /// Samples of TCP sockets.
 pub struct Sockets {
@@ -34,11 +35,10 @@ impl Sockets {
                 .run(|| Netlink::open(NETLINK_SOCK_DIAG))??;
             nodes.push((name.to_string(), socket));
         }
-        let columns = Columns::new(&recorded());
         Ok(Self {
             nodes,
-            table: Table::create(&dir.join("sockets.arrows"), &columns.in_table())?,
-            columns,
+            table: Table::create(&dir.join("sockets.arrows"), COLUMNS)?,
+            columns: Columns::new(&recorded()),
         })
     }
 
@@ -66,7 +66,7 @@ impl Sockets {
         Ok(())
     }
 
-    pub fn finish(mut self) -> Result<()> {
+    pub fn finish(&mut self) -> Result<()> {
         self.table.write(self.columns.take())?;
         self.table.finish()
     }

@@ -16,6 +16,7 @@ use arrow_schema::DataType::{self, Boolean, Int64, UInt8, UInt16, UInt32, UInt64
 use super::Socket;
 use super::field::{Field, Width};
 use crate::table;
+use crate::tables::sockets::COLUMNS;
 
 /// The process that holds a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,20 +71,23 @@ impl Column {
         }
     }
 
-    /// Name, type, and whether values may be absent.
+    /// As `sockets.arrows` has it; what only the monitor shows is not in that table.
     pub fn in_table(self) -> table::Column {
-        let (kind, nullable) = match self {
-            Self::Time => (Int64, false),
-            Self::Cookie => (UInt64, false),
-            Self::SourcePort | Self::DestinationPort => (UInt16, false),
-            Self::Node | Self::Source | Self::Destination | Self::CongestionControl => {
-                (Utf8, false)
-            }
-            Self::Process => (Utf8, true),
-            Self::Pid => (UInt32, true),
-            Self::Number(field) => (kind(field.width), *field != super::STATE),
+        if let Some(column) = COLUMNS.iter().find(|c| c.name == self.name()) {
+            return column.clone();
+        }
+        let kind = match self {
+            Self::Process => Utf8,
+            Self::Number(field) => kind(field.width),
+            _ => UInt32,
         };
-        (self.name(), kind, nullable)
+        table::Column {
+            name: self.name(),
+            kind,
+            nullable: true,
+            unit: "",
+            meaning: "",
+        }
     }
 }
 
@@ -165,7 +169,7 @@ enum Buffer {
 impl Buffer {
     fn of(column: Column) -> Self {
         let present = NullBufferBuilder::new(0);
-        match column.in_table().1 {
+        match column.in_table().kind {
             UInt8 => Self::U8(Vec::new(), present),
             UInt16 => Self::U16(Vec::new(), present),
             UInt32 => Self::U32(Vec::new(), present),
@@ -302,5 +306,27 @@ pub fn write_address(text: &mut Vec<u8>, ip: IpAddr) {
         }
         // Writing to a vector cannot fail.
         IpAddr::V6(v6) => drop(write!(text, "{v6}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sockets::recorded;
+
+    #[test]
+    fn the_decoder_collects_what_the_table_has() {
+        let names: Vec<&str> = recorded().into_iter().map(Column::name).collect();
+        let columns: Vec<&str> = COLUMNS.iter().map(|c| c.name).collect();
+        assert_eq!(names, columns);
+    }
+
+    #[test]
+    fn a_number_has_the_type_of_its_column() {
+        for column in recorded() {
+            if let Column::Number(field) = column {
+                assert_eq!(kind(field.width), column.in_table().kind, "{}", field.name);
+            }
+        }
     }
 }

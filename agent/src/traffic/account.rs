@@ -1,15 +1,13 @@
 //! `flows.arrows`: what each flow says of itself at its end.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Result;
-use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array};
-use arrow_schema::DataType::{Float64, Int64, UInt32, UInt64, Utf8};
 
 use crate::lab::Flow;
 use crate::sockets::TcpInfo;
-use crate::table::Table;
+use crate::table::Batch;
+use crate::tables::flows;
 
 /// Times are from t0. Byte counts are the kernel's own (tcp_info), not what the program asked for.
 #[derive(Debug, Default)]
@@ -62,64 +60,37 @@ impl Account {
             self.retransmits = Some(self.retransmits.unwrap_or(0) + value as u32);
         }
     }
+
+    fn row(&self) -> flows::Row<'_> {
+        flows::Row {
+            flow_id: self.flow_id,
+            name: &self.name,
+            tool: &self.tool,
+            start_ns: self.start_ns,
+            connect_ns: self.connect_ns,
+            end_ns: self.end_ns,
+            sent_bytes: self.sent_bytes,
+            received_bytes: self.received_bytes,
+            retransmits: self.retransmits,
+            rwnd_limited_us: self.rwnd_limited_us,
+            sndbuf_limited_us: self.sndbuf_limited_us,
+            busy_us: self.busy_us,
+            error: self.error.as_deref(),
+            sent_pkts: self.sent_pkts,
+            received_pkts: self.received_pkts,
+            duplicate_pkts: self.duplicate_pkts,
+            reordered_pkts: self.reordered_pkts,
+            jitter_us: self.jitter_us,
+            received_in_ns: self.received_in_ns,
+        }
+    }
 }
 
 /// Writes the accounts of all flows.
 pub fn write(dir: &Path, accounts: &[Account]) -> Result<()> {
-    let mut table = Table::create(
-        &dir.join("flows.arrows"),
-        &[
-            ("flow_id", UInt32, false),
-            ("name", Utf8, false),
-            ("tool", Utf8, false),
-            ("start_ns", Int64, false),
-            ("connect_ns", Int64, true),
-            ("end_ns", Int64, false),
-            ("sent_bytes", UInt64, true),
-            ("received_bytes", UInt64, true),
-            ("retransmits", UInt32, true),
-            ("rwnd_limited_us", UInt64, true),
-            ("sndbuf_limited_us", UInt64, true),
-            ("busy_us", UInt64, true),
-            ("error", Utf8, true),
-            ("sent_pkts", UInt64, true),
-            ("received_pkts", UInt64, true),
-            ("duplicate_pkts", UInt64, true),
-            ("reordered_pkts", UInt64, true),
-            ("jitter_us", Float64, true),
-            ("received_in_ns", Int64, true),
-        ],
-    )?;
-    let all = || accounts.iter();
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(all().map(|a| a.flow_id).collect::<UInt32Array>()),
-        Arc::new(
-            all()
-                .map(|a| Some(a.name.as_str()))
-                .collect::<StringArray>(),
-        ),
-        Arc::new(
-            all()
-                .map(|a| Some(a.tool.as_str()))
-                .collect::<StringArray>(),
-        ),
-        Arc::new(all().map(|a| a.start_ns).collect::<Int64Array>()),
-        Arc::new(all().map(|a| a.connect_ns).collect::<Int64Array>()),
-        Arc::new(all().map(|a| a.end_ns).collect::<Int64Array>()),
-        Arc::new(all().map(|a| a.sent_bytes).collect::<UInt64Array>()),
-        Arc::new(all().map(|a| a.received_bytes).collect::<UInt64Array>()),
-        Arc::new(all().map(|a| a.retransmits).collect::<UInt32Array>()),
-        Arc::new(all().map(|a| a.rwnd_limited_us).collect::<UInt64Array>()),
-        Arc::new(all().map(|a| a.sndbuf_limited_us).collect::<UInt64Array>()),
-        Arc::new(all().map(|a| a.busy_us).collect::<UInt64Array>()),
-        Arc::new(all().map(|a| a.error.as_deref()).collect::<StringArray>()),
-        Arc::new(all().map(|a| a.sent_pkts).collect::<UInt64Array>()),
-        Arc::new(all().map(|a| a.received_pkts).collect::<UInt64Array>()),
-        Arc::new(all().map(|a| a.duplicate_pkts).collect::<UInt64Array>()),
-        Arc::new(all().map(|a| a.reordered_pkts).collect::<UInt64Array>()),
-        Arc::new(all().map(|a| a.jitter_us).collect::<Float64Array>()),
-        Arc::new(all().map(|a| a.received_in_ns).collect::<Int64Array>()),
-    ];
-    table.write(columns)?;
+    let mut table = Batch::<flows::Rows>::create(dir)?;
+    for account in accounts {
+        table.push(account.row())?;
+    }
     table.finish()
 }

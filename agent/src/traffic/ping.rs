@@ -9,8 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
-use arrow_array::{ArrayRef, Int64Array, UInt32Array};
-use arrow_schema::DataType::{Int64, UInt32};
 use nix::cmsg_space;
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrStorage, bind, connect, recvmsg, send, setsockopt,
@@ -21,7 +19,8 @@ use serde::Deserialize;
 
 use super::socket::echo;
 use super::{Account, Generator, Setup, Tables, lock, spawn};
-use crate::table::Table;
+use crate::table::Batch;
+use crate::tables::pings;
 use crate::time::{monotonic_ns, realtime_offset_ns, sleep_until};
 
 const ICMP_ECHO: u8 = 8;
@@ -189,28 +188,16 @@ fn settle(echoes: &mut [Echo], sequence: u16, received_ns: i64) {
 
 /// Writes `pings.arrows`.
 pub fn write(dir: &Path, flows: &[Rows]) -> Result<()> {
-    let mut table = Table::create(
-        &dir.join("pings.arrows"),
-        &[
-            ("flow_id", UInt32, false),
-            ("sequence", UInt32, false),
-            ("sent_ns", Int64, false),
-            ("rtt_ns", Int64, true),
-        ],
-    )?;
+    let mut table = Batch::<pings::Rows>::create(dir)?;
     for flow in flows {
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(UInt32Array::from_value(flow.flow_id, flow.echoes.len())),
-            Arc::new((0..flow.echoes.len() as u32).collect::<UInt32Array>()),
-            Arc::new(
-                flow.echoes
-                    .iter()
-                    .map(|e| e.sent_ns)
-                    .collect::<Int64Array>(),
-            ),
-            Arc::new(flow.echoes.iter().map(|e| e.rtt_ns).collect::<Int64Array>()),
-        ];
-        table.write(columns)?;
+        for (sequence, echo) in (0..).zip(&flow.echoes) {
+            table.push(pings::Row {
+                flow_id: flow.flow_id,
+                sequence,
+                sent_ns: echo.sent_ns,
+                rtt_ns: echo.rtt_ns,
+            })?;
+        }
     }
     table.finish()
 }

@@ -1,89 +1,21 @@
 //! What a UDP flow's receiver saw: `datagrams.arrows` and its sums.
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::Path;
-use std::sync::{Arc, Mutex};
-
-use anyhow::Result;
-use arrow_array::ArrayRef;
-use arrow_array::builder::{Int64Builder, UInt32Builder, UInt64Builder};
-use arrow_schema::DataType::{Int64, UInt32, UInt64};
+use std::sync::Mutex;
 
 use super::lock;
-use crate::table::{BATCH_ROWS, Table};
+use crate::constants::MIN_PAYLOAD_BYTES;
+use crate::table::Batch;
+use crate::tables::datagrams;
 use crate::time::realtime_offset_ns;
 
 /// Datagrams taken at once.
 const BATCH: usize = 1024;
-const PAYLOAD: usize = 16;
+const PAYLOAD: usize = MIN_PAYLOAD_BYTES as usize;
 const CONTROL_BYTES: usize = 64;
 
 /// `datagrams.arrows`: one row for each datagram that arrived, of all flows.
-pub struct Datagrams {
-    table: Table,
-    rows: usize,
-    flow_id: UInt32Builder,
-    sequence: UInt64Builder,
-    sent_ns: Int64Builder,
-    received_ns: Int64Builder,
-    bytes: UInt32Builder,
-}
-
-impl Datagrams {
-    pub fn create(dir: &Path) -> Result<Self> {
-        let table = Table::create(
-            &dir.join("datagrams.arrows"),
-            &[
-                ("flow_id", UInt32, false),
-                ("sequence", UInt64, false),
-                ("sent_ns", Int64, false),
-                ("received_ns", Int64, false),
-                ("payload_bytes", UInt32, false),
-            ],
-        )?;
-        Ok(Self {
-            table,
-            rows: 0,
-            flow_id: UInt32Builder::new(),
-            sequence: UInt64Builder::new(),
-            sent_ns: Int64Builder::new(),
-            received_ns: Int64Builder::new(),
-            bytes: UInt32Builder::new(),
-        })
-    }
-
-    fn push(&mut self, flow_id: u32, datagram: &Datagram) -> Result<()> {
-        self.flow_id.append_value(flow_id);
-        self.sequence.append_value(datagram.sequence);
-        self.sent_ns.append_value(datagram.sent_ns);
-        self.received_ns.append_value(datagram.received_ns);
-        self.bytes.append_value(datagram.bytes);
-        self.rows += 1;
-        if self.rows == BATCH_ROWS {
-            self.flush()
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Writes what is left and ends the table.
-    pub fn finish(&mut self) -> Result<()> {
-        self.flush()?;
-        self.table.end()
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.rows = 0;
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(self.flow_id.finish()),
-            Arc::new(self.sequence.finish()),
-            Arc::new(self.sent_ns.finish()),
-            Arc::new(self.received_ns.finish()),
-            Arc::new(self.bytes.finish()),
-        ];
-        self.table.write(columns)
-    }
-}
+pub type Datagrams = Batch<datagrams::Rows>;
 
 /// One that arrived; times from t0.
 struct Datagram {
@@ -91,6 +23,18 @@ struct Datagram {
     sent_ns: i64,
     received_ns: i64,
     bytes: u32,
+}
+
+impl Datagram {
+    fn row(&self, flow_id: u32) -> datagrams::Row {
+        datagrams::Row {
+            flow_id,
+            sequence: self.sequence,
+            sent_ns: self.sent_ns,
+            received_ns: self.received_ns,
+            payload_bytes: self.bytes,
+        }
+    }
 }
 
 /// The sums over a flow's datagrams.
@@ -169,7 +113,7 @@ pub fn receive(
                 return;
             };
             lock(receipts).add(&datagram);
-            if let Err(e) = lock(table).push(flow_id, &datagram) {
+            if let Err(e) = lock(table).push(datagram.row(flow_id)) {
                 lock(receipts).error = Some(format!("{e:#}"));
                 return;
             }

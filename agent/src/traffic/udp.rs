@@ -21,19 +21,23 @@ use super::draws::{Distribution, Draws, cut_exponential_mean};
 use super::receipts::{Receipts, receive};
 use super::socket::bound;
 use super::{Account, Generator, Setup, lock, spawn};
+use crate::constants::{
+    ETHERNET_HEADER_BYTES, IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, MIN_PAYLOAD_BYTES,
+    UDP_HEADER_BYTES,
+};
 use crate::lab::Flow;
 
 const CONTROL: &str = "/proc/netwarp_send";
 /// Departures handed over at once.
 const BATCH: usize = 1024;
 /// struct netwarp_payload: what every datagram has at least.
-const LEAST_PAYLOAD: f64 = 16.0;
+const LEAST_PAYLOAD: f64 = MIN_PAYLOAD_BYTES as f64;
 /// So that neither end's buffer is ever what loses or delays a datagram: the queues decide.
 const BUFFER_BYTES: usize = 256 << 20;
 /// Ethernet and UDP headers, and those of IP by family.
-const HEADERS: f64 = 14.0 + 8.0;
-const IPV4_HEADER: f64 = 20.0;
-const IPV6_HEADER: f64 = 40.0;
+const HEADERS: f64 = (ETHERNET_HEADER_BYTES + UDP_HEADER_BYTES) as f64;
+const IPV4_HEADER: f64 = IPV4_HEADER_BYTES as f64;
+const IPV6_HEADER: f64 = IPV6_HEADER_BYTES as f64;
 
 /// The fields in the lab of every UDP source: the rate counts whole frames, the size is payload.
 #[derive(Debug, Deserialize)]

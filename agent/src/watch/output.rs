@@ -107,6 +107,6 @@ impl Sink for Arrow {
 
     fn finish(&mut self) -> Result<()> {
         self.write()?;
-        self.table.end()
+        self.table.finish()
     }
 }

@@ -11,18 +11,14 @@ import numpy as np
 import polars as pl
 
 from netwarp.analysis.flows import FlowData, load_flows
-from netwarp.analysis.queues import SENT
 from netwarp.analysis.series import interval_ns, whole_run
 from netwarp.analysis.throughput import capacity_until
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.analysis.weighting import Times, Values
+from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, TCP_HEADER_BYTES, UDP_HEADER_BYTES
+from netwarp.store.codes import Fate
 from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
-
-_ETHERNET, _UDP = 14, 8
-_IP = {4: 20, 6: 40}
-_TCP = 32
-"""Bytes of headers: TCP's with timestamps."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +105,7 @@ def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, pl.DataFrame]
     sojourn = pl.col("dequeue_ns") - pl.col("enqueue_ns")
     frame = (
         run.scan("packets")
-        .filter(pl.col("tuple_id").is_in(list(flow_of)) & (pl.col("fate") == SENT))
+        .filter(pl.col("tuple_id").is_in(list(flow_of)) & (pl.col("fate") == Fate.SENT))
         .select(
             pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id"),
             "interface_index",
@@ -177,10 +173,11 @@ def _frame(data: FlowData, mtu: int) -> tuple[int, float]:
     if data.sender is not None and data.sender.mss_bytes:
         mss = data.sender.mss_bytes
         # Without timestamps the segments are as much longer as the headers are shorter.
-        frame = min(_ETHERNET + _IP[family] + _TCP + mss, _ETHERNET + mtu)
+        frame = ETHERNET_HEADER_BYTES + min(IP_HEADER_BYTES[family] + TCP_HEADER_BYTES + mss, mtu)
         return frame, mss
     assert data.deliveries is not None
     payload = int(np.diff(data.deliveries.total_bytes, prepend=0).max(initial=1))
-    fragments = -(-(payload + _UDP) // (mtu - _IP[family]))
-    frame = min(payload + _UDP + _IP[family], mtu) + _ETHERNET
-    return frame, frame * payload / (payload + _UDP + fragments * (_ETHERNET + _IP[family]))
+    fragments = -(-(payload + UDP_HEADER_BYTES) // (mtu - IP_HEADER_BYTES[family]))
+    frame = min(payload + UDP_HEADER_BYTES + IP_HEADER_BYTES[family], mtu) + ETHERNET_HEADER_BYTES
+    headers = UDP_HEADER_BYTES + fragments * (ETHERNET_HEADER_BYTES + IP_HEADER_BYTES[family])
+    return frame, frame * payload / (payload + headers)

@@ -2,10 +2,9 @@
 
 It also says which way is better, and how much of a difference matters.
 
-`python -m netwarp.analysis.catalogue` prints it as `docs/metrics.md`.
+`make generate` writes it as `docs/metrics.md`.
 """
 
-import sys
 from collections.abc import Iterator
 
 from netwarp.analysis.entry import HIGHER, LOWER, Entry, entry
@@ -174,7 +173,7 @@ length; changes of the rate and the spread of transit times behind the link incl
 def _page() -> Iterator[str]:
     yield "# Metrics"
     yield ""
-    yield "Made by `python -m netwarp.analysis.catalogue > docs/metrics.md`: change `analysis/catalogue.py` instead."
+    yield "Made by `make generate`: change `python/netwarp/analysis/catalogue.py` instead."
     yield ""
     yield "A metric is a row of `summary.parquet` and `metrics.parquet`: scope, name, metric, value. It covers the"
     yield "window from the scenario's `warmup` to the end of the run, of a flow the part of it in which the flow was"
@@ -201,7 +200,3 @@ def _page() -> Iterator[str]:
             names = "<br>".join(f"`{name}`" for name in one.names)
             better = one.better or "neither"
             yield f"| {names} | {one.formula} | {one.basis} | {one.counts} | {one.source} | {better} | {one.least} |"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(markdown())

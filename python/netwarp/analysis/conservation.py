@@ -8,9 +8,8 @@ from itertools import groupby
 
 import polars as pl
 
-from netwarp.analysis.drops import Place
-from netwarp.analysis.queues import DROPPED, QUEUED, SENT, TAKEN
 from netwarp.analysis.tuples import IPV6_FRAGMENT, UDP, flow_of_tuples
+from netwarp.store.codes import Fate, Place
 from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
 
@@ -117,7 +116,7 @@ def _interfaces(run: RunDir) -> Iterator[str]:
     interface with offloads as one packet, others in its segments.
     """
     samples = run.scan("links").group_by("interface_index").agg(pl.col("time_ns", "tx_packets").sort_by("time_ns"))
-    left = run.scan("packets").filter(fate=SENT).select("interface_index", "dequeue_ns", "segments").collect()
+    left = run.scan("packets").filter(fate=Fate.SENT).select("interface_index", "dequeue_ns", "segments").collect()
     times = {int(index): part for (index,), part in left.partition_by("interface_index", as_dict=True).items()}
     counters = {row["interface_index"]: row for row in samples.collect().iter_rows(named=True)}
     for end in run.description.ends:
@@ -174,7 +173,7 @@ def _missing(run: RunDir) -> Iterator[tuple[str, int, list[int]]]:
     fragmented = {_ends(row) for row in tuples.filter(fragments).iter_rows(named=True)}
     flow_of = {key: value for key, value in flow_of_tuples(tuples, run.description.flows).items() if value in flows}
     mine = pl.col("tuple_id").is_in(list(flow_of))
-    kept_in_queue = pl.col("fate").is_in([DROPPED, QUEUED, TAKEN])
+    kept_in_queue = pl.col("fate").is_in([Fate.DROPPED, Fate.QUEUED, Fate.TAKEN])
     met = (
         run.scan("packets")
         .filter(mine)

@@ -1,26 +1,15 @@
 """Drops outside of every recorded queue: where they happened, and which of them a flow lost a packet by."""
 
 from collections.abc import Iterator
-from enum import IntEnum
 
 import polars as pl
 
 from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.weighting import Window
+from netwarp.constants import ETHERNET_HEADER_BYTES, IPV6_HEADER_BYTES, MAX_TCP_HEADER_BYTES
+from netwarp.store.codes import Place
 from netwarp.store.description import Description
 from netwarp.store.rundir import RunDir
-
-
-class Place(IntEnum):
-    """Where a packet was seen last: enum netwarp_place of linux/netwarp.h."""
-
-    LOCAL = 0
-    OUTPUT = 1
-    QUEUED = 2
-    SENT = 3
-    RECEIVED = 4
-    DELIVERED = 5
-
 
 _FILTERS = {(Place.OUTPUT, "tc_egress"): "egress filter", (Place.RECEIVED, "tc_ingress"): "ingress filter"}
 _AT_INTERFACE = {Place.OUTPUT: "output", Place.SENT: "wire", Place.RECEIVED: "input"}
@@ -39,7 +28,7 @@ _TRANSPORT = {
 }
 _UDP_CHECKS = ("udp_recvmsg", "udpv6_recvmsg", "__first_packet_length")
 """Where the checksum of a datagram is looked at when it is read: the kernel gives no reason there."""
-_MOST_HEADER_BYTES = 14 + 40 + 60
+_MOST_HEADER_BYTES = ETHERNET_HEADER_BYTES + IPV6_HEADER_BYTES + MAX_TCP_HEADER_BYTES
 """Of Ethernet, IPv6 and TCP with all the options that there is room for."""
 _LOST_BY_TCP = frozenset(("tcp_csum", "tcp_ofo_queue_prune", "tcp_ofo_drop"))
 

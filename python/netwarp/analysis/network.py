@@ -9,6 +9,7 @@ from netwarp.analysis import queues, throughput
 from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.packets import as_packets, load_packets
 from netwarp.analysis.weighting import Window, growth, hold, lowest, weighted_mean
+from netwarp.store.codes import Fate
 from netwarp.store.description import Description, End
 from netwarp.store.rundir import RunDir
 
@@ -47,7 +48,7 @@ def _exact(run: RunDir, window: Window) -> Iterator[Metric]:
             # It sent, but has no queue (noqueue_init()), so that no packet of it is recorded.
             yield from rows("link", end.name, _sampled_link(counters, end, window))
         elif end.rates is not None or end.opportunities is not None:
-            sent = (packets.fate == queues.SENT) & window.mask(packets.dequeue_ns)
+            sent = (packets.fate == Fate.SENT) & window.mask(packets.dequeue_ns)
             sizes = np.empty(0, np.int64) if frame is None else frame["packet_bytes"].to_numpy()
             sent_bytes = int(sizes[sent].sum(dtype=np.int64))
             used = throughput.utilisation(sent_bytes, int(packets.segments[sent].sum()), end, window)
@@ -60,7 +61,7 @@ def _drops_by_reason(
     """Drops in the window by the kernel's reason, `drops_<reason>`; only reasons that occurred."""
     if frame is None:
         return {}
-    dropped = frame.filter((pl.col("fate") == queues.DROPPED) & pl.col("drop_ns").is_between(*window.bounds))
+    dropped = frame.filter((pl.col("fate") == Fate.DROPPED) & pl.col("drop_ns").is_between(*window.bounds))
     counts = dropped.group_by("drop_reason").agg(pl.col("segments").sum()).sort("drop_reason")
     return {f"drops_{description.drop_reason(number)}": count for number, count in counts.iter_rows()}
 

@@ -6,9 +6,10 @@ import numpy as np
 import polars as pl
 
 from netwarp.analysis.drops import is_lost
-from netwarp.analysis.queues import CE, DROPPED, SENT
+from netwarp.analysis.queues import CE
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.analysis.weighting import Window, percentile
+from netwarp.store.codes import Fate
 from netwarp.store.rundir import RunDir
 
 
@@ -21,7 +22,7 @@ def load_passages(run: RunDir, window: Window) -> dict[int, pl.DataFrame]:
     if not run.has_rows("packets"):
         return {}
     flow_of = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
-    sent = (pl.col("fate") == SENT) & pl.col("dequeue_ns").is_between(*window.bounds)
+    sent = (pl.col("fate") == Fate.SENT) & pl.col("dequeue_ns").is_between(*window.bounds)
     flow_id = pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id")
     queued = (
         run.scan("packets")
@@ -31,7 +32,7 @@ def load_passages(run: RunDir, window: Window) -> dict[int, pl.DataFrame]:
             "interface_index",
             "segments",
             pl.when(sent).then(pl.col("dequeue_ns") - pl.col("enqueue_ns")).alias("sojourn_ns"),
-            ((pl.col("fate") == DROPPED) & pl.col("drop_ns").is_between(*window.bounds)).alias("dropped"),
+            ((pl.col("fate") == Fate.DROPPED) & pl.col("drop_ns").is_between(*window.bounds)).alias("dropped"),
             (sent & (pl.col("ecn_out") == CE) & (pl.col("ecn_in") != CE)).fill_null(value=False).alias("marked"),
         )
     )

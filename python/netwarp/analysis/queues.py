@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netwarp.analysis.weighting import Times, Values, Window, hold, lowest, percentile, weighted_mean
+from netwarp.store.codes import Fate
 
-SENT, DROPPED, QUEUED, TAKEN = 0, 1, 2, 3
 CE = 3
 """Congestion experienced, of the ECN bits of an IP header (RFC 3168)."""
 Numbers = NDArray[np.int64]
@@ -36,7 +36,9 @@ class Packets:
     @property
     def turned_away(self) -> NDArray[np.bool_]:
         """Which were dropped or taken elsewhere on arrival and never stood in the queue."""
-        away: NDArray[np.bool_] = ((self.fate == DROPPED) | (self.fate == TAKEN)) & (self.drop_ns <= self.enqueue_ns)
+        away: NDArray[np.bool_] = ((self.fate == Fate.DROPPED) | (self.fate == Fate.TAKEN)) & (
+            self.drop_ns <= self.enqueue_ns
+        )
         return away
 
 
@@ -48,8 +50,8 @@ def length_steps(packets: Packets) -> tuple[Times, Values]:
     from counting since the last instant that is certain.
     """
     stayed = ~packets.turned_away
-    left = np.where(packets.fate == SENT, packets.dequeue_ns, packets.drop_ns)
-    leaves = stayed & (packets.fate != QUEUED)
+    left = np.where(packets.fate == Fate.SENT, packets.dequeue_ns, packets.drop_ns)
+    leaves = stayed & (packets.fate != Fate.QUEUED)
     times = np.concatenate([packets.enqueue_ns[stayed], left[leaves]])
     if len(times) == 0:
         return np.empty(0, np.int64), np.empty(0)
@@ -103,7 +105,7 @@ def length_metrics(packets: Packets, window: Window) -> dict[str, float | None]:
 
 def sojourns_ms(packets: Packets, window: Window) -> Values:
     """Time in the queue, ms, of each packet that left it in the window to be sent."""
-    sent = (packets.fate == SENT) & window.mask(packets.dequeue_ns)
+    sent = (packets.fate == Fate.SENT) & window.mask(packets.dequeue_ns)
     values: Values = (packets.dequeue_ns[sent] - packets.enqueue_ns[sent]) / 1e6
     return np.repeat(values, packets.segments[sent])
 
@@ -122,7 +124,7 @@ def sojourn_metrics(packets: Packets, window: Window) -> dict[str, float | None]
 
 def drops(packets: Packets, window: Window) -> int:
     """Packets dropped by the queue in the window, on arrival or later."""
-    return _count(packets, (packets.fate == DROPPED) & window.mask(packets.drop_ns))
+    return _count(packets, (packets.fate == Fate.DROPPED) & window.mask(packets.drop_ns))
 
 
 def marks(packets: Packets, window: Window) -> int:
@@ -134,7 +136,7 @@ def marks(packets: Packets, window: Window) -> int:
 def rate_metrics(packets: Packets, window: Window) -> dict[str, float | None]:
     """Drops in percent of the packets that came, and marks of those that left to be sent; absent of none."""
     came = _count(packets, window.mask(packets.enqueue_ns))
-    left = _count(packets, (packets.fate == SENT) & window.mask(packets.dequeue_ns))
+    left = _count(packets, (packets.fate == Fate.SENT) & window.mask(packets.dequeue_ns))
     return {
         "drop_pct": 100 * drops(packets, window) / came if came else None,
         "mark_pct": 100 * marks(packets, window) / left if left else None,

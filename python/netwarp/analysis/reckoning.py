@@ -12,7 +12,7 @@ from pathlib import Path
 from netwarp.analysis.run import analyse_run
 from netwarp.store.rundir import RunDir
 
-SOURCES = ("units.py", "fields.py", "flows", "store", "analysis")
+SOURCES = ("constants.py", "qdisc.py", "units.py", "fields.py", "flows", "store", "analysis")
 """What of netwarp decides a metric."""
 _LIBRARIES = ("numpy", "polars", "scipy")
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from netwarp.qdisc import Qdisc
+
 Numbers = NDArray[np.int64]
 Values = NDArray[np.float64]
 
@@ -39,14 +41,16 @@ class Red:
         return np.where(base < 1, 2 * base / (1 + base), 1.0)
 
 
-def red_of(queue: str) -> Red | None:
-    """RED's parameters from tc's words; None if the queue is not RED or does not give all of them."""
-    words = dict(re.findall(r"\b(min|max|avpkt|burst|probability) ([\d.]+)", queue))
-    if not queue.startswith("red ") or len(words) < 5:
+def red_of(queue: Qdisc | None) -> Red | None:
+    """RED's parameters; None if the queue is not RED or does not give all of them as plain numbers."""
+    if queue is None or queue.kind != "red":
         return None
-    low, high, average, burst = (int(words[name]) for name in ("min", "max", "avpkt", "burst"))
+    given = [queue.option(name) or "" for name in ("min", "max", "avpkt", "burst", "probability")]
+    if not all(re.fullmatch(r"\d+", value) for value in given[:4]) or not re.fullmatch(r"\d*\.?\d+", given[4]):
+        return None
+    low, high, average, burst = map(int, given[:4])
     wlog = _wlog(low, burst, average)
-    return None if wlog is None else Red(low, high, wlog, float(words["probability"]))
+    return None if wlog is None else Red(low, high, wlog, float(given[4]))
 
 
 def _wlog(min_bytes: int, burst: int, average_bytes: int) -> int | None:

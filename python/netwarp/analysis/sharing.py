@@ -13,6 +13,7 @@ from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.passage import bottleneck_of
 from netwarp.analysis.throughput import capacity_until
 from netwarp.analysis.weighting import Times, Values, Window, percentile
+from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, TCP_HEADER_BYTES
 from netwarp.store.description import Description, End
 
 STEP_NS = 20_000_000
@@ -21,7 +22,7 @@ LEAST_START_NS, LEAST_START_PKTS = 200_000_000, 50
 INTERVAL_NS = 10**9
 TOLERANCE = 0.25
 HOLD_NS = 5 * 10**9
-_HEADERS = {4: 14 + 20 + 32, 6: 14 + 40 + 32}
+_HEADERS = {version: ETHERNET_HEADER_BYTES + ip + TCP_HEADER_BYTES for version, ip in IP_HEADER_BYTES.items()}
 """Bytes of a frame that are no payload: Ethernet, IP, TCP with timestamps."""
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from netwarp.constants import KERNEL_SUFFIX
 from netwarp.kernels.cache import (
     BINARY,
     CONFIG,
@@ -51,7 +52,6 @@ ROOM_BYTES = 1_200_000_000
 OBJECTS = 1240
 """About how many lines make prints for the compilation."""
 
-_LOCALVERSION = "-netwarp"
 _MAKE = ("make", "ARCH=um")
 _OBJECT = re.compile(r"\s+[A-Z][A-Z0-9_]*\s+\S")
 _BADPATH = re.compile(r"[\s:]")
@@ -205,7 +205,7 @@ def _compile(unpacked: Path, jobs: int, log: Log, display: Display) -> None:
         if _OBJECT.match(line):
             display.advance()
 
-    log.run([*_MAKE, f"LOCALVERSION={_LOCALVERSION}", f"-j{jobs}", "linux"], unpacked, "compiling the kernel", count)
+    log.run([*_MAKE, f"LOCALVERSION={KERNEL_SUFFIX}", f"-j{jobs}", "linux"], unpacked, "compiling the kernel", count)
     log.run(["strip", BINARY], unpacked, "stripping the kernel")
 
 

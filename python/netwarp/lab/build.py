@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from netwarp.constants import LAB_FORMAT
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
-from netwarp.lab.model import FORMAT, T0_NS, Lab, LabCapture, LabLink, LabNode
+from netwarp.lab.model import T0_NS, Lab, LabCapture, LabLink, LabNode
 from netwarp.lab.network import Network
 from netwarp.lab.routes import build_routes
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE, node_sysctl
@@ -14,13 +15,13 @@ from netwarp.scenario.model import Scenario
 
 
 def build_lab(run: Run) -> Lab:
-    """The lab of a run, exactly as `lab.json` is written; the same run gives the same lab."""
+    """The lab of a run, as it stands in `run.json`; the same run gives the same lab."""
     scenario = run.scenario
     network = Network(scenario)
     sizes = Sizes(scenario, network)
     links, changes = build_links(network, sizes, run.seed)
     return {
-        "format": FORMAT,
+        "format": LAB_FORMAT,
         "seed": run.seed,
         "t0_ns": T0_NS,
         "duration_ns": scenario.duration,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from typing import Any
 
+from netwarp.constants import UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S
 from netwarp.fields import NODE_WIRE
 from netwarp.flows import kind_of
-from netwarp.lab.links import htb_class
-from netwarp.lab.model import Lab, LabEnd, LabLink, LabOpportunities, LabWire
+from netwarp.lab.model import Lab, LabEnd, LabLink, LabLoss, LabOpportunities, LabWire
+from netwarp.lab.tc import change_lines, end_lines
 from netwarp.units import format_duration, format_percent
 
-WITHOUT_SERIALISATION = 10**15
-"""Bytes per second at which netem takes no time for a packet (packet_time_ns())."""
 TC_UNIT_NS = 1_000
 TC_EXACT_NS = 8_000
 """tc cuts times to microseconds and gives them to the kernel in ticks of 64 ns (get_time(), PSCHED_SHIFT): of these it
@@ -78,13 +76,10 @@ def _socket(address: str, port: int | None) -> str:
 def _change_lines(lab: Lab) -> list[str]:
     """What is changed when, the first of them; a trace has thousands."""
     lines: list[str] = []
-    mtus = {link["name"]: link["mtu"] for link in lab["links"]}
+    ends = {end["index"]: end for link in lab["links"] for end in link["ends"]}
     for change in lab["changes"][:MAX_CHANGES]:
         at = f"# at {format_duration(change['at_ns'])}:"
-        if change["rate_bps"] is not None:
-            words = htb_class(change["rate_bps"], mtus[change["link"]])
-            lines.append(f"{at} tc -n {change['node']} class change dev {change['interface']} {words}")
-        lines += [f"{at} tc -n {change['node']} {line}" for line in change["tc"]]
+        lines += [f"{at} tc -n {change['node']} {line}" for line in change_lines(change, ends[change["index"]])]
         wire = change["wire"]
         if wire is not None:
             device = _peer(lab, change["index"])
@@ -148,7 +143,7 @@ def _end_lines(end: LabEnd, peer: LabEnd, link: LabLink) -> list[str]:
         lines.append(f"ip -n {node} neigh add {ip} lladdr {peer['mac']} nud permanent dev {device}")
     if end["opportunities"]:
         lines.append(f"# root of {device} on {node}, 1: {opportunities_words(end['opportunities'])}")
-    return lines + [f"tc -n {node} {line}" for line in end["tc"]]
+    return lines + [f"tc -n {node} {line}" for line in end_lines(end)]
 
 
 def opportunities_words(found: LabOpportunities) -> str:
@@ -183,8 +178,10 @@ def netem_words(wire: LabWire) -> str:
     ):
         if fraction:
             words.append(f"{name} {format_percent(fraction)}")
-    rate = 8 * WITHOUT_SERIALISATION if wire["rate_bps"] is None else wire["rate_bps"] // 8 * 8 + 8
-    return " ".join([*words, f"rate {rate}bit"])
+    bytes_per_s = UNLIMITED_WIRE_BYTES_PER_S
+    if wire["rate_bps"] is not None:
+        bytes_per_s = wire["rate_bps"] // 8 + WIRE_ALLOWANCE_BYTES_PER_S
+    return " ".join([*words, f"rate {8 * bytes_per_s}bit"])
 
 
 def _tc_time(time_ns: int) -> str:
@@ -201,9 +198,9 @@ def _exact_times(device: str, wire: LabWire) -> list[str]:
     return [f"# {device} exactly: delay {wire['delay_ns']}ns{jitter}; tc counts in microseconds and 64 ns"]
 
 
-def _loss_words(loss: dict[str, Any]) -> str:
+def _loss_words(loss: LabLoss) -> str:
     """`loss random 1% 25%`, `loss gemodel p r 1-h 1-k`, `loss state p13 p31 p32 p23 p14`."""
-    numbers = [format_percent(value) for key, value in loss.items() if key != "model"]
+    numbers = [format_percent(value) for value in loss.values() if isinstance(value, float)]
     if loss["model"] == "random" and not loss["correlation"]:
         numbers = numbers[:1]
     return f"loss {loss['model']} {' '.join(numbers)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netwarp.lab.model import Lab, LabEnd, LabLink
+from netwarp.qdisc import Qdisc
 from netwarp.units import format_duration, format_rate
 
 
@@ -65,16 +66,12 @@ def _list(lab: Lab) -> list[str]:
     for link in lab["links"]:
         lines.append(link["name"])
         for end, peer in (link["ends"], link["ends"][::-1]):
-            queue = end["tc"][-1].partition(" handle ")[2].partition(": ")[2] if _is_shaped(end) else "raw tc"
+            queue = Qdisc.of(end["queue"]) or "raw tc"
             times = sum(change["index"] == end["index"] for change in lab["changes"])
             later = f"  (changes {times} times)" if times > 1 else "  (changes once)" * times
             way = f"{end['node']}:{end['interface']} → {peer['node']}"
             lines.append(f"  {way}  {_way(end)}{_troubles(end)}  {queue}{later}")
     return lines
-
-
-def _is_shaped(end: LabEnd) -> bool:
-    return bool(end["opportunities"]) or (len(end["tc"]) == 3 and " htb rate " in end["tc"][1])
 
 
 def _troubles(end: LabEnd) -> str:

@@ -1,34 +1,38 @@
-"""Links of the lab: interfaces, shaping and queue in tc's words, wires, and what changes in them during the run."""
+"""Links of the lab: interfaces, shapers, queues, wires, and what changes in them during the run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
+from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.lab.draws import seed_for
 from netwarp.lab.model import (
     FIRST_INDEX,
-    FRAME_HEADER_BYTES,
     WIRE_OFFSET,
     LabChange,
     LabEnd,
     LabLink,
+    LabLoss,
+    LabNewQueue,
     LabOpportunities,
+    LabQueue,
+    LabShaper,
     LabWire,
 )
 from netwarp.lab.network import NS_PER_S, Hop, Network
 from netwarp.lab.sizes import Sizes
+from netwarp.qdisc import Qdisc
 from netwarp.scenario.model import Link
 from netwarp.scenario.netem import LossModel, RandomLoss
 from netwarp.scenario.opportunities import BYTES, NS_PER_MS, OVERHEAD_BYTES, Opportunities
-from netwarp.scenario.qdiscs import kind
 from netwarp.scenario.timeline import State
 
 Timeline = Sequence[tuple[int, State]]
 
 WAYS = ("forward", "back")
 MIN_FRAME_BITS = 64 * 8
-QUEUE_HANDLE = 10
+QUEUE_HANDLE = 0x10
 MAX_LIMIT_PKTS = 2**31 - 1
 AFTER_NS = 60 * NS_PER_S
 """For how long after a run's end opportunities are named: programs that report take up to half a minute."""
@@ -67,9 +71,9 @@ def _build_end(network: Network, sizes: Sizes, hop: Hop, seed: int) -> tuple[Lab
     limit = _most_in_flight_pkts([state for _, state in timeline], opportunities)
     wire_seed = seed_for(seed, name, WAYS[hop.direction])
     wires = [_wire(link, hop.direction, state, limit, wire_seed) for _, state in timeline]
-    queues = _queues(timeline, sizes.default_queue(hop))
+    queues = _queues([sizes.queue(hop, state) for _, state in timeline])
     raw = link.raw.get(node)
-    shaping = _shaping(device, timeline[0][1].rate, queues[0], link.mtu)
+    rate_bps = timeline[0][1].rate
     end: LabEnd = {
         "node": node,
         "interface": device,
@@ -77,8 +81,10 @@ def _build_end(network: Network, sizes: Sizes, hop: Hop, seed: int) -> tuple[Lab
         "wire_index": index + WIRE_OFFSET,
         "mac": _mac(index),
         "addresses": [str(pair[hop.direction]) for pair in network.addresses[hop.link].values()],
+        "shaper": _shaper(rate_bps, link.mtu) if raw is None and rate_bps is not None else None,
         "opportunities": _opportunities(opportunities, network.scenario.duration) if opportunities else None,
-        "tc": shaping if raw is None else [line.replace("{dev}", device) for line in raw],
+        "queue": queues[0] if raw is None else None,
+        "raw": None if raw is None else [line.replace("{dev}", device) for line in raw],
         "wire": wires[0],
     }
     later: list[LabChange] = []
@@ -91,36 +97,32 @@ def _build_end(network: Network, sizes: Sizes, hop: Hop, seed: int) -> tuple[Lab
                 "interface": device,
                 "index": index,
                 "rate_bps": state.rate if state.rate != timeline[number - 1][1].rate else None,
-                "tc": _queue_lines(device, queues[number - 1], queues[number]),
+                "queue": _new_queue(queues[number - 1], queues[number]),
                 "wire": wires[number] if wires[number] != wires[number - 1] else None,
             }
         )
     return end, later
 
 
-def _queues(timeline: Timeline, default: str) -> list[tuple[int, str]]:
-    """The handle and the queue in each state; a queue of another kind than the one before has a handle of its own."""
-    found: list[tuple[int, str]] = []
-    for _, state in timeline:
-        queue = state.queue or default
-        handle = found[-1][0] if found else QUEUE_HANDLE
-        found.append((handle + 1 if found and kind(found[-1][1]) != kind(queue) else handle, queue))
+def _queues(qdiscs: Sequence[Qdisc]) -> list[LabQueue]:
+    """The queue in each state; one of another kind than the one before has a handle of its own, for the kernel refuses
+    to change the kind of a qdisc."""
+    found: list[LabQueue] = []
+    for qdisc in qdiscs:
+        handle = found[-1]["handle"] if found else QUEUE_HANDLE
+        if found and found[-1]["kind"] != qdisc.kind:
+            handle += 1
+        found.append({"handle": handle, "kind": qdisc.kind, "options": list(qdisc.options)})
     return found
 
 
-def _shaping(device: str, rate_bps: int | None, queue: tuple[int, str], mtu: int) -> list[str]:
-    """The rate as an htb that spaces packets exactly (burst 1), and the queue beneath it.
+def _new_queue(before: LabQueue, after: LabQueue) -> LabNewQueue | None:
+    """From one queue to the next: one of the same kind is changed in place, another kind replaces it."""
+    return None if after == before else {**after, "in_place": after["handle"] == before["handle"]}
 
-    Of opportunities the queue alone: tc has no words for their discipline, which the agent sets up.
-    """
-    beneath = f"qdisc add dev {device} parent 1:1 handle {queue[0]}: {queue[1]}"
-    if rate_bps is None:
-        return [beneath]
-    return [
-        f"qdisc add dev {device} root handle 1: htb default 1",
-        f"class add dev {device} {htb_class(rate_bps, mtu)}",
-        beneath,
-    ]
+
+def _shaper(rate_bps: int, mtu: int) -> LabShaper:
+    return {"rate_bps": rate_bps, "quantum_bytes": mtu + ETHERNET_HEADER_BYTES}
 
 
 def _opportunities(trace: Opportunities, duration_ns: int) -> LabOpportunities:
@@ -132,22 +134,6 @@ def _opportunities(trace: Opportunities, duration_ns: int) -> LabOpportunities:
         "mean_rate_bps": trace.mean_rate_bps,
         "trace": " ".join(f"{at}x{count}" if count > 1 else f"{at}" for at, count in zip(at_ms, counts, strict=True)),
     }
-
-
-def htb_class(rate_bps: int, mtu: int) -> str:
-    """The class that is a link's rate, in tc's words."""
-    rate = f"{rate_bps}bit"
-    shape = f"htb rate {rate} ceil {rate} burst 1 cburst 1 quantum {mtu + FRAME_HEADER_BYTES}"
-    return f"parent 1: classid 1:1 {shape}"
-
-
-def _queue_lines(device: str, before: tuple[int, str], after: tuple[int, str]) -> list[str]:
-    """tc lines from one queue to the next. One of the same kind is changed in place, another kind replaces it: under a
-    handle of its own, for the kernel refuses to change the kind of a qdisc."""
-    if after == before:
-        return []
-    verb = "change" if after[0] == before[0] else "replace"
-    return [f"qdisc {verb} dev {device} parent 1:1 handle {after[0]}: {after[1]}"]
 
 
 def _wire(link: Link, way: int, state: State, limit: int, seed: int) -> LabWire:
@@ -167,8 +153,8 @@ def _wire(link: Link, way: int, state: State, limit: int, seed: int) -> LabWire:
     }
 
 
-def _loss(loss: LossModel) -> dict[str, Any] | None:
-    return None if isinstance(loss, RandomLoss) and loss.p == 0 else loss.model_dump()
+def _loss(loss: LossModel) -> LabLoss | None:
+    return None if isinstance(loss, RandomLoss) and loss.p == 0 else cast(LabLoss, loss.model_dump())
 
 
 def _mac(index: int) -> str:

@@ -1,36 +1,80 @@
-"""The shape of a lab: what `lab.json` holds (see ARCHITECTURE.md). Times are ns, rates bit/s, probabilities 0..1."""
+"""The shape of a lab, the field `lab` of `run.json`: times are ns, rates bit/s, probabilities 0..1.
+
+`make generate` writes what follows from it: `docs/lab.md`, the JSON Schema beside it, and an example that the agent's
+tests read. The agent refuses fields that it does not know.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Annotated, Any, Literal
 
-FORMAT = 2
+from pydantic import Field
+from typing_extensions import TypedDict
+
 T0_NS = 10 * 10**9
 FIRST_INDEX = 11
 WIRE_OFFSET = 100_000
-FRAME_HEADER_BYTES = 14
-"""The Ethernet header, which queues and wires count with every packet."""
+
+
+def meaning(text: str) -> Any:
+    """What a field means, for `docs/lab.md` and the JSON Schema."""
+    return Field(description=text)
 
 
 class LabMachine(TypedDict):
     """The whole machine: sysctls in the order in which they are set, and how many files a process may have open."""
 
-    sysctl: dict[str, str]
-    open_files: int
+    sysctl: Annotated[dict[str, str], meaning("names and values, in the order in which they are set")]
+    open_files: Annotated[int, meaning("how many files each process may have open")]
 
 
 class LabWires(TypedDict):
     """The hidden network namespace that holds the wires."""
 
-    sysctl: dict[str, str]
+    sysctl: Annotated[dict[str, str], meaning("names and values, in the order in which they are set")]
 
 
 class LabNode(TypedDict):
     """A network namespace, with its sysctls in the order in which they are set."""
 
-    name: str
-    forward: bool
-    sysctl: dict[str, str]
+    name: Annotated[str, meaning("its name in the scenario")]
+    forward: Annotated[bool, meaning("whether it forwards packets, which its sysctls say already")]
+    sysctl: Annotated[
+        dict[str, str],
+        meaning("names and values, in the order in which they are set: every one that is not the kernel's default"),
+    ]
+
+
+class LabRandomLoss(TypedDict):
+    """Independent losses, or correlated ones: `loss random` of tc-netem(8)."""
+
+    model: Literal["random"]
+    p: Annotated[float, meaning("probability of loss")]
+    correlation: Annotated[float, meaning("with the packet before")]
+
+
+class LabGilbertElliott(TypedDict):
+    """Losses of two states (Gilbert and Elliott): `loss gemodel` of tc-netem(8)."""
+
+    model: Literal["gemodel"]
+    p: Annotated[float, meaning("from the good state to the bad")]
+    r: Annotated[float, meaning("from the bad state to the good")]
+    one_minus_h: Annotated[float, meaning("of loss in the bad state")]
+    one_minus_k: Annotated[float, meaning("of loss in the good state")]
+
+
+class LabStateLoss(TypedDict):
+    """Losses of four states: `loss state` of tc-netem(8)."""
+
+    model: Literal["state"]
+    p13: Annotated[float, meaning("from the good state into a burst of losses")]
+    p31: Annotated[float, meaning("out of it")]
+    p32: Annotated[float, meaning("from a burst into a gap within it")]
+    p23: Annotated[float, meaning("back")]
+    p14: Annotated[float, meaning("of one loss alone")]
+
+
+LabLoss = LabRandomLoss | LabGilbertElliott | LabStateLoss
 
 
 class LabWire(TypedDict):
@@ -39,17 +83,20 @@ class LabWire(TypedDict):
     `rate_bps` None: it takes no time to send a packet, since the shaper has let it pass whole.
     """
 
-    rate_bps: int | None
+    rate_bps: Annotated[
+        int | None,
+        meaning("null: sending takes no time, as with opportunities"),
+    ]
     delay_ns: int
     jitter_ns: int
-    jitter_correlation: float
-    distribution: str | None
-    loss: dict[str, Any] | None
-    duplicate: float
-    corrupt: float
-    reorder: float
-    limit_pkts: int
-    seed: int
+    jitter_correlation: Annotated[float, meaning("with the packet before")]
+    distribution: Annotated[str | None, meaning("of the jitter: a table of iproute2; null is netem's uniform one")]
+    loss: LabLoss | None
+    duplicate: Annotated[float, meaning("probability")]
+    corrupt: Annotated[float, meaning("probability")]
+    reorder: Annotated[float, meaning("probability that a packet is not delayed")]
+    limit_pkts: Annotated[int, meaning("more than it can ever hold")]
+    seed: Annotated[int, meaning("of its random numbers")]
 
 
 class LabOpportunities(TypedDict):
@@ -59,47 +106,75 @@ class LabOpportunities(TypedDict):
     counts as its frame and `overhead_bytes`. What the run does not get to is left out; the mean is of the whole trace.
     """
 
-    bytes: int
-    overhead_bytes: int
-    period_ms: int
-    mean_rate_bps: int
-    trace: str
+    bytes: Annotated[int, meaning("what one opportunity lets pass")]
+    overhead_bytes: Annotated[int, meaning("what a packet counts beyond its frame")]
+    period_ms: Annotated[int, meaning("after which the trace begins again")]
+    mean_rate_bps: Annotated[int, meaning("of the whole trace")]
+    trace: Annotated[str, meaning("milliseconds, each with how many there are then")]
+
+
+class LabShaper(TypedDict):
+    """The rate of a link where packets are sent into it: an htb class that spaces them exactly, its buckets holding
+    one byte. Its quantum is a full frame."""
+
+    rate_bps: Annotated[int, meaning("of the class and its ceiling")]
+    quantum_bytes: Annotated[int, meaning("a full frame")]
+
+
+class LabQueue(TypedDict):
+    """A queueing discipline: its major handle, its kind, its options in the words of tc (`["limit", "100"]`)."""
+
+    handle: Annotated[int, meaning("major number, which tc writes in hexadecimal")]
+    kind: Annotated[str, meaning("pfifo, red, fq_codel …")]
+    options: Annotated[list[str], meaning('in the words of tc: `["limit", "100"]`')]
+
+
+class LabNewQueue(LabQueue):
+    """A queue from a moment of the run on: the one before changed `in_place`, or another that replaces it."""
+
+    in_place: Annotated[bool, meaning("the one before is changed; else it is replaced")]
 
 
 class LabEnd(TypedDict):
-    """One end of a link: a node's interface, its shaping and queue, and the wire that leaves it."""
+    """One end of a link: a node's interface, what it sends through, and the wire that leaves it.
+
+    Packets go through `shaper` or `opportunities`, beneath which is `queue`; or through what the scenario's own tc
+    commands (`raw`) set up, and then the three are None.
+    """
 
     node: str
-    interface: str
-    index: int
-    wire_index: int
+    interface: Annotated[str, meaning("its name on the node")]
+    index: Annotated[int, meaning("ifindex, unique in the whole lab")]
+    wire_index: Annotated[int, meaning("of the peer in the namespace of the wires")]
     mac: str
-    addresses: list[str]
-    opportunities: LabOpportunities | None
-    tc: list[str]
-    wire: LabWire
+    addresses: Annotated[list[str], meaning("with the length of their prefix")]
+    shaper: Annotated[LabShaper | None, meaning("null: no rate, or `raw`")]
+    opportunities: Annotated[LabOpportunities | None, meaning("in place of a rate")]
+    queue: Annotated[LabQueue | None, meaning("beneath either; null with `raw`")]
+    raw: Annotated[list[str] | None, meaning("tc commands of the scenario's own, in place of these three")]
+    wire: Annotated[LabWire, meaning("the direction that leaves this end: a netem at the peer's wire interface")]
 
 
 class LabLink(TypedDict):
     """A link and its two ends."""
 
     name: str
-    mtu: int
-    offload: bool
-    ends: list[LabEnd]
+    mtu: Annotated[int, meaning("bytes")]
+    offload: Annotated[bool, meaning("segmentation offloads and aggregation at both nodes")]
+    ends: Annotated[list[LabEnd], meaning("exactly two")]
 
 
 class LabRoute(TypedDict):
     """A route by prefix on one node."""
 
     node: str
-    prefix: str
+    prefix: Annotated[str, meaning("subnets side by side that are reached the same way share one, such as 10.0.2.0/23")]
     via: str
     interface: str
 
 
 class LabChange(TypedDict):
-    """What changes at one end of a link at `at_ns`: its shaper's rate, tc lines for its queue, the whole wire.
+    """What changes at one end of a link at `at_ns`: its shaper's rate, its queue, the whole wire.
 
     None is unchanged.
     """
@@ -108,10 +183,10 @@ class LabChange(TypedDict):
     link: str
     node: str
     interface: str
-    index: int
-    rate_bps: int | None
-    tc: list[str]
-    wire: LabWire | None
+    index: Annotated[int, meaning("of the end that changes")]
+    rate_bps: Annotated[int | None, meaning("of its shaper")]
+    queue: LabNewQueue | None
+    wire: Annotated[LabWire | None, meaning("the whole wire afterwards")]
 
 
 class LabCapture(TypedDict):
@@ -121,34 +196,53 @@ class LabCapture(TypedDict):
     node: str
     interface: str
     index: int
-    snap: int
-    filter: str | None
+    snap: Annotated[int, meaning("bytes of each packet")]
+    filter: Annotated[str | None, meaning("in tcpdump's words; null: every packet")]
 
 
 class LabRecord(TypedDict):
     """What the agent records."""
 
-    exact: bool
-    sample_ns: int
+    exact: Annotated[bool, meaning("packets, drops, ACKs and arrivals, by the kernel's recorder")]
+    sample_ns: Annotated[int, meaning("between samples of sockets, queues and links; 0: only one at the end")]
     captures: list[LabCapture]
 
 
 LabFlow = dict[str, Any]
-"""One flow. Its keys depend on the tool; those common to all are listed in ARCHITECTURE.md."""
+"""One flow: the fields of `LabFlowHead`, and those of its tool."""
+
+
+class LabFlowHead(TypedDict):
+    """What every flow has; the fields of its tool follow."""
+
+    id: int
+    name: Annotated[str, meaning("the group's name alone if it has one flow, else with its number: `bulk.0`")]
+    group: Annotated[str, meaning("its name in the scenario")]
+    tool: str
+    from_: Annotated[str, Field(alias="from", description="node")]
+    to: Annotated[str, meaning("node")]
+    source: str
+    destination: str
+    source_port: Annotated[int, meaning("20000 + id")]
+    destination_port: Annotated[int, meaning("5001 + id")]
+    start_ns: Annotated[int, meaning("from t0, with the seeded offset")]
+    duration_ns: Annotated[int, meaning("within the run")]
+    family: Literal["ipv4", "ipv6"]
+    seed: Annotated[int, meaning("of what is random in this flow")]
 
 
 class Lab(TypedDict):
     """The whole lab of one run."""
 
-    format: int
-    seed: int
-    t0_ns: int
-    duration_ns: int
+    format: Annotated[int, meaning("the version of labs")]
+    seed: Annotated[int, meaning("of the run")]
+    t0_ns: Annotated[int, meaning("CLOCK_MONOTONIC of the machine at which the run's clock starts")]
+    duration_ns: Annotated[int, meaning("the run ends at t0 + duration")]
     machine: LabMachine
     wire: LabWires
     nodes: list[LabNode]
-    links: list[LabLink]
+    links: Annotated[list[LabLink], meaning("in file order")]
     routes: list[LabRoute]
-    flows: list[LabFlow]
-    changes: list[LabChange]
+    flows: Annotated[list[LabFlow], meaning("one entry for each single flow: `count = 3` gives three")]
+    changes: Annotated[list[LabChange], meaning("in the order of time; one entry for each end of a link that changes")]
     record: LabRecord

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from netwarp.lab.model import FRAME_HEADER_BYTES
+from netwarp.constants import ETHERNET_HEADER_BYTES, IPV4_HEADER_BYTES, TCP_HEADER_BYTES
 from netwarp.scenario.addresses import Interface, link_addresses
 from netwarp.scenario.hops import hops_from
 from netwarp.scenario.model import Link, Scenario
 from netwarp.scenario.opportunities import Opportunities
 from netwarp.scenario.timeline import State, timeline
 
-ACK_FRAME_BYTES = 66
-"""An Ethernet frame that holds a TCP acknowledgement with timestamps: 14 + 20 + 32 bytes."""
+ACK_FRAME_BYTES = ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + TCP_HEADER_BYTES
+"""An Ethernet frame that holds a TCP acknowledgement with timestamps."""
 NS_PER_S = 10**9
 
 
@@ -176,5 +176,5 @@ class Network:
     def base_rtt_ns(self, path: Path) -> int:
         """A full frame there and an acknowledgement back through empty queues, at the rates and delays of the start."""
         mtu = min(self.links[hop.link].mtu for hop in path.forward)
-        there = sum(self.hop_ns(hop, mtu + FRAME_HEADER_BYTES) for hop in path.forward)
+        there = sum(self.hop_ns(hop, mtu + ETHERNET_HEADER_BYTES) for hop in path.forward)
         return there + sum(self.hop_ns(hop, ACK_FRAME_BYTES) for hop in path.back)

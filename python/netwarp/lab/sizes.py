@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.flows import kind_of
-from netwarp.lab.model import FRAME_HEADER_BYTES
 from netwarp.lab.network import NS_PER_S, Hop, Network, Path
+from netwarp.qdisc import Qdisc
 from netwarp.scenario.model import Scenario
+from netwarp.scenario.timeline import State
 
 MIB = 2**20
 MIN_SOCKET_BYTES = 6_291_456  # the kernel's own default of tcp_rmem[2] on hosts with plenty of memory
@@ -36,14 +38,13 @@ def bdp_bytes(rate_bps: int, rtt_ns: int) -> int:
     return -(-rate_bps * rtt_ns // (8 * NS_PER_S))
 
 
-def queue_bytes(queue: str, frame_bytes: int) -> int:
+def queue_bytes(queue: Qdisc, frame_bytes: int) -> int:
     """How many bytes this queue can hold at most, as far as its `limit` tells."""
-    kind = queue.split(maxsplit=1)[0]
-    match = re.search(r"\blimit (\d+)([a-zA-Z]*)\b", queue)
+    match = re.match(r"(\d+)([a-zA-Z]*)\b", queue.option("limit") or "")
     if match is None or match[2].lower() not in _BYTE_UNITS:
-        return _DEFAULT_LIMIT_PKTS.get(kind, DEFAULT_QUEUE_PKTS) * frame_bytes
+        return _DEFAULT_LIMIT_PKTS.get(queue.kind, DEFAULT_QUEUE_PKTS) * frame_bytes
     limit = int(match[1]) * _BYTE_UNITS[match[2].lower()]
-    return limit if kind in _BYTE_LIMITED else limit * frame_bytes
+    return limit if queue.kind in _BYTE_LIMITED else limit * frame_bytes
 
 
 class Sizes:
@@ -60,19 +61,19 @@ class Sizes:
             for hop in (*path.forward, *path.back):
                 self._longest_ns[hop] = max(self._longest_ns.get(hop, 0), self.base_rtt_ns[name])
 
-    def default_queue(self, hop: Hop) -> str:
+    def default_queue(self, hop: Hop) -> Qdisc:
         """`pfifo limit max(1000, 2 × BDP)`, with the largest rate of this direction and the largest RTT through it."""
         own_rtt_ns = self.network.base_rtt_ns(Path((hop,), (Hop(hop.link, 1 - hop.direction),)))
         rtt_ns = max(own_rtt_ns, self._longest_ns.get(hop, 0))
         twice = 2 * bdp_bytes(max(self.network.rates(hop)), rtt_ns)
-        return f"pfifo limit {max(DEFAULT_QUEUE_PKTS, -(-twice // self._frame(hop)))}"
+        return Qdisc("pfifo", ("limit", str(max(DEFAULT_QUEUE_PKTS, -(-twice // self._frame(hop))))))
 
-    def queue(self, hop: Hop) -> str:
-        """The queue at the sending end of this hop: the user's, or the default."""
-        return self.network.timeline(hop)[0][1].queue or self.default_queue(hop)
+    def queue(self, hop: Hop, state: State) -> Qdisc:
+        """The queue at the sending end of this hop in a state of the link: the user's, or the default."""
+        return Qdisc.read(state.queue) if state.queue else self.default_queue(hop)
 
     def _frame(self, hop: Hop) -> int:
-        return self.network.links[hop.link].mtu + FRAME_HEADER_BYTES
+        return self.network.links[hop.link].mtu + ETHERNET_HEADER_BYTES
 
     def mtu(self, name: str) -> int:
         """The smallest on the way of the flows of this name."""
@@ -85,7 +86,7 @@ class Sizes:
         return rate, [hop for hop in forward if min(self.network.rates(hop)) <= rate]
 
     def _held_bytes(self, hop: Hop) -> int:
-        queues = {state.queue or self.default_queue(hop) for _, state in self.network.timeline(hop)}
+        queues = {self.queue(hop, state) for _, state in self.network.timeline(hop)}
         return max(queue_bytes(queue, self._frame(hop)) for queue in queues)
 
     def socket_bytes(self, node: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.scenario import qdiscs
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import Change, Link, Scenario
@@ -13,7 +14,6 @@ from netwarp.scenario.timeline import PROPERTIES, TimelineError, occurrences, ti
 from netwarp.units import format_duration, format_rate
 
 Found = tuple[Keys, str]
-FRAME_HEADER_BYTES = 14
 NS_PER_S = 10**9
 
 
@@ -124,7 +124,7 @@ def _check_timeline(name: str, way: int, scenario: Scenario) -> Iterator[Found]:
     except TimelineError as error:
         yield error.keys, str(error)
         return
-    frame_bits = (scenario.links[name].mtu + FRAME_HEADER_BYTES) * 8
+    frame_bits = (scenario.links[name].mtu + ETHERNET_HEADER_BYTES) * 8
     rates = [] if states[0][1].rate is None else [(0, states[0][1].rate)]
     for (_, before), (at, after) in pairwise(states):
         if after.rate is not None and after.rate != before.rate:

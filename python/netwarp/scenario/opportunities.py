@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
+from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.units import MAX_DURATION_NS, MAX_RATE_BPS, format_rate
 
 BYTES = 1504
 """What one opportunity delivers: PACKET_SIZE in mm-link's link_queue.hh."""
-OVERHEAD_BYTES = 4 - 14
+OVERHEAD_BYTES = 4 - ETHERNET_HEADER_BYTES
 """What a packet counts beyond its frame: TUN's packet information (struct tun_pi) instead of the Ethernet header."""
 NS_PER_MS = 10**6
 MAX_TIME_MS = MAX_DURATION_NS // NS_PER_MS

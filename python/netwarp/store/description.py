@@ -8,6 +8,7 @@ from typing import Any
 
 from netwarp.flows import kind_of
 from netwarp.flows.kind import FlowKind, Transport
+from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
 from netwarp.store.opportunities import Opportunities, opportunities_of
 
@@ -179,7 +180,7 @@ def same_address(one: str, other: str) -> bool:
 def changes_of(lab: Mapping[str, Any]) -> tuple[Change, ...]:
     """The lab's changes in words and in order; what both ends of a link make alike is said once.
 
-    What changed is told by comparing an end's wire with what it was before, and from the tc lines.
+    What changed in an end's wire is told by comparing it with what it was before.
     """
     wires = {end["index"]: end.get("wire", {}) for link in lab["links"] for end in link["ends"]}
     names = {end["index"]: str(link["name"]) for link in lab["links"] for end in link["ends"]}
@@ -187,7 +188,9 @@ def changes_of(lab: Mapping[str, Any]) -> tuple[Change, ...]:
     for entry in lab.get("changes", ()):
         before, after = wires[entry["index"]], entry.get("wire") or wires[entry["index"]]
         wires[entry["index"]] = after
-        words = [*_wire_words(before, after), *_queue_words(entry.get("tc") or ())]
+        words = _wire_words(before, after)
+        if qdisc := Qdisc.of(entry.get("queue")):
+            words.append(f"queue {qdisc}")
         found.setdefault((int(entry["at_ns"]), names[entry["index"]]), {}).update(dict.fromkeys(words))
     return tuple(Change(at_ns, link, tuple(words)) for (at_ns, link), words in found.items() if words)
 
@@ -207,12 +210,6 @@ def _loss_words(loss: Mapping[str, Any] | None) -> str:
     if not loss:
         return "0 %"
     return f"{loss['p'] * 100:g} %" if loss.get("model") == "random" else str(loss.get("model"))
-
-
-def _queue_words(lines: Iterable[str]) -> list[str]:
-    """The queues that tc lines set up: each qdisc with its options, without where it goes."""
-    matches = (re.match(r"qdisc .*\bhandle [0-9a-f]+: (.+)$", line) for line in lines)
-    return [f"queue {match[1]}" for match in matches if match]
 
 
 def _warmup_ns(run: Mapping[str, Any]) -> int:

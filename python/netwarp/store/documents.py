@@ -137,13 +137,20 @@ class WireDocument(Document):
     reorder: Fraction | None = None
 
 
+class QueueDocument(Document):
+    """A queueing discipline."""
+
+    kind: Text
+    options: list[Text]
+
+
 class EndDocument(Document):
     """One end of a link."""
 
     node: Name
     interface: Text = ""
     index: Int64
-    tc: list[Text] = []
+    queue: QueueDocument | None = None
     wire: WireDocument | None = None
     opportunities: OpportunitiesDocument | None = None
 
@@ -184,7 +191,7 @@ class ChangeDocument(Document):
 
     at_ns: Time
     index: Int64
-    tc: list[Text] | None = None
+    queue: QueueDocument | None = None
     wire: WireDocument | None = None
 
 

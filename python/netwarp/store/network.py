@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
+from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
 from netwarp.store.opportunities import opportunities_of
 
@@ -90,7 +91,7 @@ def _way(end: Mapping[str, Any], peer: Mapping[str, Any], changes: Any) -> Way:
         rate_bps=opportunities.mean_rate_bps if opportunities else int(wire.get("rate_bps") or 0),
         delay_ns=int(wire.get("delay_ns") or 0),
         jitter_ns=int(wire.get("jitter_ns") or 0),
-        queue=_queue(end.get("tc") or (), opportunities is not None),
+        queue=str(qdisc) if (qdisc := Qdisc.of(end.get("queue"))) else None,
         troubles=tuple(_troubles(wire)),
         courses=tuple(_courses(wire, [change for change in changes if change["index"] == end["index"]])),
         traced=opportunities is not None,
@@ -116,13 +117,6 @@ def _loss_pct(loss: Mapping[str, Any] | None) -> float:
     if not loss:
         return 0.0
     return 100 * float(loss["p"]) if loss.get("model") == "random" else float("nan")
-
-
-def _queue(lines: Any, traced: bool) -> str | None:
-    """The queue beneath the shaper, as tc was told; None if these are not netwarp's own lines."""
-    if not traced and (len(lines) != 3 or " htb rate " not in lines[1]):
-        return None
-    return str(lines[-1]).partition(" handle ")[2].partition(": ")[2] or None
 
 
 def _troubles(wire: Mapping[str, Any]) -> list[str]:

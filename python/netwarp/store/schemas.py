@@ -1,16 +1,17 @@
-"""The tables of a run directory: columns, Arrow types, units and meanings. The single truth about records.
+"""The tables of a run directory: columns, Arrow types, units and meanings, all stated here and nowhere else.
 
-`python -m netwarp.store.schemas` prints them as `docs/records.md`. How a column is named: the kernel's spelling, then
-its unit (`_ns _us _ms _bytes _pkts _bps`). Times are nanoseconds from the start of the run (t0).
+`make generate` writes what follows from them: the agent's `tables.rs` and `docs/records.md`. A column is named with the
+kernel's spelling, then its unit (`_ns _us _ms _bytes _pkts _bps`). Times are nanoseconds from the run's start (t0).
 """
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from netwarp.store.codes import FATES, PLACES
 from netwarp.store.socket_columns import SOCKET_COLUMNS
 from netwarp.store.table import Column, column
 
@@ -23,6 +24,7 @@ class Table:
     row: str
     source: str
     columns: tuple[Column, ...]
+    note: str = ""
 
     @property
     def file(self) -> str:
@@ -33,6 +35,10 @@ class Table:
     def schema(self) -> pa.Schema:
         """The Arrow schema, with each column's unit and meaning as field metadata."""
         return pa.schema([c.field for c in self.columns])
+
+
+def _codes(meanings: Mapping[Any, str]) -> str:
+    return ", ".join(f"{int(code)} {meaning}" for code, meaning in meanings.items())
 
 
 _TIME = column("time_ns", "i64", "ns", "when, from t0")
@@ -54,13 +60,12 @@ PACKETS = Table(
         column("length_pkts", "u32", "packets", "queue length just after its arrival, itself included, in segments"),
         column("length_after_pkts", "u32?", "packets", "queue length just after its departure, in segments"),
         column("backlog_bytes", "u32", "bytes", "bytes in the queue just after its arrival"),
-        column(
-            "fate", "u8", "", "0 sent, 1 dropped, 2 still queued at the end, 3 taken elsewhere by an action of a filter"
-        ),
+        column("fate", "u8", "", _codes(FATES)),
         column("drop_reason", "u16?", "", "the kernel's enum skb_drop_reason"),
         column("ecn_in", "u8", "", "ECN bits of the IP header on arrival (3 = congestion experienced)"),
         column("ecn_out", "u8?", "", "the same on departure"),
     ),
+    "A packet that leaves an idle queue at once has a row too (`enqueue_ns` = `dequeue_ns`, `length_pkts` = 1).",
 )
 
 DROPS = Table(
@@ -70,13 +75,7 @@ DROPS = Table(
     (
         column("time_ns", "i64", "ns", "when, from t0"),
         column("interface_index", "u32?", "", "interface at which it was seen last, of `place` 0 any of its node's"),
-        column(
-            "place",
-            "u8",
-            "",
-            "0 made by the node and at no interface yet, 1 on its way to the interface's queue, 3 sent: on the wire, "
-            "4 come in by the interface, 5 handed to the node's own transport",
-        ),
+        column("place", "u8", "", _codes(PLACES)),
         _TUPLE_KEY,
         column("packet_bytes", "u32", "bytes", "on the wire: frame with its Ethernet header, one for each segment"),
         column("segments", "u32", "packets", "packets of the wire: 1, of an aggregate its segments"),
@@ -206,7 +205,7 @@ FLOWS = Table(
     "one flow's own account at its end",
     "agent",
     (
-        column("flow_id", "u32", "", "the flow's number in lab.json"),
+        column("flow_id", "u32", "", "the flow's number in the lab"),
         column("name", "utf8", "", "the flow's name"),
         column("tool", "utf8", "", "bulk, ping …"),
         column("start_ns", "i64", "ns", "when it started, from t0"),
@@ -235,7 +234,7 @@ PINGS = Table(
     "one echo request",
     "agent",
     (
-        column("flow_id", "u32", "", "the flow's number in lab.json"),
+        column("flow_id", "u32", "", "the flow's number in the lab"),
         column("sequence", "u32", "", "sequence number of the request"),
         column("sent_ns", "i64", "ns", "when it was sent, from t0"),
         column("rtt_ns", "i64?", "ns", "until its reply; absent: no reply"),
@@ -247,7 +246,7 @@ DATAGRAMS = Table(
     "one datagram of a UDP generator that arrived, in order of arrival; what has no row did not arrive",
     "agent, exact",
     (
-        column("flow_id", "u32", "", "the flow's number in lab.json"),
+        column("flow_id", "u32", "", "the flow's number in the lab"),
         column("sequence", "u64", "", "its number among those sent, from 0; twice for one that was duplicated"),
         column("sent_ns", "i64", "ns", "when the sender handed it to the kernel, from t0"),
         column("received_ns", "i64", "ns", "when the receiver's kernel took it, from t0"),
@@ -260,7 +259,7 @@ TRANSFERS = Table(
     "one exchange that began: a request (or several at once) and what answers it, or a bulk flow of a given size",
     "agent, exact",
     (
-        column("flow_id", "u32", "", "the flow's number in lab.json"),
+        column("flow_id", "u32", "", "the flow's number in the lab"),
         column("sequence", "u32", "", "its number in the flow, from 0"),
         column("start_ns", "i64", "ns", "when the request was made, or the flow started, from t0"),
         column("end_ns", "i64?", "ns", "when the last byte had arrived, from t0; absent: it never was complete"),
@@ -304,57 +303,3 @@ TABLES: dict[str, Table] = {
         WIRES,
     )
 }
-
-OTHER_FILES = {
-    "captures/LINK-NODE.pcap": "what the scenario's `captures` ask for: nanosecond pcap, frames with their Ethernet "
-    "header, times in the run's clock (0 is t0), nothing dropped for want of a reader; of an imported run as it was",
-    "iperf3-FLOW.json": "what iperf3's client printed (`-J`), verbatim",
-    "iperf3-FLOW-server.json": "the same of its server, where the flow is UDP",
-    "FLOW-client.out, .err": "standard output and error of a `command`'s client; of iperf3's client `iperf3-FLOW.err`",
-    "FLOW-server.out, .err": "the same of a server",
-    "run.json": "the resolved run: point, seed, lab, versions and digests",
-    "digests.json": "SHA-256 of each file that is the same when the run is repeated",
-    "metrics.parquet": "the run's metrics: see docs/metrics.md",
-    "status.json, console.log": "how it went in wall-clock terms, and what the machine printed",
-}
-
-
-def markdown() -> str:
-    """All tables as the page `docs/records.md`."""
-    return "\n".join(_page()) + "\n"
-
-
-def _page() -> Iterator[str]:
-    yield "# Records: the tables of a run"
-    yield ""
-    yield "Made by `python -m netwarp.store.schemas > docs/records.md`: change `netwarp/store/schemas.py` instead."
-    yield ""
-    yield "Each table is one Arrow IPC stream in `runs/<id>/`, readable up to its last whole batch if a run dies."
-    yield "Times are nanoseconds from the start of the run, negative before it. A `?` after a type: it may be absent,"
-    yield "which never means 0. Counters count from the start of the run; rates are bits per second, as in tc."
-    for table in TABLES.values():
-        yield ""
-        yield f"## `{table.file}`"
-        yield f"One row is {table.row} ({table.source})."
-        yield ""
-        yield "| column | type | unit | meaning |"
-        yield "|---|---|---|---|"
-        for c in table.columns:
-            yield f"| `{c.name}` | {c.type} | {c.unit} | {c.meaning} |"
-    yield ""
-    yield "## Drop reasons"
-    yield "`packets.arrows` and `drops.arrows` have the kernel's number; `run.json` has the names that the"
-    yield "kernel of the run has for them (`kernel.drop_reasons`, by number). What CoDel, fq_codel and CAKE drop when"
-    yield "it leaves the queue is `not_specified`; what a queue refuses on arrival is `qdisc_drop`; what it gives back"
-    yield "without a word, such as ACKs that CAKE's filter takes out, is `consumed`."
-    yield ""
-    yield "## Other files of a run"
-    yield ""
-    yield "| file | what it is |"
-    yield "|---|---|"
-    for file, what in OTHER_FILES.items():
-        yield f"| {', '.join(f'`{name}`' for name in file.split(', '))} | {what} |"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(markdown())

@@ -175,12 +175,20 @@ def _frames(path: Path, table: Table, wanted: list[str], schema: pl.Schema) -> I
     pending: list[pa.RecordBatch] = []
     rows = 0
     for batch in whole_batches(reader):
+        _check_presence(batch, table, present, path)
         pending.append(batch.select(present))
         rows += batch.num_rows
         if rows >= _CHUNK_ROWS:
             yield _conform(pa.Table.from_batches(pending, arrow_schema), target, path)
             pending, rows = [], 0
     yield _conform(pa.Table.from_batches(pending, arrow_schema), target, path)
+
+
+def _check_presence(batch: pa.RecordBatch, table: Table, columns: list[str], path: Path) -> None:
+    """Refuse a batch that lacks a value where the table always has one."""
+    for name in columns:
+        if batch.column(name).null_count and not table.schema.field(name).nullable:
+            raise StoreError(f"cannot read {path}: column {name} has no value in some row, which every row must have")
 
 
 def _conform(arrow: Any, target: pl.Schema, path: Path) -> pl.DataFrame:

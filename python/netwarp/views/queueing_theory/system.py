@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from netwarp.analysis.theory import Means, Service, constant, cut_exponential, mg1, mg1k, mm1, mm1k
+from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, MIN_PAYLOAD_BYTES, UDP_HEADER_BYTES
 from netwarp.flows import kind_of
+from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
 
-LEAST_PAYLOAD_BYTES = 16
-"""What a datagram holds at least: its number and the instant of its sending (agent/src/traffic/udp.rs)."""
-HEADER_BYTES = {"ipv4": 14 + 20 + 8, "ipv6": 14 + 40 + 8}
+HEADER_BYTES = {
+    f"ipv{version}": ETHERNET_HEADER_BYTES + ip + UDP_HEADER_BYTES for version, ip in IP_HEADER_BYTES.items()
+}
 ENDLESS_PKTS = 1000
 """From this limit on a queue counts as one that never fills; whether it did, the measured loss tells."""
 
@@ -37,7 +38,7 @@ class System:
         if not self.exponential:
             return constant((self.mean_payload_bytes + self.header_bytes) * per_byte)
         sizes = cut_exponential(
-            self.mean_payload_bytes, LEAST_PAYLOAD_BYTES, self.most_payload_bytes, overhead=self.header_bytes
+            self.mean_payload_bytes, MIN_PAYLOAD_BYTES, self.most_payload_bytes, overhead=self.header_bytes
         )
         return Service(sizes.times * per_byte, sizes.weights)
 
@@ -82,7 +83,7 @@ def system_of(lab: Mapping[str, Any]) -> tuple[System, float]:
         most_payload_bytes=flow["packet_size_most_bytes"],
         header_bytes=HEADER_BYTES[flow["family"]],
         exponential=flow["packet_size_distribution"] == "exponential",
-        room=_room(end["tc"]),
+        room=_room(Qdisc.of(end.get("queue"))),
     )
     load = flow["rate_bps"] / end["wire"]["rate_bps"]
     if system.room is None and load >= 1:
@@ -90,10 +91,9 @@ def system_of(lab: Mapping[str, Any]) -> tuple[System, float]:
     return system, load
 
 
-def _room(lines: list[str]) -> int | None:
+def _room(queue: Qdisc | None) -> int | None:
     """K of a pfifo: those that wait, and the one on the link, which has left the queue. None if it never fills."""
-    for line in lines:
-        if match := re.search(r" pfifo limit (\d+)$", line):
-            limit = int(match[1])
-            return None if limit >= ENDLESS_PKTS else limit + 1
+    limit = queue.option("limit") if queue and queue.kind == "pfifo" else None
+    if limit and limit.isdecimal():
+        return None if int(limit) >= ENDLESS_PKTS else int(limit) + 1
     raise StoreError("the view queueing-theory is about a queue in the order of arrival: pfifo limit N")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from netwarp.analysis.interval import normal_interval
 from netwarp.analysis.red import Red, averages, drop_probabilities, red_of
+from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, read_json, write_atomic
 from netwarp.store.findings import Finding, Holds, write_findings
@@ -92,7 +93,7 @@ def _label(point: Any) -> str:
 
 def _arrivals(run: RunDir, label: str) -> tuple[Red, Arrivals]:
     ends = (end for link in read_json(run.path / "run.json")["lab"]["links"] for end in link["ends"])
-    queues = [(end["index"], red_of(end["tc"][-1].partition(": ")[2])) for end in ends]
+    queues = [(end["index"], red_of(Qdisc.of(end.get("queue")))) for end in ends]
     its = [(index, red) for index, red in queues if red is not None]
     if len(its) != 1:
         raise StoreError('the view red-law is about one queue "red …" with min, max, avpkt, burst and probability')

@@ -1,0 +1,46 @@
+"""Shapers and queues of a lab as the tc commands that set them up, for people to read.
+
+In a run the agent makes them from the same data (`agent/src/network/tc.rs`); a test compares what comes of both.
+"""
+
+from __future__ import annotations
+
+from netwarp.lab.model import LabChange, LabEnd, LabQueue, LabShaper
+
+_BENEATH = "parent 1:1"
+"""Where the queue stands: in the shaper's class, which the discipline of opportunities has too."""
+
+
+def end_lines(end: LabEnd) -> list[str]:
+    """tc lines for the interface of an end; the discipline of opportunities, which tc cannot set up, is left out."""
+    if end["raw"] is not None:
+        return end["raw"]
+    device, shaper, queue = end["interface"], end["shaper"], end["queue"]
+    lines = []
+    if shaper is not None:
+        lines.append(f"qdisc add dev {device} root handle 1: htb default 1")
+        lines.append(f"class add dev {device} {_class(shaper)}")
+    if queue is not None:
+        lines.append(_queue("add", device, queue))
+    return lines
+
+
+def change_lines(change: LabChange, end: LabEnd) -> list[str]:
+    """tc lines for what changes at an end, without its wire."""
+    device, rate_bps, queue, shaper = end["interface"], change["rate_bps"], change["queue"], end["shaper"]
+    lines = []
+    if rate_bps is not None and shaper is not None:
+        lines.append(f"class change dev {device} {_class({**shaper, 'rate_bps': rate_bps})}")
+    if queue is not None:
+        lines.append(_queue("change" if queue["in_place"] else "replace", device, queue))
+    return lines
+
+
+def _class(shaper: LabShaper) -> str:
+    rate = f"{shaper['rate_bps']}bit"
+    return f"parent 1: classid 1:1 htb rate {rate} ceil {rate} burst 1 cburst 1 quantum {shaper['quantum_bytes']}"
+
+
+def _queue(verb: str, device: str, queue: LabQueue) -> str:
+    words = " ".join([queue["kind"], *queue["options"]])
+    return f"qdisc {verb} dev {device} {_BENEATH} handle {queue['handle']:x}: {words}"

@@ -1,0 +1,41 @@
+"""Codes in columns of records. The agent has the fates from here; the kernel's header has the places by these names."""
+
+from enum import IntEnum
+
+
+class Fate(IntEnum):
+    """What became of a packet in a queue: `packets.arrows`, column `fate`."""
+
+    SENT = 0
+    DROPPED = 1
+    QUEUED = 2
+    TAKEN = 3
+
+
+FATES = {
+    Fate.SENT: "sent",
+    Fate.DROPPED: "dropped",
+    Fate.QUEUED: "still queued at the end",
+    Fate.TAKEN: "taken elsewhere by an action of a filter",
+}
+
+
+class Place(IntEnum):
+    """Where a packet was seen last: `drops.arrows`, column `place`; enum netwarp_place of linux/netwarp.h."""
+
+    LOCAL = 0
+    OUTPUT = 1
+    QUEUED = 2
+    SENT = 3
+    RECEIVED = 4
+    DELIVERED = 5
+
+
+PLACES = {
+    Place.LOCAL: "made by the node and at no interface yet",
+    Place.OUTPUT: "on its way to the interface's queue",
+    Place.SENT: "sent: on the wire",
+    Place.RECEIVED: "come in by the interface",
+    Place.DELIVERED: "handed to the node's own transport",
+}
+"""Those that the table has: what is dropped in a queue is in `packets.arrows`."""

@@ -1,0 +1,132 @@
+"""The model of a lab: what is built fits it whole, its example has all of it, and readers ask for what it has."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from netwarp.lab import build_lab
+from netwarp.lab.model import LabFlowHead
+from netwarp.plan import make_plan
+from netwarp.scenario import parse_scenario, shipped_scenarios
+from netwarp.scenario.load import load_scenario
+from netwarp.store import documents
+from pydantic import BaseModel, ValidationError
+from test_load import EVERYTHING
+
+from tools.lab_page import LABS, example, schema
+
+SHIPPED = sorted(shipped_scenarios())
+
+
+def fits(lab: Any) -> bool:
+    try:
+        LABS.validate_python([lab], strict=True)
+    except ValidationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_labs_of_shipped_scenarios_fit(name: str) -> None:
+    LABS.validate_python([build_lab(make_plan(load_scenario(name)).runs[0])], strict=True)
+
+
+def test_the_lab_of_everything_fits() -> None:
+    for run in make_plan(parse_scenario(EVERYTHING)).runs:
+        LABS.validate_python([build_lab(run)], strict=True)
+
+
+def objects(value: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Every object of a lab whose fields the model names, with the keys that lead to it."""
+    if isinstance(value, dict):
+        yield keys, value
+        for key, child in value.items():
+            if key not in ("sysctl", "flows"):
+                yield from objects(child, (*keys, key))
+    elif isinstance(value, list):
+        for number, child in enumerate(value):
+            yield from objects(child, (*keys, number))
+
+
+def changed(lab: Any, keys: tuple[Any, ...]) -> tuple[Any, Any]:
+    """A copy of the lab, and the object in it."""
+    whole = copy.deepcopy(lab)
+    found = whole
+    for key in keys:
+        found = found[key]
+    return whole, found
+
+
+def test_no_field_is_added_or_left_out() -> None:
+    lab = json.loads(json.dumps(example()))
+    assert fits(lab)
+    places = list(objects(lab))
+    assert len(places) > 30
+    for keys, value in places:
+        whole, found = changed(lab, keys)
+        found["unheard_of"] = None
+        assert not fits(whole), keys
+        for field in value:
+            whole, found = changed(lab, keys)
+            del found[field]
+            assert not fits(whole), (keys, field)
+
+
+def test_the_example_has_every_form_of_every_field() -> None:
+    """So the agent's test, which reads and writes it, is about all of the model."""
+    seen: dict[str, set[str]] = {}
+    definitions = schema()["$defs"]
+    _see(example(), schema(), definitions, seen, "Lab")
+    for name, definition in {"Lab": schema(), **definitions}.items():
+        for field, about in definition["properties"].items():
+            if name != "LabFlow":
+                wanted = {one.get("$ref", one.get("type")) for one in about.get("anyOf", [about])}
+                assert wanted - seen.get(f"{name}.{field}", set()) == set(), (name, field)
+
+
+def _see(value: Any, about: dict[str, Any], definitions: dict[str, Any], seen: dict[str, set[str]], name: str) -> None:
+    """Notes the forms that each field has, by object and field."""
+    for field, its in about["properties"].items():
+        forms = its.get("anyOf", [its])
+        form = next(form for form in forms if _is(value[field], form, definitions))
+        seen.setdefault(f"{name}.{field}", set()).add(form.get("$ref", form.get("type")))
+        items = form.get("items", form)
+        for child in value[field] if isinstance(value[field], list) else [value[field]]:
+            if "$ref" in items and (kind := items["$ref"].rpartition("/")[2]) != "LabFlow":
+                _see(child, definitions[kind], definitions, seen, kind)
+
+
+def _is(value: Any, form: dict[str, Any], definitions: dict[str, Any]) -> bool:
+    if "$ref" in form:
+        fields = definitions[form["$ref"].rpartition("/")[2]]["properties"]
+        return isinstance(value, dict) and value.keys() == fields.keys()
+    kinds: dict[str, type] = {"null": type(None), "string": str, "integer": int, "number": float, "boolean": bool}
+    return isinstance(value, (kinds | {"array": list, "object": dict})[form["type"]])
+
+
+@pytest.mark.parametrize(
+    ("document", "name"),
+    [
+        (documents.LabDocument, "Lab"),
+        (documents.NodeDocument, "LabNode"),
+        (documents.LinkDocument, "LabLink"),
+        (documents.EndDocument, "LabEnd"),
+        (documents.QueueDocument, "LabQueue"),
+        (documents.WireDocument, "LabWire"),
+        (documents.ChangeDocument, "LabChange"),
+        (documents.RecordDocument, "LabRecord"),
+    ],
+)
+def test_readers_ask_for_fields_that_a_lab_has(document: type[BaseModel], name: str) -> None:
+    fields = schema()["properties"] if name == "Lab" else schema()["$defs"][name]["properties"]
+    assert document.model_fields.keys() <= fields.keys()
+
+
+def test_flows_have_their_head() -> None:
+    names = {field.rstrip("_") for field in LabFlowHead.__annotations__}
+    for flow in example()["flows"]:
+        assert names <= flow.keys()

@@ -1,0 +1,1 @@
+"""What the repository makes of its own sources: `make generate` writes it, `make check` compares it."""

@@ -1,0 +1,54 @@
+"""Writes every file of the repository that is made from another; with `--check` it names those that are stale."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from netwarp.analysis import catalogue
+from netwarp.scenario import reference, scenario_schema
+
+from tools import lab_page, recorder_layout, records_page, rust_constants, rust_tables
+
+ROOT = Path(__file__).parents[1]
+
+GENERATED: Mapping[str, Callable[[], str]] = {
+    "agent/src/constants.rs": rust_constants.source,
+    "agent/src/guard/layout.rs": recorder_layout.source,
+    "agent/src/tables.rs": rust_tables.source,
+    "agent/testdata/lab.json": lab_page.example_text,
+    "docs/lab.md": lab_page.markdown,
+    "docs/lab.schema.json": lab_page.schema_text,
+    "docs/metrics.md": catalogue.markdown,
+    "docs/records.md": records_page.markdown,
+    "docs/scenario.md": reference.markdown,
+    "docs/scenario.schema.json": lambda: json.dumps(scenario_schema(), indent=1, ensure_ascii=False) + "\n",
+}
+"""Each file by what makes its text."""
+
+
+def stale() -> list[str]:
+    """The files that are not what their sources make of them."""
+    return [name for name, make in GENERATED.items() if _content(name) != make()]
+
+
+def _content(name: str) -> str | None:
+    path = ROOT / name
+    return path.read_text() if path.is_file() else None
+
+
+def main() -> int:
+    """Write what is stale; with `--check` name it, and return 1 if there is any."""
+    found = stale()
+    if "--check" in sys.argv[1:]:
+        for name in found:
+            print(f"{name} is not what its source makes of it; run: make generate", file=sys.stderr)
+        return 1 if found else 0
+    for name in found:
+        (ROOT / name).write_text(GENERATED[name]())
+        print(f"wrote {name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""The tables of a run directory as the agent's `agent/src/tables.rs`: columns, rows, and what collects them."""
+
+import json
+from collections.abc import Iterator
+
+from netwarp.store.codes import FATES
+from netwarp.store.schemas import SOCKETS, TABLES, Table
+from netwarp.store.table import Column
+
+VALUES = {
+    "i32": ("i32", "Int32"),
+    "i64": ("i64", "Int64"),
+    "u8": ("u8", "UInt8"),
+    "u16": ("u16", "UInt16"),
+    "u32": ("u32", "UInt32"),
+    "u64": ("u64", "UInt64"),
+    "f64": ("f64", "Float64"),
+    "bool": ("bool", "Boolean"),
+    "utf8": ("&'r str", "String"),
+}
+"""For each type of a column that of a row's value, and whose builder of Arrow collects it."""
+
+
+def source() -> str:
+    """The file as it is committed."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield "//! The tables of a run directory. Made by `make generate` from `schemas.py` and `codes.py` in"
+    yield "//! `python/netwarp/store/`."
+    yield ""
+    yield "use crate::table::{columns, tables};"
+    yield ""
+    yield "/// What became of a packet in a queue (`packets.arrows`)."
+    yield "pub mod fate {"
+    for fate, meaning in FATES.items():
+        yield f"    /// {meaning[0].upper()}{meaning[1:]}"
+        yield f"    pub const {fate.name}: u8 = {fate.value};"
+    yield "}"
+    yield ""
+    yield "tables! {"
+    for table in TABLES.values():
+        if table is not SOCKETS:
+            yield from _table(table, [_column(column) for column in table.columns])
+    yield "}"
+    yield ""
+    # The decoder of tcp_info collects these column by column, and the monitor picks from them.
+    yield "columns! {"
+    yield from _table(SOCKETS, [_column(column) for column in SOCKETS.columns])
+    yield "}"
+
+
+def _table(table: Table, columns: list[str]) -> Iterator[str]:
+    # A row that holds text borrows it.
+    lifetime = "<'r>" if any("'r " in column for column in columns) and table is not SOCKETS else ""
+    yield f"    /// `{table.file}`: {table.row} ({table.source})."
+    yield f"    {table.name}{lifetime} {{"
+    for column in columns:
+        yield f"        {column}"
+    yield "    }"
+
+
+def _column(column: Column) -> str:
+    value, builder = VALUES[column.type.rstrip("?")]
+    value = f"Option<{value}>" if column.nullable else value
+    unit, meaning = (json.dumps(text, ensure_ascii=False) for text in (column.unit, column.meaning))
+    return f"{column.name}: {value} = {builder}Builder, {str(column.nullable).lower()}, {unit}, {meaning};"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import netwarp
 import pytest
-from netwarp.analysis.reckoning import SOURCES
+from netwarp.analysis.run_metrics import SOURCES
 from netwarp.engines.identity import RESOLUTION
 
 ROOT = Path(netwarp.__file__).parent

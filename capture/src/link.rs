@@ -22,7 +22,7 @@ const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// 802.1Q, 802.1ad, and what came before 802.1ad
 const ETHERTYPE_TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 /// A smaller number is a length: 802.3 with LLC
-const ETHERTYPE_LEAST: u16 = 0x0600;
+const MIN_ETHERTYPE: u16 = 0x0600;
 /// LLC's header for SNAP with Ethernet types
 const SNAP: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
 
@@ -54,7 +54,7 @@ fn past_types(bytes: &[u8], ether_type: u16, after: usize) -> Option<usize> {
         ether_type = be16(bytes, at + 2)?;
         at += 4;
     }
-    if ether_type < ETHERTYPE_LEAST && bytes.get(at..at + 6)? == SNAP {
+    if ether_type < MIN_ETHERTYPE && bytes.get(at..at + 6)? == SNAP {
         ether_type = be16(bytes, at + 6)?;
         at += 8;
     }

@@ -10,9 +10,9 @@ pub const ACK: u8 = 0x10;
 const HEADER_NEEDED_BYTES: usize = 16;
 const HEADER_BYTES: usize = 20;
 /// Wireshark looks at three of the four blocks that an option can hold; a fourth leaves no room for time stamps.
-pub const SACK_BLOCKS_MOST: usize = 3;
+pub const MAX_SACK_BLOCKS: usize = 3;
 /// RFC 7323, section 2.3
-const WINDOW_SCALE_MOST: u8 = 14;
+const MAX_WINDOW_SCALE: u8 = 14;
 const OPTION_END: u8 = 0;
 const OPTION_NOTHING: u8 = 1;
 const OPTION_MSS: u8 = 2;
@@ -58,7 +58,7 @@ pub struct Options {
 /// The blocks of a SACK option, in its order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sack {
-    blocks: [(u32, u32); SACK_BLOCKS_MOST],
+    blocks: [(u32, u32); MAX_SACK_BLOCKS],
     count: u8,
 }
 
@@ -135,7 +135,7 @@ impl Options {
         match (kind, length) {
             (OPTION_MSS, 4) => self.mss_bytes = be16(value, 0),
             (OPTION_WINDOW_SCALE, 3) => {
-                self.window_scale = u8_at(value, 0).map(|shift| shift.min(WINDOW_SCALE_MOST));
+                self.window_scale = u8_at(value, 0).map(|shift| shift.min(MAX_WINDOW_SCALE));
             }
             (OPTION_SACK_PERMITTED, 2) => self.sack_permitted = true,
             (OPTION_TIMESTAMPS, 10) => self.timestamps = true,

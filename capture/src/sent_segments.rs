@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::seqno::before;
 
 /// As in Wireshark: of a sender whose acknowledgements are not in the capture, no more is kept.
-const SEGMENTS_MOST: usize = 10_000;
+const MAX_SEGMENTS: usize = 10_000;
 
 /// One segment, or what an acknowledgement left of it.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub struct SentSegments {
 impl SentSegments {
     /// Remembers a segment, unless there are too many.
     pub fn push(&mut self, seq: u32, end: u32, time_ns: i64) {
-        if self.segments.len() >= SEGMENTS_MOST {
+        if self.segments.len() >= MAX_SEGMENTS {
             return;
         }
         let sent = Sent { seq, end, time_ns };

@@ -16,7 +16,7 @@ const DUPLICATE_ACKS_FOR_FAST: u64 = 2;
 /// of it: the last of the flight left the sender an RTT before.
 const TIMEOUT_NS: u64 = 190_000_000;
 /// Larger spans are none: numbers have jumped.
-const IN_FLIGHT_MOST: u32 = 2_000_000_000;
+const MAX_IN_FLIGHT: u32 = 2_000_000_000;
 
 /// What was found on one segment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -399,7 +399,7 @@ impl Exchange<'_> {
         for (left, right) in self.peer.sack.blocks() {
             bytes = bytes.wrapping_sub(right.wrapping_sub(*left));
         }
-        let bytes = Some(bytes).filter(|&bytes| bytes > 0 && bytes < IN_FLIGHT_MOST)?;
+        let bytes = Some(bytes).filter(|&bytes| bytes > 0 && bytes < MAX_IN_FLIGHT)?;
         Some(bytes - u32::from(self.segment.has(SYN | FIN))).filter(|&bytes| bytes > 0)
     }
 

@@ -3,7 +3,7 @@
 use crate::seqno::before;
 
 /// More holes than a window of lost packets has; beyond that the oldest are forgotten.
-const HOLES_MOST: usize = 4096;
+const MAX_HOLES: usize = 4096;
 
 /// Ranges that were not seen, in order: first number, number after the last.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ impl SequenceGaps {
     /// was seen before.
     pub fn see(&mut self, seq: u32, end: u32, next: u32) -> bool {
         if before(next, seq) {
-            if self.ranges.len() == HOLES_MOST {
+            if self.ranges.len() == MAX_HOLES {
                 self.ranges.remove(0);
             }
             self.ranges.push((next, seq));

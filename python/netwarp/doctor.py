@@ -92,7 +92,7 @@ class Finding:
     name: str
     ok: bool
     detail: str
-    mend: str | None = None
+    fix: str | None = None
 
 
 def diagnose(*, environ: Mapping[str, str] | None = None) -> list[Finding]:
@@ -179,8 +179,8 @@ def _source(environ: Mapping[str, str]) -> Finding:
     try:
         return Finding("kernel source", True, str(find_source(environ=environ)))
     except KernelError as error:
-        mend = "unset NETWARP_KERNEL_SOURCE" if environ.get("NETWARP_KERNEL_SOURCE") else None
-        return Finding("kernel source", False, str(error), mend or _install(f"linux-source-{SERIES}"))
+        fix = "unset NETWARP_KERNEL_SOURCE" if environ.get("NETWARP_KERNEL_SOURCE") else None
+        return Finding("kernel source", False, str(error), fix or _install(f"linux-source-{SERIES}"))
 
 
 def _kernel(environ: Mapping[str, str]) -> Finding:
@@ -208,9 +208,9 @@ def _wrong_with_kernel(kernel: Kernel) -> str | None:
 def _agent() -> Finding:
     beside = Path(sys.executable).parent / AGENT
     found = str(beside) if beside.exists() else shutil.which(AGENT)
-    mend = "make setup" if (_CHECKOUT / "Makefile").is_file() else "pip install --force-reinstall netwarp"
+    fix = "make setup" if (_CHECKOUT / "Makefile").is_file() else "pip install --force-reinstall netwarp"
     if found is None:
-        return Finding("agent", False, f"`{AGENT}` is neither at {beside} nor on PATH.", mend)
+        return Finding("agent", False, f"`{AGENT}` is neither at {beside} nor on PATH.", fix)
     if not os.access(found, os.X_OK):
         return Finding("agent", False, f"{found} is not executable.", f"chmod a+x {shlex.quote(found)}")
     return Finding("agent", True, found)
@@ -222,10 +222,10 @@ def _memory(environ: Mapping[str, str]) -> Finding:
         free = shutil.disk_usage(place).free
         return Finding("memory file", True, f"{place} ({free / 1e6:.0f} MB free, executable)")
     detail = "No place for the memory of a virtual machine: " + " ".join(wrongs)
-    return Finding("memory file", False, detail, _mend_memory(environ))
+    return Finding("memory file", False, detail, _fix_memory(environ))
 
 
-def _mend_memory(environ: Mapping[str, str]) -> str:
+def _fix_memory(environ: Mapping[str, str]) -> str:
     if environ.get("TMPDIR"):
         return "unset TMPDIR"
     if "noexec" in (_wrong_with(SHARED_MEMORY) or ""):
@@ -278,8 +278,8 @@ def _mappings() -> Finding:
     detail = f"vm.max_map_count is {found}: at least {found * mmap.PAGESIZE / 1e6:.0f} MB for each program of a lab"
     if found >= USUAL_MAPPINGS:
         return Finding("memory mappings", True, detail)
-    mend = _as_root(f"sysctl vm.max_map_count={USUAL_MAPPINGS}")
-    return Finding("memory mappings", False, f"{detail}; usual are {USUAL_MAPPINGS}.", mend)
+    fix = _as_root(f"sysctl vm.max_map_count={USUAL_MAPPINGS}")
+    return Finding("memory mappings", False, f"{detail}; usual are {USUAL_MAPPINGS}.", fix)
 
 
 def _confinement() -> Finding:
@@ -290,8 +290,8 @@ def _confinement() -> Finding:
     if not found.lacks:
         detail = f"Landlock (version {found.landlock}) and seccomp keep what a scenario runs from your files"
         return Finding("confinement", True, detail)
-    mend = "boot a kernel with CONFIG_SECURITY_LANDLOCK, and landlock among lsm=; or use no container that forbids it"
-    return Finding("confinement", False, " ".join(f"{lack[0].upper()}{lack[1:]}." for lack in found.lacks), mend)
+    fix = "boot a kernel with CONFIG_SECURITY_LANDLOCK, and landlock among lsm=; or use no container that forbids it"
+    return Finding("confinement", False, " ".join(f"{lack[0].upper()}{lack[1:]}." for lack in found.lacks), fix)
 
 
 def _forbidden(reason: str) -> Finding:

@@ -192,7 +192,7 @@ def either_way(plain_is_both: bool) -> BeforeValidator:
     return BeforeValidator(expand)
 
 
-class Spread(Model):
+class Distribution(Model):
     """A quantity that is always `mean`, or distributed around it: `exponential`, or heavy-tailed as `pareto` (of shape
     1.2, so of infinite variance, as sizes of files on the Web are: Crovella, Bestavros, IEEE/ACM ToN 5(6), 1997)."""
 
@@ -202,7 +202,7 @@ class Spread(Model):
 
 def _spread(value: object, parse: Any, example: str) -> object:
     """`X`, `X exponential` or `exponential X`; either order, since both read naturally."""
-    if isinstance(value, Spread):
+    if isinstance(value, Distribution):
         return value
     distribution = "constant"
     if isinstance(value, str):
@@ -219,13 +219,13 @@ def _spread(value: object, parse: Any, example: str) -> object:
     return {"mean": parse(value), "distribution": distribution}
 
 
-SpreadDuration = Annotated[
-    Spread,
+DurationDistribution = Annotated[
+    Distribution,
     BeforeValidator(lambda value: _spread(value, units.parse_duration, "200ms")),
     kind("duration, fixed or drawn", "200ms", "200ms exponential", "200ms pareto"),
 ]
-SpreadSize = Annotated[
-    Spread,
+SizeDistribution = Annotated[
+    Distribution,
     BeforeValidator(lambda value: _spread(value, _positive_size, "600")),
     kind("size, fixed or drawn", "600 exponential", "30kB pareto", number=1),
 ]

@@ -14,7 +14,7 @@ from netwarp.analysis.ensemble import statistics_frame
 from netwarp.analysis.expectations import Checked, check_expectations
 from netwarp.analysis.faults import FaultError, contained
 from netwarp.analysis.harm import with_harm
-from netwarp.analysis.reckoning import is_current, reckon
+from netwarp.analysis.run_metrics import compute_metrics, is_current
 from netwarp.engines import Engine, identity_of, refuse_unsupported
 from netwarp.execute import Execution, execute
 from netwarp.execute.manifest import manifest, plan_json
@@ -156,7 +156,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
     scenario = scenario_of(result)
     with locked(directory):
         with console.status("reckoning"):
-            on_each(lambda run: _reckon(result, run.id), result.planned)
+            on_each(lambda run: _compute_metrics(result, run.id), result.planned)
         summary = summarise(result)
         figures = _draw(result, summary, console) if plots else ()
         views = _view(result, scenario, summary, plots, console)
@@ -186,7 +186,7 @@ def scenario_of(result: ResultDir) -> Scenario:
     return parse_scenario(read_text(path), str(path), result.plan.get("asked", {}).get("settings", ()), result.path)
 
 
-def _reckon(result: ResultDir, run_id: str) -> None:
+def _compute_metrics(result: ResultDir, run_id: str) -> None:
     run = result.run(run_id)
     if not result.is_complete(run_id):
         return
@@ -198,7 +198,7 @@ def _reckon(result: ResultDir, run_id: str) -> None:
     facts = {name: value for name, value in status.items() if name not in ("status", "reason", _BEFORE)}
     try:
         with contained(run.path, StoreError):
-            reckon(run)
+            compute_metrics(run)
     except FaultError as error:
         kept = {name: before.get(name) for name in ("status", "reason")}
         run.write_status("failed", str(error), **facts, **{_BEFORE: kept})

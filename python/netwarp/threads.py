@@ -13,7 +13,7 @@ Thing = TypeVar("Thing")
 Result = TypeVar("Result")
 
 _SWITCH_S = 0.0002
-_MOST = 8
+_MAX = 8
 """Each thread holds a run's records in memory."""
 _lock = threading.Lock()
 _users = 0
@@ -25,7 +25,7 @@ def on_each(work: Callable[[Thing], Result], things: Iterable[Thing]) -> list[Re
 
     Raises what the first of them raises.
     """
-    with _swift_switches(), ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), _MOST)) as pool:
+    with _swift_switches(), ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), _MAX)) as pool:
         return list(pool.map(work, things))
 
 

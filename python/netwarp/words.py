@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TextIO
 
-_MOST_KNOWN = 500
+_MAX_KNOWN = 500
 _LONGEST = 100
 
 
@@ -18,7 +18,7 @@ def shortened(text: str, most: int) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """` (did you mean "x"?)` for the known word nearest to `word`; else the known words, if they are few."""
-    words = list(islice(dict.fromkeys(known), _MOST_KNOWN))
+    words = list(islice(dict.fromkeys(known), _MAX_KNOWN))
     if len(word) > _LONGEST:
         return ""
     near = difflib.get_close_matches(word, words, n=1, cutoff=0.6)

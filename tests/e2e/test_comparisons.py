@@ -102,7 +102,7 @@ def test_what_cannot_be_compared(place: Path, tmp_path: Path) -> None:
     for arguments in (
         [place / "one"],
         [place / "one", "-a", "seeds"],
-        [place / "one", place / "other", "--least", "x"],
+        [place / "one", place / "other", "--min-effect", "x"],
     ):
         wrong = netwarp("compare", *arguments)
         assert (wrong.code, wrong.out) == (2, "") and wrong.words.startswith("error: "), wrong

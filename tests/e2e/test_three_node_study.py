@@ -17,7 +17,7 @@ from netwarp.views.three_node.columns import SCRIPT_SUMMARY
 from netwarp.views.three_node.published import published
 
 PFIFO, RED = "bw3Mbps_oneflow_pfifo", "bw3Mbps_oneflow_RED"
-MOST_MBPS = 3 * 1448 / 1514
+MAX_MBPS = 3 * 1448 / 1514
 COLUMNS = list(published()[PFIFO])[:9]
 
 
@@ -56,7 +56,7 @@ def test_tables_under_their_published_names(builtin: Path) -> None:
 def test_numbers_are_those_of_the_network(builtin: Path) -> None:
     rows = _rows(builtin / "three-node" / "all_scenarios_summary.csv", "scenario")
     for row in rows.values():
-        assert 0.9 * MOST_MBPS < row["tcp_avg_bw_Mbps"] <= MOST_MBPS
+        assert 0.9 * MAX_MBPS < row["tcp_avg_bw_Mbps"] <= MAX_MBPS
         assert row["udp_avg_bw_Mbps"] == pytest.approx(120 * 1472 / 1514, rel=0.01), "the access link's rate"
         assert row["udp_avg_lost_pct"] == pytest.approx(97.5, abs=0.3)
         assert row["bottleneck_bw_Mbps"] == pytest.approx(3 * 30 / 37, rel=0.1), "two tests of 15 s in 37 s"

@@ -11,7 +11,7 @@ from netwarp.analysis.fairness import jain_index
 from netwarp.analysis.flows import load_flows
 from netwarp.analysis.latency import Pings, ping_jitter_ms, ping_loss_pct, pings_in
 from netwarp.analysis.series import cwnd, queue_length, rtt, throughput, whole_run
-from netwarp.analysis.table import MOST_RUNS, metrics_table
+from netwarp.analysis.table import MAX_RUNS, metrics_table
 from netwarp.analysis.throughput import loss_pct, utilisation
 from netwarp.analysis.weighting import Window, percentile
 from netwarp.store.description import End
@@ -234,8 +234,8 @@ def test_a_table_ends_where_nobody_reads_on() -> None:
     rows = [{"run_id": f"{n:05}", "seed": 1, "status": "ok", "x": n, "scope": "flow", "name": "a"} for n in range(5000)]
     summary = pl.DataFrame(rows).with_columns(metric=pl.lit("goodput_mbps"), value=pl.lit(1.0))
     table = metrics_table(summary, ["x"])
-    assert table.row_count == MOST_RUNS
-    assert str(table.caption) == f"… and {5000 - MOST_RUNS} more runs: see summary.csv"
+    assert table.row_count == MAX_RUNS
+    assert str(table.caption) == f"… and {5000 - MAX_RUNS} more runs: see summary.csv"
 
 
 def _queue_rows(*values: tuple[str, str, str, float]) -> pl.DataFrame:

@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from netwarp.analysis.metric import Metric, frame
-from netwarp.compare import Comparison, Verdict, compare, open_side
+from netwarp.compare import Comparison, Verdict, compare, open_input
 from netwarp.compare.formats import as_json, junit, shown_rows, table
-from netwarp.compare.least import parse_least
 from netwarp.compare.match import Matching
-from netwarp.compare.words import differences, notes, sentence
+from netwarp.compare.min_effect import parse_min_effect
+from netwarp.compare.render import differences, notes, sentence
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import create_result
 from netwarp.store.rundir import RunDir
@@ -75,7 +75,7 @@ def plain(shift: float = 0.0, seed: int = 0) -> Values:
 
 
 def compared(a: Path, b: Path, **options: Any) -> Comparison:
-    return compare(open_side("A", a), open_side("B", b), **options)
+    return compare(open_input("A", a), open_input("B", b), **options)
 
 
 def verdicts(comparison: Comparison) -> dict[str, str]:
@@ -112,9 +112,11 @@ def test_a_sound_difference_that_does_not_matter_is_none(tmp_path: Path) -> None
     row = found.rows[1]
     assert row.p < 0.05, "the same seeds have the same chance: the difference is 1 in every pair"
     assert row.verdict is Verdict.SAME
-    assert compared(a, b, least=[parse_least("flow.rtt_*=1%")]).rows[1].verdict is Verdict.WORSE
+    assert compared(a, b, min_effect=[parse_min_effect("flow.rtt_*=1%")]).rows[1].verdict is Verdict.WORSE
     assert (
-        compared(a, b, least=[parse_least("flow.*=1%"), parse_least("flow.rtt_ms_mean=2")]).rows[1].verdict
+        compared(a, b, min_effect=[parse_min_effect("flow.*=1%"), parse_min_effect("flow.rtt_ms_mean=2")])
+        .rows[1]
+        .verdict
         is Verdict.SAME
     )
 
@@ -181,7 +183,7 @@ def test_sweeps_are_matched_by_their_axes(tmp_path: Path) -> None:
     }
     assert sentence(found).endswith("at links.bottleneck.queue = pfifo limit 100).")
     assert "Only A has (links.bottleneck.queue = pfifo limit 20 100): not compared." in list(notes(found))
-    one = compare(open_side("A", a, [f"{QUEUE}=pfifo limit 20"]), open_side("B", a, [f"{QUEUE}=pfifo limit 100"]))
+    one = compare(open_input("A", a, [f"{QUEUE}=pfifo limit 20"]), open_input("B", a, [f"{QUEUE}=pfifo limit 100"]))
     assert list(differences(one)) == [f"{QUEUE} pfifo limit 20 → pfifo limit 100"]
     assert one.rows[0].verdict is Verdict.WORSE
 
@@ -193,7 +195,7 @@ def test_axes_that_one_side_alone_has(tmp_path: Path) -> None:
         SelectionError, match=r"A .* has 2 values of flows.bulk.cc, and B .* such as -a 'flows.bulk.cc=cubic'"
     ):
         compared(swept, single)
-    found = compare(open_side("A", swept, [f"{CC}=bbr"]), open_side("B", single))
+    found = compare(open_input("A", swept, [f"{CC}=bbr"]), open_input("B", single))
     assert list(differences(found)) == ["flows.bulk.cc bbr → –"]
 
 
@@ -212,11 +214,11 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SelectionError, match=r'no metric "flow\.rtt_ms_p9"'):
         compared(a, a, metrics=["flow.rtt_ms_p9"])
     with pytest.raises(SelectionError, match=r'is never "cubik" in .* \(did you mean "cubic"'):
-        open_side("A", a, [f"{CC}=cubik"])
+        open_input("A", a, [f"{CC}=cubik"])
     with pytest.raises(SelectionError, match=r'"flows\.bulk\.c" is not an axis'):
-        open_side("A", a, ["flows.bulk.c=cubic"])
+        open_input("A", a, ["flows.bulk.c=cubic"])
     with pytest.raises(SelectionError, match="is not PATH=VALUE"):
-        open_side("A", a, ["cubic"])
+        open_input("A", a, ["cubic"])
     dead = result(tmp_path / "dead", lambda *_: None)
     with pytest.raises(SelectionError, match=r"A .* has no good run at any of the common points"):
         compared(dead, result(tmp_path / "c", plain()))
@@ -225,7 +227,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["flow.rtt", "=5%", "flow.rtt=", "flow.rtt=-1", "flow.rtt=nan", "flow.rtt=5 ms"])
 def test_sizes_that_make_no_sense(text: str) -> None:
     with pytest.raises(SelectionError, match="is not METRIC=SIZE"):
-        parse_least(text)
+        parse_min_effect(text)
 
 
 def test_a_point_where_b_no_longer_runs_is_a_regression(tmp_path: Path) -> None:
@@ -312,6 +314,6 @@ def test_same_against_same_raises_no_alarm(tmp_path: Path, paired: bool) -> None
         a = result(tmp_path / f"a{trial}", plain(seed=2 * trial))
         b = result(tmp_path / f"b{trial}", plain(seed=2 * trial + 1), seeds=seeds)
         # Even the least differences shall count, so that only soundness stands between chance and an alarm.
-        found = compared(a, b, least=[parse_least("*=0")])
+        found = compared(a, b, min_effect=[parse_min_effect("*=0")])
         alarms += any(row.verdict not in (Verdict.SAME, Verdict.UNCLEAR) for row in found.rows)
     assert alarms / trials <= 0.05 + 3 * (0.05 * 0.95 / trials) ** 0.5

@@ -43,7 +43,7 @@ def test_every_failing_finding_has_a_sentence_and_a_command(
     failing = [entry for entry in doctor.diagnose(environ=environ) if not entry.ok]
     assert {"gcc", "flex", "libelf.h", "kernel"} <= {entry.name for entry in failing}
     for entry in failing:
-        assert entry.mend, entry
+        assert entry.fix, entry
         assert entry.detail.rstrip().endswith("."), entry
 
 
@@ -53,7 +53,7 @@ def test_a_missing_compiler_is_installed_with_apt(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
         entry = finding("gcc")
         assert entry.detail == "The program `gcc` is not installed (compiles the kernel)."
-        assert entry.mend == f"{prefix}apt-get install -y gcc"
+        assert entry.fix == f"{prefix}apt-get install -y gcc"
 
 
 def test_a_missing_header_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,12 +64,12 @@ def test_a_missing_header_names_its_package(tmp_path: Path, monkeypatch: pytest.
     assert finding("openssl/opensslv.h").ok
     entry = finding("libelf.h")
     assert entry.detail == "The header libelf.h, needed to build the kernel, is missing."
-    assert entry.mend is not None and entry.mend.endswith("apt-get install -y libelf-dev")
+    assert entry.fix is not None and entry.fix.endswith("apt-get install -y libelf-dev")
 
 
 def test_a_missing_kernel_is_built(environ: dict[str, str]) -> None:
     entry = finding("kernel", environ)
-    assert (entry.ok, entry.mend) == (False, "netwarp kernel build")
+    assert (entry.ok, entry.fix) == (False, "netwarp kernel build")
 
 
 def test_a_kernel_that_is_there_is_told_with_its_digest(environ: dict[str, str], tmp_path: Path) -> None:
@@ -81,19 +81,19 @@ def test_a_kernel_that_is_there_is_told_with_its_digest(environ: dict[str, str],
 
 def test_a_kernel_that_changed_or_does_not_run_is_built_again(environ: dict[str, str], tmp_path: Path) -> None:
     kernel = fake_kernel(tmp_path / "cache" / "netwarp" / "kernels", "#!/bin/sh\nexit 1\n")
-    mend = "netwarp kernel remove 0123456789abcdef && netwarp kernel build"
+    fix = "netwarp kernel remove 0123456789abcdef && netwarp kernel build"
     entry = finding("kernel", environ)
-    assert (entry.ok, entry.mend) == (False, mend)
+    assert (entry.ok, entry.fix) == (False, fix)
     assert "does not run" in entry.detail
     kernel.path.write_text("#!/bin/sh\n")
     entry = finding("kernel", environ)
-    assert (entry.ok, entry.mend) == (False, mend)
+    assert (entry.ok, entry.fix) == (False, fix)
     assert "digest has changed" in entry.detail
 
 
 def test_a_source_that_is_named_wrongly_is_unset(environ: dict[str, str]) -> None:
     entry = finding("kernel source", environ | {"NETWARP_KERNEL_SOURCE": "/nowhere.tar.xz"})
-    assert (entry.ok, entry.mend) == (False, "unset NETWARP_KERNEL_SOURCE")
+    assert (entry.ok, entry.fix) == (False, "unset NETWARP_KERNEL_SOURCE")
 
 
 def test_the_agent_stands_beside_the_interpreter_or_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_the_agent_stands_beside_the_interpreter_or_on_path(tmp_path: Path, monk
     assert str(tmp_path / "netwarp-agent") in entry.detail
     (tmp_path / "netwarp-agent").write_text("")
     entry = finding("agent")
-    assert (entry.ok, entry.mend) == (False, f"chmod a+x {tmp_path / 'netwarp-agent'}")
+    assert (entry.ok, entry.fix) == (False, f"chmod a+x {tmp_path / 'netwarp-agent'}")
     (tmp_path / "netwarp-agent").chmod(0o755)
     assert finding("agent").ok
 
@@ -120,7 +120,7 @@ def test_the_memory_file_lives_where_there_is_room(tmp_path: Path, monkeypatch: 
     entry = finding("memory file", {"HOME": str(tmp_path)})
     assert not entry.ok
     assert "MB free of the" in entry.detail
-    assert entry.mend is not None and entry.mend.endswith(f"export TMPDIR={tmp_path}/.cache/netwarp/tmp")
+    assert entry.fix is not None and entry.fix.endswith(f"export TMPDIR={tmp_path}/.cache/netwarp/tmp")
 
 
 def test_a_place_mounted_noexec_is_remounted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_a_place_mounted_noexec_is_remounted(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     entry = finding("memory file")
     assert "is mounted noexec" in entry.detail
-    assert entry.mend == "sudo mount -o remount,exec /dev/shm"
+    assert entry.fix == "sudo mount -o remount,exec /dev/shm"
 
 
 @pytest.mark.parametrize(
@@ -143,14 +143,14 @@ def test_a_place_mounted_noexec_is_remounted(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_forbidden_tracing_is_mended_by_who_forbids_it(
-    scope: str, mend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scope: str, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "scope").write_text(f"{scope}\n")
     monkeypatch.setattr(doctor, "_YAMA", tmp_path / "scope")
     monkeypatch.setattr(doctor, "_TRACE", "import sys; sys.exit('Operation not permitted')")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     entry = finding("ptrace")
-    assert (entry.ok, entry.mend) == (False, mend)
+    assert (entry.ok, entry.fix) == (False, fix)
     assert "Operation not permitted" in entry.detail
 
 

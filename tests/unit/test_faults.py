@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from netwarp import study
 from netwarp.analysis.faults import LOG, FaultError, contained
-from netwarp.analysis.reckoning import reckon
+from netwarp.analysis.run_metrics import compute_metrics
 from netwarp.engines import Outcome
 from netwarp.execute import single
 from netwarp.scratch import RUNS, clean_stale, scratch
@@ -61,15 +61,15 @@ def test_a_run_that_a_fault_failed_comes_back_without_it(tmp_path: Path, monkeyp
     def faulty_in_one(run: RunDir) -> None:
         if run.path.name == "aa":
             faulty(run)
-        reckon(run)
+        compute_metrics(run)
 
     monkeypatch.setattr(study, "reckon", faulty_in_one)
     for name in ("aa", "bb"):
-        study._reckon(result, name)
+        study._compute_metrics(result, name)
     assert [outcome.status for outcome in result.outcomes()] == ["failed", "suspect"]
     assert "internal error" in str(result.run("aa").status()["reason"])
-    monkeypatch.setattr(study, "reckon", reckon)
-    study._reckon(result, "aa")
+    monkeypatch.setattr(study, "reckon", compute_metrics)
+    study._compute_metrics(result, "aa")
     assert result.run("aa").status() == {"status": "suspect", "reason": "a reason", "real_s": 1.5}
     assert [outcome.status for outcome in result.outcomes()] == ["suspect", "suspect"]
 

@@ -9,12 +9,12 @@ from netwarp.analysis.censoring import Durations, held
 from netwarp.analysis.distribution import cumulative, distributed_stem
 from netwarp.analysis.phases import Phase, Span, bbr_spans
 from netwarp.analysis.selection import select
-from netwarp.analysis.weighting import Held
+from netwarp.analysis.weighting import TimeWeighted
 from netwarp.plots.chart import value_text, value_texts, wants_log
+from netwarp.plots.figure_spec import Curve, FigureSpec, Quantity
 from netwarp.plots.formats import formats_of
 from netwarp.plots.labels import in_order, metric_label, numbers_of
 from netwarp.plots.metric import draw_metric
-from netwarp.plots.scene import Curve, Quantity, Scene
 from netwarp.plots.strip import change_rows
 from netwarp.plots.worker import Task, shares
 from netwarp.store.description import changes_of
@@ -62,8 +62,8 @@ def test_changes_in_words() -> None:
 
 def test_changes_keep_apart() -> None:
     quantity = Quantity("q", "t", "", "y", False)
-    scene = Scene(quantity, "", "", 100.0, [], [(10, "a long sentence here"), (12, "another"), (60, "third")])
-    rows = change_rows(scene, 6.0)
+    spec = FigureSpec(quantity, "", "", 100.0, [], [(10, "a long sentence here"), (12, "another"), (60, "third")])
+    rows = change_rows(spec, 6.0)
     assert [[words for _, words in row] for row in rows] == [["a long sentence here", "third"], ["another"]]
 
 
@@ -134,11 +134,11 @@ def test_a_distribution_ends_where_the_rest_is_only_known_to_be_greater() -> Non
 
 
 def test_the_distribution_function() -> None:
-    held = Held(np.array([3.0, 1.0, 2.0]), np.array([2, 1, 1]))
+    held = TimeWeighted(np.array([3.0, 1.0, 2.0]), np.array([2, 1, 1]))
     values, parts = cumulative(held)
     assert values.tolist() == [1, 2, 3]
     assert parts.tolist() == [0.25, 0.5, 1]
-    many = Held(np.random.default_rng(1).random(10_000), np.ones(10_000, np.int64))
+    many = TimeWeighted(np.random.default_rng(1).random(10_000), np.ones(10_000, np.int64))
     values, parts = cumulative(many)
     assert len(values) <= 601
     assert (values[-1], parts[-1]) == (many.values.max(), 1)
@@ -147,8 +147,8 @@ def test_the_distribution_function() -> None:
 
 
 def test_work_is_dealt_out_evenly() -> None:
-    scene = Scene(Quantity("q", "t", "", "y", False), "", "", 1.0, [])
-    tasks = [Task(scene, Path(f"f{number}"), number % 2 == 0, ("png",)) for number in range(7)]
+    spec = FigureSpec(Quantity("q", "t", "", "y", False), "", "", 1.0, [])
+    tasks = [Task(spec, Path(f"f{number}"), number % 2 == 0, ("png",)) for number in range(7)]
     parts = shares(tasks, 2)
     assert sorted(map(len, parts)) == [3, 4]
     assert sorted(task.stem for part in parts for task in part) == [Path(f"f{number}") for number in range(7)]

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from netwarp.plots.comparison import comparisons
 from netwarp.plots.curves import schedules
+from netwarp.plots.figure_specs import shares_of, spec_of
 from netwarp.plots.result import draw_comparisons
 from netwarp.plots.scale import log_ticks, wants_log
-from netwarp.plots.scenes import scene_of, shares_of
 from netwarp.store.description import Description, End
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
@@ -67,9 +67,9 @@ def test_cases_that_set_the_same_are_compared_with_the_baseline(tmp_path: Path) 
 def test_a_reference_is_drawn_behind(tmp_path: Path) -> None:
     result = make(tmp_path / "r", one_of_each("as it is", "5", "20"))
     (rate,) = comparisons(result)
-    scene = scene_of(result, rate, next(iter(rate.runs[0].curves)))
-    assert [variant.reference for variant in scene.variants] == [True, False, False]
-    assert [[v.label for v in panel.variants] for panel in scene.shown_alone] == [
+    spec = spec_of(result, rate, next(iter(rate.runs[0].curves)))
+    assert [variant.reference for variant in spec.variants] == [True, False, False]
+    assert [[v.label for v in panel.variants] for panel in spec.shown_alone] == [
         ["10mbit (as it is)", "5mbit"],
         ["10mbit (as it is)", "20mbit"],
     ]
@@ -107,7 +107,7 @@ def test_each_run_with_its_like_in_the_baseline(tmp_path: Path) -> None:
     second = slow.reference_of(slow.runs[1])
     assert second is not None
     assert second[1].point[QUEUE] == "fq_codel"
-    assert not [v for v in scene_of(result, slow, next(iter(slow.runs[0].curves))).variants if v.reference]
+    assert not [v for v in spec_of(result, slow, next(iter(slow.runs[0].curves))).variants if v.reference]
     assert shares_of(result, slow) is None, "one flow alone has nobody to share with"
     runs[0]["id"] = "broken"
     _, slow = comparisons(make(tmp_path / "s", runs, (QUEUE,)))

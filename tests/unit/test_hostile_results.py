@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from mutate import damage
-from netwarp.analysis.reckoning import reckon
+from netwarp.analysis.run_metrics import compute_metrics
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, read_json, write_atomic, write_text
@@ -186,7 +186,7 @@ def whole(tmp_path: Path) -> Path:
     place = result_with(tmp_path / "r", PLAN)
     run = place / "runs" / "aa"
     write_run(run)
-    reckon(RunDir(run))
+    compute_metrics(RunDir(run))
     RunDir(run).write_status("ok", None)
     return place
 
@@ -196,8 +196,8 @@ def read_all(place: Path) -> None:
     result = open_verified(place)
     for outcome in result.outcomes():
         run = result.run(outcome.run.id)
-        run.metrics_reckoned_by()
-        reckon(run)
+        run.metrics_computed_by()
+        compute_metrics(run)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from netwarp.fields import Directed, Spread
+from netwarp.fields import Directed, Distribution
 from netwarp.flows import KINDS
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
@@ -205,7 +205,7 @@ TRACES = {
 }
 
 
-TEXT_MODELS = (Spread, Jitter, RandomLoss, GilbertElliott, FourState, Trace)
+TEXT_MODELS = (Distribution, Jitter, RandomLoss, GilbertElliott, FourState, Trace)
 """Models that a file writes as one value."""
 PLACES = {"nodes": "nodes.h3", "links": "links.m", "tuners": "tuners.used", "changes": "changes.0"}
 NOT_WALKED = ("cases", "expect")
@@ -217,7 +217,7 @@ def walk(model: type[BaseModel], path: str = "", owner: str = "") -> Iterator[tu
     and in both directions of a link."""
     for name, field in model.model_fields.items():
         defined = next(c.__name__ for c in reversed(model.__mro__) if name in getattr(c, "__annotations__", {}))
-        key = f"{owner}/{defined}.{name}" if model is Spread else f"{defined}.{name}"
+        key = f"{owner}/{defined}.{name}" if model is Distribution else f"{defined}.{name}"
         at = path if model in TEXT_MODELS else f"{path}.{field.alias or name}".lstrip(".")
         if model is Scenario and models_in(field.annotation) and not isinstance(field.annotation, type):
             yield at, key

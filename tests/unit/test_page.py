@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from netwarp.report import quantities
-from netwarp.report.drawing import MOST_NODES, draw
+from netwarp.report.drawing import MAX_NODES, draw
 from netwarp.report.layout import places
 from netwarp.report.panels import _differences
 from netwarp.report.svg import compact
-from netwarp.store.network import Course, Network, network_of
+from netwarp.store.network import Network, StepSeries, network_of
 
 
 def _network(*pairs: tuple[str, str], forwarding: str = "") -> Network:
@@ -57,7 +57,7 @@ def test_a_drawing_escapes_what_it_writes() -> None:
     for drawing in (lying, standing):
         assert "<b>" not in drawing and "&lt;b&gt;" in drawing and "sends &lt;i&gt;" in drawing
         assert "delay: 2 values" in drawing
-    many = _network(*((f"n{number}", f"n{number + 1}") for number in range(MOST_NODES)))
+    many = _network(*((f"n{number}", f"n{number + 1}") for number in range(MAX_NODES)))
     assert draw(many, {}, {}) is None
 
 
@@ -70,8 +70,8 @@ def test_what_a_link_goes_through() -> None:
         "changes": [{"at_ns": 5, "index": 11, "wire": slow}, {"at_ns": 9, "index": 11, "wire": None}],
     }
     there, back = network_of(lab).links[0].ways
-    assert there.courses == (Course("rate", "Mbit/s", ((0, 10), (5, 1))), Course("loss", "%", ((0, 0), (5, 1))))
-    assert back.courses == ()
+    assert there.series == (StepSeries("rate", "Mbit/s", ((0, 10), (5, 1))), StepSeries("loss", "%", ((0, 0), (5, 1))))
+    assert back.series == ()
 
 
 @given(st.lists(st.one_of(st.integers(-(10**9), 10**9).map(float), st.just(float("nan")))))

@@ -9,11 +9,11 @@ from netwarp.analysis.deliveries import of_sender
 from netwarp.analysis.flows import FlowData
 from netwarp.analysis.harm import harm, with_harm
 from netwarp.analysis.latency import Pings, increase_metrics, power
-from netwarp.analysis.load import load_metrics, trimmed_mean
+from netwarp.analysis.latency_under_load import load_metrics, trimmed_mean
 from netwarp.analysis.metric import Metric
 from netwarp.analysis.queues import Packets, rate_metrics
 from netwarp.analysis.senders import Sender
-from netwarp.analysis.sharing import flow_courses, jain_over_time, sharing_metrics
+from netwarp.analysis.sharing import flow_progress, jain_over_time, sharing_metrics
 from netwarp.analysis.throughput import capacity_bits, capacity_until
 from netwarp.analysis.weighting import Window
 from netwarp.store.description import Description, End, Flow
@@ -38,7 +38,7 @@ def sending(about: Flow, rates: list[tuple[float, float]], run_s: float = 20) ->
     zeros = np.zeros(len(times))
     sender = Sender(times, acked.astype(np.int64), zeros, zeros, zeros.astype(np.int64), times, zeros + 20, False, 1448)
     window = Window(about.start_ns, about.start_ns + about.duration_ns)
-    passages = pl.DataFrame(
+    transits = pl.DataFrame(
         {"interface_index": [13], "segments": [1], "sojourn_ns": [5], "dropped": [False], "marked": [False]},
         schema_overrides={"interface_index": pl.UInt32},
     )
@@ -49,7 +49,7 @@ def sending(about: Flow, rates: list[tuple[float, float]], run_s: float = 20) ->
         sender,
         None,
         {},
-        passages=passages,
+        transits=transits,
         run_end_ns=round(run_s * SECOND),
         deliveries=of_sender(sender),
     )
@@ -72,7 +72,7 @@ def test_fair_shares_follow_the_rate_and_who_is_there() -> None:
     """10 Mbit/s until 10 s, then 20; alone until 5 s, then two flows: the payload of each, by the second."""
     one = sending(flow(0, "one"), [(0, 1.0)])
     two = sending(flow(1, "two", start_s=5), [(5, 1.0)])
-    courses = flow_courses(described([one, two], ((-(2**62), RATE_BPS), (10 * SECOND, 2 * RATE_BPS))), [one, two])
+    courses = flow_progress(described([one, two], ((-(2**62), RATE_BPS), (10 * SECOND, 2 * RATE_BPS))), [one, two])
     fair = courses[0].fair_bytes[::50] * 8 / 1e6 / PAYLOAD
     assert fair[[5, 10, 20]] == pytest.approx([50, 75, 175])
     assert courses[1].fair_bytes[-1] * 8 / 1e6 / PAYLOAD == pytest.approx(125)

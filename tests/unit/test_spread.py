@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.plots.comparison import MOST_NAMES, MOST_NUMBERS, MOST_SEEDS, comparisons
+from netwarp.plots.comparison import MAX_NAMES, MAX_NUMBERS, MAX_SEEDS, comparisons
+from netwarp.plots.figure_spec import Curve, Quantity
+from netwarp.plots.figure_specs import shares_of, spec_of
 from netwarp.plots.metric import draw_metric
 from netwarp.plots.result import draw_comparisons
-from netwarp.plots.scene import Curve, Quantity
-from netwarp.plots.scenes import scene_of, shares_of
 from netwarp.plots.spread import SPANS, across, averaged, together
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
@@ -85,15 +85,15 @@ def test_the_median_and_its_bands() -> None:
 
 
 def test_many_seeds_are_one_picture(tmp_path: Path) -> None:
-    result = make(tmp_path / "r", of_seeds(MOST_SEEDS + 2), suspect=1)
+    result = make(tmp_path / "r", of_seeds(MAX_SEEDS + 2), suspect=1)
     (comparison,) = comparisons(result)
     assert comparison.together
     for quantity in comparison.runs[0].curves:
-        scene = scene_of(result, comparison, quantity)
-        (line,) = scene.variants
+        spec = spec_of(result, comparison, quantity)
+        (line,) = spec.variants
         assert [band.label for band in line.bands] == ["90 % of the runs", "middle half"]
-        assert scene.legend_title == f"{MOST_SEEDS + 1} runs"
-        assert "1 suspect run left out" in scene.subtitle
+        assert spec.legend_title == f"{MAX_SEEDS + 1} runs"
+        assert "1 suspect run left out" in spec.subtitle
     files = {file.name: file.read_text() for file in draw_comparisons(result, ("svg",))}
     assert not [name for name in files if "-each" in name]
     assert "middle half" in files["cwnd-bulk.svg"]
@@ -101,11 +101,11 @@ def test_many_seeds_are_one_picture(tmp_path: Path) -> None:
 
 
 def test_suspect_runs_alone_are_called_so(tmp_path: Path) -> None:
-    result = make(tmp_path / "r", of_seeds(MOST_SEEDS + 1), suspect=MOST_SEEDS + 1)
+    result = make(tmp_path / "r", of_seeds(MAX_SEEDS + 1), suspect=MAX_SEEDS + 1)
     (comparison,) = comparisons(result)
-    scene = scene_of(result, comparison, next(iter(comparison.runs[0].curves)))
-    assert scene.legend_title == f"{MOST_SEEDS + 1} suspect runs"
-    assert "left out" not in scene.subtitle
+    spec = spec_of(result, comparison, next(iter(comparison.runs[0].curves)))
+    assert spec.legend_title == f"{MAX_SEEDS + 1} suspect runs"
+    assert "left out" not in spec.subtitle
 
 
 def test_names_are_all_drawn(tmp_path: Path) -> None:
@@ -113,45 +113,47 @@ def test_names_are_all_drawn(tmp_path: Path) -> None:
     names = ["plain", *("x" * count + "y" for count in range(1, 25))]
     runs = [{"id": name, "seed": 1, "point": {RATE: name}} for name in names]
     (comparison,) = comparisons(make(tmp_path / "r", runs, axes=(RATE,)))
-    assert len(comparison.runs) == len(names) < MOST_NAMES
+    assert len(comparison.runs) == len(names) < MAX_NAMES
 
 
 def test_few_seeds_are_a_line_each(tmp_path: Path) -> None:
     result = make(tmp_path / "r", of_seeds(3))
     (comparison,) = comparisons(result)
     assert not comparison.together
-    assert len(scene_of(result, comparison, next(iter(comparison.runs[0].curves))).variants) == 3
+    assert len(spec_of(result, comparison, next(iter(comparison.runs[0].curves))).variants) == 3
 
 
 def test_shares_of_many_seeds_are_one_panel(tmp_path: Path) -> None:
-    result = make(tmp_path / "r", of_seeds(MOST_SEEDS + 1))
+    result = make(tmp_path / "r", of_seeds(MAX_SEEDS + 1))
     (comparison,) = comparisons(result)
     assert shares_of(result, comparison) is None, "both flows have one name"
     for run in comparison.runs:
         goodput = next(quantity for quantity in run.curves if quantity.stem.startswith("throughput-"))
-        other = Quantity("throughput-b", "", goodput.how, goodput.axis, False, "b", goodput.twin, goodput.interval_s)
+        other = Quantity(
+            "throughput-b", "", goodput.how, goodput.axis, False, "b", goodput.secondary_axis, goodput.interval_s
+        )
         run.curves[other] = run.curves[goodput]  # type: ignore[index]
-    scene = shares_of(result, comparison)
-    assert scene is not None
-    (panel,) = scene.panels
+    spec = shares_of(result, comparison)
+    assert spec is not None
+    (panel,) = spec.panels
     assert [(line.label, len(line.bands)) for line in panel.variants] == [("bulk", 2), ("b", 2)]
-    assert f"medians of {MOST_SEEDS + 1} runs" in scene.subtitle
+    assert f"medians of {MAX_SEEDS + 1} runs" in spec.subtitle
 
 
 def test_of_many_values_some_are_drawn(tmp_path: Path) -> None:
-    rates = [f"{number**2}mbit" for number in range(1, 2 * MOST_NUMBERS)]
+    rates = [f"{number**2}mbit" for number in range(1, 2 * MAX_NUMBERS)]
     runs = [{"id": rate, "seed": 1, "point": {RATE: rate}} for rate in reversed(rates)]
     result = make(tmp_path / "r", runs, axes=(RATE,))
     (comparison,) = comparisons(result)
-    assert len(comparison.runs) == len(comparison.labels) == MOST_NUMBERS
+    assert len(comparison.runs) == len(comparison.labels) == MAX_NUMBERS
     assert (comparison.labels[0], comparison.labels[-1]) == (rates[0], rates[-1])
-    scene = scene_of(result, comparison, next(iter(comparison.runs[0].curves)))
-    assert f"{MOST_NUMBERS} of {len(rates)} values" in scene.subtitle
+    spec = spec_of(result, comparison, next(iter(comparison.runs[0].curves)))
+    assert f"{MAX_NUMBERS} of {len(rates)} values" in spec.subtitle
     (file,) = draw_metric(result.path, "flow.goodput_mbps", [RATE], kind="auto", formats=("svg",), out=tmp_path)
     assert "mathdefault" not in file.read_text(), "ticks of a log axis are plain numbers"
 
 
-@pytest.mark.parametrize(("count", "kind"), [(3, "bar"), (MOST_SEEDS + 1, "cdf")])
+@pytest.mark.parametrize(("count", "kind"), [(3, "bar"), (MAX_SEEDS + 1, "cdf")])
 def test_seeds_are_no_numbers(tmp_path: Path, count: int, kind: str) -> None:
     result = make(tmp_path / "r", of_seeds(count))
     (file,) = draw_metric(result.path, "flow.goodput_mbps", ["seed"], kind="auto", formats=("svg",), out=tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from netwarp.analysis.reckoning import is_current, reckon
+from netwarp.analysis.run_metrics import compute_metrics, is_current
 from netwarp.store import files
 from netwarp.store.digests import compare_digests, digest_run, read_digests, write_digests
 from netwarp.store.errors import PlanMismatchError, StoreError
@@ -212,16 +212,16 @@ def test_metrics_are_reckoned_again_only_if_something_has_changed(
     write_run(tmp_path, limit=20, seconds=1)
     run = open_run(tmp_path)
     assert not is_current(run)
-    reckon(run)
+    compute_metrics(run)
     assert is_current(run)
     acks = tmp_path / "acks.arrows"
     later = run.metrics_path.stat().st_mtime_ns + 1
     os.utime(acks, ns=(later, later))
     assert not is_current(run)
-    reckon(run)
+    compute_metrics(run)
     os.utime(run.metrics_path, ns=(later, later))
     assert is_current(run)
-    monkeypatch.setattr("netwarp.analysis.reckoning.code_digest", lambda: "another")
+    monkeypatch.setattr("netwarp.analysis.run_metrics.code_digest", lambda: "another")
     assert not is_current(run)
     run.metrics_path.write_bytes(b"PAR1 cut short")
     monkeypatch.undo()

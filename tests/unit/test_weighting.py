@@ -6,14 +6,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.analysis.weighting import Held, Window, growth, hold, percentile, pool, weighted_mean, weighted_percentiles
+from netwarp.analysis.weighting import (
+    TimeWeighted,
+    Window,
+    growth,
+    percentile,
+    pool,
+    time_weighted,
+    weighted_mean,
+    weighted_percentiles,
+)
 
 SAMPLES = st.lists(st.tuples(st.integers(-50, 50), st.integers(1, 40)), min_size=1, max_size=30)
 PERCENTS = st.sampled_from([0.0, 1.0, 12.5, 50.0, 95.0, 99.0, 99.9, 100.0])
 
 
-def held(samples: list[tuple[int, int]]) -> Held:
-    return Held(np.array([v for v, _ in samples], float), np.array([w for _, w in samples], np.int64))
+def held(samples: list[tuple[int, int]]) -> TimeWeighted:
+    return TimeWeighted(np.array([v for v, _ in samples], float), np.array([w for _, w in samples], np.int64))
 
 
 @settings(deadline=None)
@@ -50,7 +59,7 @@ def test_hold_gives_each_instant_to_the_last_sample_before_it(
 ) -> None:
     samples.sort(key=lambda s: s[0])
     window = Window(min(one, other), max(one, other))
-    got = hold(np.array([t for t, _ in samples], np.int64), np.array([v for _, v in samples], float), window)
+    got = time_weighted(np.array([t for t, _ in samples], np.int64), np.array([v for _, v in samples], float), window)
     wanted: dict[int, int] = {}
     for instant in range(window.start_ns, window.end_ns):
         before = [v for t, v in samples if t <= instant]
@@ -66,7 +75,7 @@ def test_slow_phases_are_not_forgotten() -> None:
     """1000 ACKs of 20 ms in 10 s, then 10 of 1000 ms in 10 s: per ACK the p95 is 20 ms, over time 1000 ms."""
     times = np.concatenate([np.arange(1000) * 10_000_000, 10**10 + np.arange(10) * 10**9])
     rtts = np.concatenate([np.full(1000, 20.0), np.full(10, 1000.0)])
-    states = hold(times, rtts, Window(0, 2 * 10**10))
+    states = time_weighted(times, rtts, Window(0, 2 * 10**10))
     assert weighted_percentiles(states, [95]) == [1000.0]
     assert percentile(rtts, 95) == 20.0
     assert weighted_mean(states) == 510.0

@@ -57,5 +57,5 @@ def test_a_worker_that_differs_is_told_what_mends_it(other: dict[str, str], said
 def test_a_worker_without_a_part_is_told_where_to_copy_it() -> None:
     here = WorkerIdentity(HERE, "0.1", {"agent": "/a/agent", "kernel": "/a/kernels/1"})
     there = WorkerIdentity({"netwarp": "5"}, "0.1", {"kernel": "/b/kernels/"}, "the kernel is missing", "kernel")
-    mend = "`rsync -a --mkpath /a/kernels/1 there:/b/kernels/`"
-    assert complaint(there, here, "there") == f"the kernel is missing; copy it there: {mend}"
+    fix = "`rsync -a --mkpath /a/kernels/1 there:/b/kernels/`"
+    assert complaint(there, here, "there") == f"the kernel is missing; copy it there: {fix}"

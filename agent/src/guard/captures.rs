@@ -10,7 +10,7 @@ use super::layout::Capture;
 
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 const LINKTYPE_ETHERNET: u32 = 1;
-const SNAP_MOST: u32 = 65_535;
+const MAX_SNAP: u32 = 65_535;
 
 /// The files, in the order of the lab's captures.
 pub struct Captures {
@@ -34,7 +34,7 @@ impl Captures {
                 2 | (4 << 16),
                 0,
                 0,
-                SNAP_MOST,
+                MAX_SNAP,
                 LINKTYPE_ETHERNET,
             ] {
                 file.write_all(&word.to_le_bytes())?;

@@ -1,6 +1,6 @@
 //! Cells of the tables, in their units.
 
-use super::sheet::Cell;
+use super::output::Cell;
 
 pub fn text(value: impl ToString) -> Option<Cell> {
     Some(Cell::Text(value.to_string()))

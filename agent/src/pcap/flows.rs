@@ -6,7 +6,7 @@ use anyhow::Result;
 use netwarp_capture::{Analysis, Direction, Endpoint, Flags, Flow, Protocol};
 
 use super::cells::{count, mbps, ms, text};
-use super::sheet::{Cell, Column, Format, Kind, Sheet};
+use super::output::{Cell, Column, Format, Kind, Output};
 
 /// One row's subject.
 struct Row<'a> {
@@ -123,7 +123,7 @@ impl Flows {
     /// Writes the rows of a capture, in the order of its flows' first packets.
     pub fn write<W: Write>(
         &self,
-        sheet: &mut Sheet<W>,
+        output: &mut Output<W>,
         file: &str,
         analysis: &Analysis,
     ) -> Result<()> {
@@ -138,7 +138,7 @@ impl Flows {
                     other,
                 };
                 if this.packets.count() > 0 {
-                    sheet.row(self.0.iter().map(|(_, _, value)| value(&row)))?;
+                    output.row(self.0.iter().map(|(_, _, value)| value(&row)))?;
                 }
             }
         }

@@ -4,9 +4,9 @@
 mod cells;
 mod flows;
 mod interval;
+mod output;
 mod packets;
 mod series;
-mod sheet;
 mod source;
 mod table;
 
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use netwarp_capture::{Analysis, CaptureStats};
 
-use sheet::Format;
+use output::Format;
 use source::{End, Source};
 use table::Table;
 

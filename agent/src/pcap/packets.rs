@@ -4,7 +4,7 @@ use netwarp_capture::file::Frame;
 use netwarp_capture::{Endpoint, Flags, Flow, Observation};
 
 use super::cells::{count, ms, text};
-use super::sheet::{Cell, Column, Kind};
+use super::output::{Cell, Column, Kind};
 
 /// One row's subject.
 pub struct Row<'a> {

@@ -3,7 +3,7 @@
 use netwarp_capture::{Endpoint, Flow, Interval, Place, Protocol};
 
 use super::cells::{count, mbps, ms, text};
-use super::sheet::{Cell, Column, Kind};
+use super::output::{Cell, Column, Kind};
 
 /// One row's subject.
 pub struct Row<'a> {

@@ -6,10 +6,10 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use netwarp_capture::file::{Damage, Frame, MAGIC_BYTES, Reader, STEP_BYTES_MOST, Step};
+use netwarp_capture::file::{Damage, Frame, MAGIC_BYTES, MAX_STEP_BYTES, Reader, Step};
 
 const BUFFER_BYTES: usize = 1 << 20;
-const _: () = assert!(BUFFER_BYTES >= 2 * STEP_BYTES_MOST);
+const _: () = assert!(BUFFER_BYTES >= 2 * MAX_STEP_BYTES);
 
 /// How a file ended.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use netwarp_capture::file::Frame;
 use netwarp_capture::{Analysis, Interval, Observation, Place, Series};
 
 use super::flows::Flows;
-use super::sheet::Sheet;
+use super::output::Output;
 use super::source::{End, Source};
 use super::{Options, packets, series};
 
@@ -22,7 +22,7 @@ enum Rows {
 /// A table under construction.
 pub struct Table<W: Write> {
     rows: Rows,
-    sheet: Sheet<W>,
+    output: Output<W>,
 }
 
 impl<W: Write> Table<W> {
@@ -37,8 +37,8 @@ impl<W: Write> Table<W> {
             let columns = flows.columns();
             (Rows::Flows(flows), columns)
         };
-        let sheet = Sheet::new(options.format(), out, &columns)?;
-        Ok(Self { rows, sheet })
+        let output = Output::new(options.format(), out, &columns)?;
+        Ok(Self { rows, output })
     }
 
     /// Reads a capture and writes its rows.
@@ -50,7 +50,7 @@ impl<W: Write> Table<W> {
                     analysis.frame(frame);
                     Ok(())
                 })?;
-                flows.write(&mut self.sheet, file, &analysis)?;
+                flows.write(&mut self.output, file, &analysis)?;
                 end
             }
             Rows::Packets => source.each(|frame| {
@@ -79,7 +79,7 @@ impl<W: Write> Table<W> {
 
     /// Ends the table.
     pub fn finish(self) -> Result<()> {
-        self.sheet.finish()
+        self.output.finish()
     }
 
     fn packet(
@@ -99,7 +99,7 @@ impl<W: Write> Table<W> {
             flow,
             seen,
         };
-        self.sheet.row(row.cells())
+        self.output.row(row.cells())
     }
 
     fn interval(
@@ -120,6 +120,6 @@ impl<W: Write> Table<W> {
             interval,
             interval_s: interval_ns as f64 / 1e9,
         };
-        self.sheet.row(row.cells())
+        self.output.row(row.cells())
     }
 }

@@ -11,7 +11,7 @@ use super::{Account, Generator, Setup};
 use crate::lab::Flow;
 
 /// How many intervals a receiver of UDP is asked for at most.
-const INTERVALS_MOST: i64 = 2000;
+const MAX_INTERVALS: i64 = 2000;
 
 /// Its fields in the lab: the options of the program.
 #[derive(Debug, Deserialize)]
@@ -68,7 +68,7 @@ fn is_udp(options: &Fields) -> bool {
 
 /// How often a receiver of UDP says what arrived, in seconds: ten times a second, up to 2000 times in all.
 fn interval(flow: &Flow) -> String {
-    let tenths = (flow.duration_ns / INTERVALS_MOST / 100_000_000).clamp(1, 600);
+    let tenths = (flow.duration_ns / MAX_INTERVALS / 100_000_000).clamp(1, 600);
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 

@@ -16,7 +16,7 @@ use super::{Account, Generator, Setup, lock, spawn};
 use crate::time::{monotonic_ns, sleep_until};
 
 /// The longest file that a program may write: it must not fill the host's disk.
-const MOST_OUTPUT_BYTES: u64 = 256 << 20;
+const MAX_OUTPUT_BYTES: u64 = 256 << 20;
 /// What is kept of such a file.
 const KEPT_OUTPUT_BYTES: u64 = 64 << 10;
 /// How often a server that is not ready yet is asked again, and when it should be: before t0.
@@ -136,7 +136,7 @@ impl Programs {
         let how = match (status.code(), status.signal()) {
             (Some(code), _) => format!("exit status {code}"),
             (_, Some(libc::SIGXFSZ)) => {
-                format!("it wrote more than {} MB", MOST_OUTPUT_BYTES >> 20)
+                format!("it wrote more than {} MB", MAX_OUTPUT_BYTES >> 20)
             }
             (_, Some(signal)) => format!("signal {signal}"),
             _ => "unknown".to_string(),
@@ -216,7 +216,7 @@ impl Generator for Programs {
 /// Of what fills a disk only the beginning is kept.
 fn cut(out: &Path) -> Result<()> {
     for path in [out.to_path_buf(), errors_of(out)] {
-        if std::fs::metadata(&path).is_ok_and(|m| m.len() >= MOST_OUTPUT_BYTES) {
+        if std::fs::metadata(&path).is_ok_and(|m| m.len() >= MAX_OUTPUT_BYTES) {
             File::options()
                 .write(true)
                 .open(&path)?
@@ -245,8 +245,8 @@ fn start(name: &str, words: &[String], out: &Path) -> Result<Child> {
             // A generator's thread blocks all signals; a program gets them.
             SigSet::empty().thread_set_mask()?;
             let limit = libc::rlimit {
-                rlim_cur: MOST_OUTPUT_BYTES,
-                rlim_max: MOST_OUTPUT_BYTES,
+                rlim_cur: MAX_OUTPUT_BYTES,
+                rlim_max: MAX_OUTPUT_BYTES,
             };
             if libc::setrlimit(libc::RLIMIT_FSIZE, &limit) < 0 {
                 return Err(std::io::Error::last_os_error());

@@ -31,7 +31,7 @@ const CONTROL: &str = "/proc/netwarp_send";
 /// Departures handed over at once.
 const BATCH: usize = 1024;
 /// struct netwarp_payload: what every datagram has at least.
-const LEAST_PAYLOAD: f64 = MIN_PAYLOAD_BYTES as f64;
+const MIN_PAYLOAD: f64 = MIN_PAYLOAD_BYTES as f64;
 /// So that neither end's buffer is ever what loses or delays a datagram: the queues decide.
 const BUFFER_BYTES: usize = 256 << 20;
 /// Ethernet and UDP headers, and those of IP by family.
@@ -86,8 +86,8 @@ impl<P: Pattern> Departures<P> {
         let most = fields.packet_size_most_bytes as f64;
         let mean = fields.packet_size_bytes as f64;
         let mean_payload = match fields.packet_size_distribution {
-            Distribution::Exponential => cut_exponential_mean(mean, LEAST_PAYLOAD, most),
-            _ => mean.max(LEAST_PAYLOAD),
+            Distribution::Exponential => cut_exponential_mean(mean, MIN_PAYLOAD, most),
+            _ => mean.max(MIN_PAYLOAD),
         };
         let headers = HEADERS + ip;
         let mean_bits = (mean_payload + headers) * 8.0;
@@ -114,7 +114,7 @@ impl<P: Pattern> Iterator for Departures<P> {
             .within(
                 self.fields.packet_size_bytes as f64,
                 self.fields.packet_size_distribution,
-                LEAST_PAYLOAD,
+                MIN_PAYLOAD,
                 self.fields.packet_size_most_bytes as f64,
             )
             .round();

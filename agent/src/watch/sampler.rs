@@ -16,7 +16,7 @@ use crate::sockets::request;
 use crate::time::monotonic_ns;
 
 /// So many bytes may wait for their writer; then samples are left out until it has caught up.
-const MOST_WAITING: usize = 256 << 20;
+const MAX_WAITING: usize = 256 << 20;
 
 /// One dump of the sockets.
 pub struct Sample {
@@ -89,7 +89,7 @@ pub fn run(netlink: &mut Netlink, plan: &Plan, outlet: &Outlet, ends: &Ends) -> 
             tally.end = end;
             return Ok(tally);
         }
-        if outlet.waiting.load(Ordering::Relaxed) > MOST_WAITING {
+        if outlet.waiting.load(Ordering::Relaxed) > MAX_WAITING {
             tally.unwritten += 1;
         } else {
             let now = monotonic_ns();

@@ -12,8 +12,8 @@ use ratatui::text::Line;
 use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState};
 use ratatui::{DefaultTerminal, Frame};
 
-use super::shown::{COLUMNS, Order, Shown};
 use super::sink::Sink;
+use super::table_row::{COLUMNS, Order, TableRow};
 use crate::sockets::Entry;
 
 /// How often the table is drawn anew.
@@ -24,7 +24,7 @@ const SPACING: usize = 2;
 /// What the writer leaves for the viewer.
 #[derive(Default)]
 struct Now {
-    shown: Vec<Shown>,
+    shown: Vec<TableRow>,
     time_ns: i64,
     samples: u64,
 }
@@ -34,7 +34,7 @@ type Shared = Arc<Mutex<Now>>;
 /// Keeps the newest sample, where the last one kept is old enough to be drawn anew.
 struct Keeper {
     shared: Shared,
-    coming: Vec<Shown>,
+    coming: Vec<TableRow>,
     kept: Option<Instant>,
 }
 
@@ -47,7 +47,7 @@ impl Keeper {
 impl Sink for Keeper {
     fn rows(&mut self, entries: &[Entry]) -> Result<()> {
         if self.due() || !self.coming.is_empty() {
-            self.coming.extend(entries.iter().map(Shown::of));
+            self.coming.extend(entries.iter().map(TableRow::of));
         }
         Ok(())
     }
@@ -61,7 +61,7 @@ impl Sink for Keeper {
         if self.due() {
             let mut coming = std::mem::take(&mut self.coming);
             let since = (time_ns - now.time_ns) as f64 / 1e9;
-            super::shown::add_rates(&mut coming, &now.shown, since);
+            super::table_row::add_rates(&mut coming, &now.shown, since);
             now.shown = coming;
             now.time_ns = time_ns;
             self.kept = Some(Instant::now());
@@ -134,7 +134,7 @@ impl View {
         }
     }
 
-    fn rows(&self, order: &Order) -> (Vec<Shown>, String) {
+    fn rows(&self, order: &Order) -> (Vec<TableRow>, String) {
         let now = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rows = now.shown.clone();
         order.sort(&mut rows);
@@ -149,7 +149,7 @@ impl View {
     }
 
     /// The columns that fit, from the left: half a number would be another number.
-    fn columns(&self, rows: &[Shown], room: usize) -> Vec<usize> {
+    fn columns(&self, rows: &[TableRow], room: usize) -> Vec<usize> {
         let mut used = 0;
         (0..COLUMNS.len())
             .filter(|&at| self.with_processes || COLUMNS[at].name != "process")
@@ -160,7 +160,7 @@ impl View {
             .collect()
     }
 
-    fn draw(&self, frame: &mut Frame, rows: &[Shown], head: &str, looks: &mut Looks) {
+    fn draw(&self, frame: &mut Frame, rows: &[TableRow], head: &str, looks: &mut Looks) {
         let [top, middle, bottom] = Layout::vertical([
             Constraint::Length(1),
             Constraint::Min(2),
@@ -205,7 +205,7 @@ impl View {
 }
 
 /// As wide as its widest text, so that an IPv6 address is whole where there is one.
-fn width(column: usize, rows: &[Shown]) -> usize {
+fn width(column: usize, rows: &[TableRow]) -> usize {
     let texts = rows.iter().map(|row| row.text(column).chars().count());
     let head = COLUMNS[column].name.len() + 1;
     texts.chain([head]).max().unwrap_or_default()

@@ -9,11 +9,11 @@ use std::fmt;
 use crate::bytes::{Order, u8_at};
 
 /// A longer frame is not believed: it is the largest snapshot length that libpcap and Wireshark know.
-pub const FRAME_BYTES_MOST: u32 = 262_144;
+pub const MAX_FRAME_BYTES: u32 = 262_144;
 /// What has to be there for the reader to move on, at most, besides the frame itself.
-const HEADERS_BYTES_MOST: usize = 4096;
+const MAX_HEADERS_BYTES: usize = 4096;
 /// A buffer of this size holds whatever the reader asks for.
-pub const STEP_BYTES_MOST: usize = FRAME_BYTES_MOST as usize + HEADERS_BYTES_MOST;
+pub const MAX_STEP_BYTES: usize = MAX_FRAME_BYTES as usize + MAX_HEADERS_BYTES;
 
 /// One captured frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The pcap format (draft-ietf-opsawg-pcap): a header of 24 bytes, then frames behind headers of 16.
 
-use super::{Damage, FRAME_BYTES_MOST, Frame, Step};
+use super::{Damage, Frame, MAX_FRAME_BYTES, Step};
 use crate::bytes::{Order, be32};
 
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
@@ -60,7 +60,7 @@ impl Pcap {
         let Some((seconds, ticks, captured, wire_bytes)) = header() else {
             return Ok(Step::More(self.header_bytes));
         };
-        if captured > FRAME_BYTES_MOST {
+        if captured > MAX_FRAME_BYTES {
             return Err(Damage::FrameLength(captured));
         }
         let end = self.header_bytes + captured as usize;

@@ -1,7 +1,7 @@
 //! The pcapng format (draft-ietf-opsawg-pcapng): sections of blocks. What is not a packet or a description that is
 //! needed to read one is skipped.
 
-use super::{Damage, FRAME_BYTES_MOST, Frame, HEADERS_BYTES_MOST, Step};
+use super::{Damage, Frame, MAX_FRAME_BYTES, MAX_HEADERS_BYTES, Step};
 use crate::bytes::{Order, be32, u8_at};
 
 pub const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -14,9 +14,9 @@ const OPTION_END: u16 = 0;
 const OPTION_TSRESOL: u16 = 9;
 const OPTION_TSOFFSET: u16 = 14;
 /// Type, length, and the length again at the end.
-const BLOCK_BYTES_LEAST: u32 = 12;
+const MIN_BLOCK_BYTES: u32 = 12;
 /// More than a file has, and few enough to be held.
-const INTERFACES_MOST: usize = 65_536;
+const MAX_INTERFACES: usize = 65_536;
 
 /// One interface of the section.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ impl Pcapng {
         else {
             return Ok(Step::More(8));
         };
-        if length < BLOCK_BYTES_LEAST {
+        if length < MIN_BLOCK_BYTES {
             return Err(Damage::BlockLength(length));
         }
         // Some programs do not count the padding.
@@ -83,7 +83,7 @@ impl Pcapng {
         if !wanted {
             return Ok(Step::Skip(whole));
         }
-        if whole > u64::from(FRAME_BYTES_MOST) + HEADERS_BYTES_MOST as u64 {
+        if whole > u64::from(MAX_FRAME_BYTES) + MAX_HEADERS_BYTES as u64 {
             return Err(Damage::BlockLength(length));
         }
         let whole = whole as usize;
@@ -125,7 +125,7 @@ impl Pcapng {
             }
             at += 4 + usize::from(length).next_multiple_of(4);
         }
-        if self.interfaces.len() == INTERFACES_MOST {
+        if self.interfaces.len() == MAX_INTERFACES {
             return None;
         }
         self.interfaces.push(Interface {

@@ -64,7 +64,7 @@ def capacity_doubts(run: RunDir) -> Iterator[str]:
 
     Of flows with records of what arrived, exactly; of the others nothing is said.
     """
-    flows = [data for data in load_flows(run, passages=False) if data.deliveries and data.deliveries.arrived]
+    flows = [data for data in load_flows(run, transits=False) if data.deliveries and data.deliveries.arrived]
     length_ns = interval_ns(run, flows)
     paths = _paths(run, flows)
     for data in flows:

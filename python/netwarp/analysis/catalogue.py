@@ -23,7 +23,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "time",
             "`packets`, else `queues`",
             better=None,
-            least=(0.05, 1),
+            min_effect=(0.05, 1),
             basis="all packets in the queue, headers and all traffic included; after each arrival and departure; "
             "the run's window",
         ),
@@ -33,7 +33,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "packets",
             "`packets`",
             better=LOWER,
-            least=(0.05, 0.1),
+            min_effect=(0.05, 0.1),
             basis="all packets; from arrival at the queue to departure; those that left in the run's window",
         ),
         entry(
@@ -42,7 +42,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "sum",
             "`packets`, else `queues`",
             better=None,
-            least=(0.2, 5),
+            min_effect=(0.2, 5),
             basis="all packets; when they are dropped; the run's window",
         ),
         entry(
@@ -51,7 +51,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "sum",
             "`packets`",
             better=None,
-            least=(0.2, 5),
+            min_effect=(0.2, 5),
             basis="the same",
         ),
         entry(
@@ -60,7 +60,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "sum",
             "`packets`",
             better=None,
-            least=(0.2, 5),
+            min_effect=(0.2, 5),
             basis="all packets; when they leave; the run's window",
         ),
         entry(
@@ -68,7 +68,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "100 × packets dropped in the window / packets that came in it",
             "packets",
             "`packets`",
-            least=(0.2, 0.05),
+            min_effect=(0.2, 0.05),
             basis="the same as `drops`",
         ),
         entry(
@@ -76,7 +76,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "100 × packets marked / packets that left to be sent, in the window",
             "packets",
             "`packets`",
-            least=(0.2, 0.05),
+            min_effect=(0.2, 0.05),
             basis="the same as `marks`",
         ),
     ),
@@ -91,7 +91,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "sum",
             "`drops`",
             better=None,
-            least=(0.2, 5),
+            min_effect=(0.2, 5),
             basis="all packets of the wire; when they are dropped; the run's window",
         ),
         entry(
@@ -100,7 +100,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "sum",
             "`drops`",
             better=None,
-            least=(0.2, 5),
+            min_effect=(0.2, 5),
             basis="the same",
         ),
     ),
@@ -113,7 +113,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "time",
             "`packets`, else `links`",
             better=HIGHER,
-            least=(0.02, 0.01),
+            min_effect=(0.02, 0.01),
             basis="all frames, with their Ethernet header; when they leave the queue; the run's window",
         ),
     ),
@@ -124,7 +124,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "flows",
             "`flow.goodput_mbps`",
             better=HIGHER,
-            least=(0, 0.02),
+            min_effect=(0, 0.02),
             basis="as `goodput_mbps`, each flow's in its own interval",
         ),
         entry(
@@ -134,7 +134,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
             "seconds",
             "`arrivals`",
             better=HIGHER,
-            least=(0, 0.02),
+            min_effect=(0, 0.02),
             basis="payload, each byte once; when it reaches the receiver; whole seconds of the run's window",
         ),
     ),
@@ -199,4 +199,5 @@ def _page() -> Iterator[str]:
         for one in entries:
             names = "<br>".join(f"`{name}`" for name in one.names)
             better = one.better or "neither"
-            yield f"| {names} | {one.formula} | {one.basis} | {one.counts} | {one.source} | {better} | {one.least} |"
+            cells = (names, one.formula, one.basis, one.counts, one.source, better, one.min_effect)
+            yield f"| {' | '.join(map(str, cells))} |"

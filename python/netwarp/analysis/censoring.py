@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from netwarp.analysis.weighting import Held, Values, percentile
+from netwarp.analysis.weighting import TimeWeighted, Values, percentile
 
 _ROUNDING = 1e-9
 _UNIT = 10**12
@@ -76,11 +76,11 @@ def mean_of(durations: Durations) -> float | None:
     return float(np.dot(values, np.diff(shares, prepend=0.0)))
 
 
-def held(durations: Durations) -> Held:
+def held(durations: Durations) -> TimeWeighted:
     """The same as values and weights; the weight of what is beyond the last one that ended has the value infinity."""
     if not durations.unended:
-        return Held(durations.values, np.ones(len(durations), np.int64))
+        return TimeWeighted(durations.values, np.ones(len(durations), np.int64))
     values, shares = kaplan_meier(durations)
     weights = np.round(np.diff(shares, prepend=0.0, append=1.0) * _UNIT).astype(np.int64)
     kept = weights > 0
-    return Held(np.append(values, inf)[kept], weights[kept])
+    return TimeWeighted(np.append(values, inf)[kept], weights[kept])

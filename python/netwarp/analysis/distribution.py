@@ -9,7 +9,7 @@ from netwarp.analysis import censoring
 from netwarp.analysis.flows import FlowData, load_flows, run_window
 from netwarp.analysis.packets import as_packets, load_packets
 from netwarp.analysis.queues import Packets, length_steps, sojourns_ms
-from netwarp.analysis.weighting import Held, Window, hold, pool
+from netwarp.analysis.weighting import TimeWeighted, Window, pool, time_weighted
 from netwarp.store.rundir import RunDir
 
 COMPLETION = "completion_ms"
@@ -31,14 +31,14 @@ def distributed_stem(metric: str) -> str | None:
     return stem
 
 
-def distributions(run: RunDir, scope: str, stem: str, names: Collection[str]) -> dict[str, Held]:
+def distributions(run: RunDir, scope: str, stem: str, names: Collection[str]) -> dict[str, TimeWeighted]:
     """For each of the names values and their weights (ns, or 1 a packet) in the run's window; empty without records.
 
     What is known to be greater than all values has the value infinity.
     """
     if scope == "queue":
         return _queues(run, stem, names)
-    flows = load_flows(run, passages=False)
+    flows = load_flows(run, transits=False)
     of_name = {name: [data for data in flows if name in (data.flow.name, data.flow.group)] for name in names}
     if stem == COMPLETION:
         return {name: _completions(found) for name, found in of_name.items()}
@@ -48,12 +48,12 @@ def distributions(run: RunDir, scope: str, stem: str, names: Collection[str]) ->
     }
 
 
-def _completions(flows: Sequence[FlowData]) -> Held:
+def _completions(flows: Sequence[FlowData]) -> TimeWeighted:
     parts = [data.transfers.durations_ms(data.window) for data in flows if data.transfers is not None]
     return censoring.held(censoring.together(parts))
 
 
-def _queues(run: RunDir, stem: str, names: Collection[str]) -> dict[str, Held]:
+def _queues(run: RunDir, stem: str, names: Collection[str]) -> dict[str, TimeWeighted]:
     places = {end.name: end.interface_index for end in run.description.ends if end.name in names}
     if not places or not run.has_rows("packets"):
         return dict.fromkeys(names, pool([]))
@@ -62,14 +62,14 @@ def _queues(run: RunDir, stem: str, names: Collection[str]) -> dict[str, Held]:
     return {name: _queue(as_packets(found.get(places.get(name, -1))), stem, window) for name in names}
 
 
-def _queue(packets: Packets, stem: str, window: Window) -> Held:
+def _queue(packets: Packets, stem: str, window: Window) -> TimeWeighted:
     if stem == "length_pkts":
-        return hold(*length_steps(packets), window)
+        return time_weighted(*length_steps(packets), window)
     sojourns = sojourns_ms(packets, window)
-    return Held(sojourns, np.ones(len(sojourns), np.int64))
+    return TimeWeighted(sojourns, np.ones(len(sojourns), np.int64))
 
 
-def cumulative(held: Held, points: int = 600) -> tuple[np.ndarray, np.ndarray]:
+def cumulative(held: TimeWeighted, points: int = 600) -> tuple[np.ndarray, np.ndarray]:
     """The empirical distribution function: (values, sorted; share of the weight at or below each), about `points`.
 
     Thinned evenly in the share, with both ends kept, so that a steep part keeps its shape. It ends below 1 where the

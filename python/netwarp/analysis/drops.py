@@ -28,7 +28,7 @@ _TRANSPORT = {
 }
 _UDP_CHECKS = ("udp_recvmsg", "udpv6_recvmsg", "__first_packet_length")
 """Where the checksum of a datagram is looked at when it is read: the kernel gives no reason there."""
-_MOST_HEADER_BYTES = ETHERNET_HEADER_BYTES + IPV6_HEADER_BYTES + MAX_TCP_HEADER_BYTES
+_MAX_HEADER_BYTES = ETHERNET_HEADER_BYTES + IPV6_HEADER_BYTES + MAX_TCP_HEADER_BYTES
 """Of Ethernet, IPv6 and TCP with all the options that there is room for."""
 _LOST_BY_TCP = frozenset(("tcp_csum", "tcp_ofo_queue_prune", "tcp_ofo_drop"))
 
@@ -51,7 +51,7 @@ def is_lost(description: Description) -> pl.Expr:
 def _remains(names: pl.Expr) -> pl.Expr:
     """What is left of a connection that its program has closed: what lay in its socket, and ACKs and resets for it."""
     at_tcp = pl.col("function").fill_null("").str.starts_with("tcp_v")
-    without_payload = pl.col("packet_bytes") <= _MOST_HEADER_BYTES
+    without_payload = pl.col("packet_bytes") <= _MAX_HEADER_BYTES
     late = at_tcp & without_payload & names.is_in(["no_socket", "not_specified"])
     return (pl.col("place") == Place.DELIVERED) & (late | (names == "queue_purge"))
 

@@ -6,7 +6,7 @@ HIGHER, LOWER = "higher", "lower"
 
 
 @dataclass(frozen=True)
-class Least:
+class MinEffect:
     """The least difference that matters: this share of the value, and at least so much in the metric's own unit."""
 
     relative: float
@@ -35,7 +35,7 @@ class Entry:
     counts: str
     source: str
     better: str | None = None
-    least: Least = Least(0.05, 0.0)
+    min_effect: MinEffect = MinEffect(0.05, 0.0)
     basis: str = ""
 
 
@@ -46,8 +46,8 @@ def entry(
     source: str,
     *,
     better: str | None = None,
-    least: tuple[float, float] = (0.05, 0),
+    min_effect: tuple[float, float] = (0.05, 0),
     basis: str = "",
 ) -> Entry:
-    """An entry of the metrics in `names`, separated by spaces; `least` is relative and absolute."""
-    return Entry(tuple(names.split()), formula, counts, source, better, Least(*least), basis)
+    """An entry of the metrics in `names`, separated by spaces; `min_effect` is relative and absolute."""
+    return Entry(tuple(names.split()), formula, counts, source, better, MinEffect(*min_effect), basis)

@@ -17,7 +17,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "bytes; of flows together all payload / the time from the first one's beginning to the last one's end",
         "`arrivals`; `datagrams`; `transfers`; else iperf3's own JSON; `flows`; `sockets`",
         better=HIGHER,
-        least=(0.02, 0),
+        min_effect=(0.02, 0),
         basis="payload, each byte once, without headers; when it reaches the receiver's socket; the flow's life in "
         "the window, of a transfer its completion time",
     ),
@@ -27,7 +27,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "time (a sample holds until the next)",
         "`acks`; `pings`",
         better=LOWER,
-        least=(0.05, 0.1),
+        min_effect=(0.05, 0.1),
         basis="the sender's data (or the echo requests); at the sender, when the ACK (or the request) is sent or "
         "taken; the flow's life in the window",
     ),
@@ -38,7 +38,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "packets",
         "`acks`; `pings`",
         better=LOWER,
-        least=(0.05, 0.1),
+        min_effect=(0.05, 0.1),
         basis="the same; the whole run",
     ),
     entry(
@@ -47,7 +47,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "time",
         "`acks`; `pings`",
         better=LOWER,
-        least=(0.05, 0.1),
+        min_effect=(0.05, 0.1),
         basis="as its parts",
     ),
     entry(
@@ -57,7 +57,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "packets or transfers",
         "`pings`; `transfers`",
         better=LOWER,
-        least=(0.05, 0.1),
+        min_effect=(0.05, 0.1),
         basis="echo requests, requests; at their sender, from sending to the last byte of the answer; those that "
         "began in the window",
     ),
@@ -68,7 +68,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "packets or transfers",
         "`pings`; `transfers`",
         better=LOWER,
-        least=(0.05, 0.1),
+        min_effect=(0.05, 0.1),
         basis="the same; the whole run",
     ),
     entry(
@@ -77,7 +77,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "packets or transfers",
         "`pings`; `transfers`",
         better=LOWER,
-        least=(0.05, 0.1),
+        min_effect=(0.05, 0.1),
         basis="as its parts",
     ),
     entry(
@@ -89,7 +89,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "packets or transfers",
         "`pings`; `transfers`",
         better=HIGHER,
-        least=(0.05, 0),
+        min_effect=(0.05, 0),
         basis="echo requests, requests; at their sender; those that began in the window",
     ),
     entry(
@@ -99,7 +99,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "as its parts",
         "`flow.goodput_mbps`, `flow.rtt_ms_mean`",
         better=HIGHER,
-        least=(0.05, 0),
+        min_effect=(0.05, 0),
         basis="as its parts",
     ),
     entry(
@@ -107,7 +107,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "100 × goodput / sum of the goodputs of all flows but echo requests; absent for a flow alone",
         "sum over flows",
         "`flow.goodput_mbps`",
-        least=(0.05, 1),
+        min_effect=(0.05, 1),
         basis="as `goodput_mbps`, each flow's in its own interval",
     ),
     entry(
@@ -118,7 +118,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "flows",
         "`arrivals`, `packets`",
         better=LOWER,
-        least=(0.1, 40),
+        min_effect=(0.1, 40),
         basis="payload, each byte once; when it reaches the receiver; from the flow's start, warm-up or not",
     ),
     entry(
@@ -128,7 +128,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "flows",
         "`arrivals`, `packets`",
         better=HIGHER,
-        least=(0, 0.05),
+        min_effect=(0, 0.05),
         basis="the same",
     ),
     entry(
@@ -137,7 +137,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "flows",
         "`arrivals`, `packets`",
         better=LOWER,
-        least=(0.1, 0.1),
+        min_effect=(0.1, 0.1),
         basis="the same",
     ),
     entry(
@@ -147,7 +147,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "seconds",
         "`arrivals`, `packets`",
         better=LOWER,
-        least=(0.1, 1),
+        min_effect=(0.1, 1),
         basis="the same, in whole seconds from when it has converged to the flow's end",
     ),
     entry(
@@ -158,7 +158,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "as its parts",
         "two runs of the summary",
         better=LOWER,
-        least=(0, 0.05),
+        min_effect=(0, 0.05),
         basis="as its parts",
     ),
     entry(
@@ -167,7 +167,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "time",
         _ACKS,
         better=LOWER,
-        least=(0.05, 0.1),
+        min_effect=(0.05, 0.1),
         basis="the sender's state; after each ACK; the flow's life in the window",
     ),
     entry(
@@ -176,7 +176,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "sum over flows",
         "`acks`, else `flows`, `sockets`",
         better=LOWER,
-        least=(0.2, 5),
+        min_effect=(0.2, 5),
         basis="the sender's segments; when the next ACK is taken; the flow's life in the window (`flows`: its "
         "whole life)",
     ),
@@ -186,7 +186,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "segments",
         "`acks`",
         better=LOWER,
-        least=(0.2, 0.05),
+        min_effect=(0.2, 0.05),
         basis="the sender's segments; when ACKs are taken; the flow's life in the window",
     ),
     entry(
@@ -195,7 +195,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "time",
         _ACKS,
         better=None,
-        least=(0.05, 1),
+        min_effect=(0.05, 1),
         basis="the sender's state; after each ACK; the flow's life in the window",
     ),
     entry(
@@ -206,7 +206,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "flows",
         "`acks`",
         better=None,
-        least=(0.05, 1),
+        min_effect=(0.05, 1),
         basis="the sender's state; after each ACK; the whole run",
     ),
     entry(
@@ -216,7 +216,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "packets",
         "`datagrams` and `flows`; `pings`; iperf3's own JSON",
         better=LOWER,
-        least=(0.1, 0.1),
+        min_effect=(0.1, 0.1),
         basis="datagrams and requests by when they were sent, by the sender's clock; the flow's life in the "
         "window. iperf3: its receiver's intervals that lie in the window as a whole, by its own clock",
     ),
@@ -228,7 +228,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "packets",
         "`datagrams`; `pings`; iperf3's own JSON",
         better=LOWER,
-        least=(0.1, 0.1),
+        min_effect=(0.1, 0.1),
         basis="datagrams sent in the window, in order of arrival, by the receiver's clock. iperf3: its receiver's "
         "intervals, as of `loss_pct`",
     ),
@@ -238,7 +238,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "packets",
         "`datagrams`",
         better=LOWER,
-        least=(0.05, 0.1),
+        min_effect=(0.05, 0.1),
         basis="datagrams, from when the sender's kernel took them to when the receiver's did; those sent in the "
         "flow's life in the window",
     ),
@@ -248,7 +248,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "packets",
         "`datagrams`",
         better=LOWER,
-        least=(0.1, 0.1),
+        min_effect=(0.1, 0.1),
         basis="datagrams by arrival; those sent in the flow's life in the window",
     ),
     entry(
@@ -257,7 +257,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "sum over flows",
         "`datagrams`",
         better=LOWER,
-        least=(0.1, 1),
+        min_effect=(0.1, 1),
         basis="the same",
     ),
     entry(
@@ -266,7 +266,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "sum",
         "`transfers`",
         better=HIGHER,
-        least=(0.02, 1),
+        min_effect=(0.02, 1),
         basis="exchanges whose last byte reached the receiver in the flow's life in the window",
     ),
     entry(
@@ -275,7 +275,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "sum",
         "`transfers`",
         better=LOWER,
-        least=(0.2, 1),
+        min_effect=(0.2, 1),
         basis="exchanges under way at the end of the flow's life in the window",
     ),
     entry(
@@ -286,7 +286,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "transfers",
         "`transfers`",
         better=LOWER,
-        least=(0.05, 0.1),
+        min_effect=(0.05, 0.1),
         basis="exchanges, from the request (or the flow's start) to the last byte's arrival; those that ended in "
         "the flow's life in the window, and those under way at its end",
     ),
@@ -296,7 +296,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "transfers",
         "`transfers`",
         better=HIGHER,
-        least=(0.02, 0),
+        min_effect=(0.02, 0),
         basis="the same as `transfers`; the flow's life in the window",
     ),
     entry(
@@ -306,7 +306,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "sum",
         "`packets`, `drops`",
         better=None,
-        least=(0.2, 5),
+        min_effect=(0.2, 5),
         basis="the flow's data packets; when a queue drops them; the run's window",
     ),
     entry(
@@ -315,7 +315,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "sum",
         "`packets`",
         better=None,
-        least=(0.2, 5),
+        min_effect=(0.2, 5),
         basis="the flow's data packets; when they leave a queue; the run's window",
     ),
     entry(
@@ -324,7 +324,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "packets",
         "`packets`",
         better=LOWER,
-        least=(0.05, 0.1),
+        min_effect=(0.05, 0.1),
         basis="the flow's data packets; from arrival at the queue to departure; those that left in the run's window",
     ),
     entry(
@@ -334,7 +334,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "time",
         "`acks`",
         better=None,
-        least=(0.1, 1),
+        min_effect=(0.1, 1),
         basis="the sender's state; after each ACK; from the first ACK to the flow's end, warm-up included",
     ),
 )

@@ -12,10 +12,10 @@ from netwarp.analysis import datagrams, deliveries, fairness, iperf3, latency
 from netwarp.analysis.datagrams import Datagrams, load_datagrams
 from netwarp.analysis.deliveries import Deliveries, load_arrivals
 from netwarp.analysis.metric import Metric, rows
-from netwarp.analysis.passage import load_passages, passage_metrics
+from netwarp.analysis.queue_transit import load_transits, passage_metrics
 from netwarp.analysis.senders import Sender, load_senders
 from netwarp.analysis.transfers import Transfers, load_transfers, transfer_metrics
-from netwarp.analysis.weighting import Held, Window, growth, hold, pool, weighted_mean
+from netwarp.analysis.weighting import TimeWeighted, Window, growth, pool, time_weighted, weighted_mean
 from netwarp.store.description import Description, Flow
 from netwarp.store.rundir import RunDir
 
@@ -32,7 +32,7 @@ class FlowData:
     account: dict[str, int | float | str | None]
     arrivals: Datagrams | None = None
     transfers: Transfers | None = None
-    passages: pl.DataFrame | None = None
+    transits: pl.DataFrame | None = None
     run_end_ns: int = 0
     deliveries: Deliveries | None = None
     intervals: iperf3.Intervals | None = None
@@ -43,18 +43,18 @@ class FlowData:
         """When its life began, warm-up or not: of iperf3 that of its test, where that is known."""
         return self.flow.start_ns if self.born_ns is None else self.born_ns
 
-    def rtts_ms(self) -> Held:
+    def rtts_ms(self) -> TimeWeighted:
         """RTT samples in ms with the time each held; none if nothing but a smoothed value is known."""
         if self.pings is not None:
             pings = latency.pings_in(self.pings, self.window)
-            return hold(pings.sent_ns[pings.answered], pings.rtts_ms[pings.answered], self.window)
+            return time_weighted(pings.sent_ns[pings.answered], pings.rtts_ms[pings.answered], self.window)
         if self.sender is not None:
-            return hold(self.sender.rtt_times_ns, self.sender.rtts_ms, self.window)
+            return time_weighted(self.sender.rtt_times_ns, self.sender.rtts_ms, self.window)
         return pool([])
 
-    def state(self, name: str) -> Held:
+    def state(self, name: str) -> TimeWeighted:
         """A column of the sender's state (`srtt_ms`, `cwnd_pkts`) with the time each value held."""
-        return hold(self.sender.times_ns, getattr(self.sender, name), self.window) if self.sender else pool([])
+        return time_weighted(self.sender.times_ns, getattr(self.sender, name), self.window) if self.sender else pool([])
 
     def goodput_mbps(self) -> float | None:
         """Payload delivered over the time that it belongs to."""
@@ -138,7 +138,7 @@ class FlowData:
         return float(jitter) / 1e3 if self.whole and isinstance(jitter, int | float) else None
 
 
-def load_flows(run: RunDir, *, passages: bool = True) -> list[FlowData]:
+def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     """All flows of a run in the lab's order, with what the records know of each.
 
     Without `passages`, what queues did to a flow's packets, which takes longest to load, is left out.
@@ -147,7 +147,7 @@ def load_flows(run: RunDir, *, passages: bool = True) -> list[FlowData]:
     senders = load_senders(run, description.flows)
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
     pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
-    passed = load_passages(run, run_window(description)) if passages else {}
+    passed = load_transits(run, run_window(description)) if transits else {}
     delivered = _load_deliveries(run, senders, arrivals)
     first = iperf3.first_packets(run, [flow for flow in description.flows if flow.kind.control_connection])
     window = run_window(description)
@@ -167,7 +167,7 @@ def load_flows(run: RunDir, *, passages: bool = True) -> list[FlowData]:
                 account=account,
                 arrivals=arrivals.get(flow.id),
                 transfers=transfers.get(flow.id),
-                passages=passed.get(flow.id),
+                transits=passed.get(flow.id),
                 run_end_ns=description.duration_ns,
                 deliveries=delivered.get(flow.id),
                 born_ns=life.start_ns,
@@ -231,7 +231,7 @@ def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
         "jitter_ms_mean": _mean([data.jitter_ms() for data in flows]),
         **datagrams.receipt_metrics(known),
         **_transfer_metrics(flows),
-        **passage_metrics([data.passages for data in flows if data.passages is not None]),
+        **passage_metrics([data.transits for data in flows if data.transits is not None]),
     }
 
 

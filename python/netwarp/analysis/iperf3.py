@@ -17,7 +17,7 @@ from netwarp.store.errors import StoreError
 from netwarp.store.files import read_json
 from netwarp.store.rundir import RunDir
 
-_LEAST_BLOCK_BYTES = 16
+_MIN_BLOCK_BYTES = 16
 """The shortest datagram that iperf3 sends (MIN_UDP_BLOCKSIZE); what opens a UDP stream has 4 bytes."""
 _COOKIE_BYTES = 37
 """What opens a TCP stream (COOKIE_SIZE)."""
@@ -85,7 +85,7 @@ def first_packets(run: RunDir, flows: Sequence[Flow]) -> dict[int, int]:
     sent = run.scan("packets").filter(pl.col("tuple_id").is_in(list(flow_of))).filter(of_test)
     sent = sent.select(flow_id, pl.col("enqueue_ns").alias("time_ns")).filter(~pl.col("flow_id").is_in(udp))
     arrived = run.scan("arrivals").filter(
-        pl.col("tuple_id").is_in(list(flow_of)) & (pl.col("payload_bytes") >= _LEAST_BLOCK_BYTES)
+        pl.col("tuple_id").is_in(list(flow_of)) & (pl.col("payload_bytes") >= _MIN_BLOCK_BYTES)
     )
     arrived = arrived.select(flow_id, "time_ns").filter(pl.col("flow_id").is_in(udp))
     first = pl.concat([sent.collect(), arrived.collect()]).group_by("flow_id").agg(pl.min("time_ns"))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from netwarp.analysis.weighting import Held, Times, Values, Window, weighted_mean, weighted_percentiles
+from netwarp.analysis.weighting import Times, TimeWeighted, Values, Window, weighted_mean, weighted_percentiles
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Pings:
         return ~np.isnan(self.rtts_ms)
 
 
-def rtt_metrics(rtts_ms: Held) -> dict[str, float | None]:
+def rtt_metrics(rtts_ms: TimeWeighted) -> dict[str, float | None]:
     """Mean, percentiles and maximum of RTTs in ms, weighted by the time each held."""
     percentiles = weighted_percentiles(rtts_ms, (50, 95, 99, 100)) or []
     names = ("rtt_ms_p50", "rtt_ms_p95", "rtt_ms_p99", "rtt_ms_max")

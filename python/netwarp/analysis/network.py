@@ -8,7 +8,7 @@ import polars as pl
 from netwarp.analysis import queues, throughput
 from netwarp.analysis.metric import Metric, rows
 from netwarp.analysis.packets import as_packets, load_packets
-from netwarp.analysis.weighting import Window, growth, hold, lowest, weighted_mean
+from netwarp.analysis.weighting import Window, growth, lowest, time_weighted, weighted_mean
 from netwarp.store.codes import Fate
 from netwarp.store.description import Description, End
 from netwarp.store.rundir import RunDir
@@ -93,7 +93,7 @@ def root_qdisc(samples: pl.DataFrame) -> pl.DataFrame:
 
 def _sampled_queue(samples: pl.DataFrame, window: Window) -> dict[str, float | int | None]:
     times = samples["time_ns"].to_numpy()
-    held = hold(times, samples["length_pkts"].to_numpy().astype(np.float64), window)
+    held = time_weighted(times, samples["length_pkts"].to_numpy().astype(np.float64), window)
     return {
         "length_pkts_min": lowest(held),
         "length_pkts_mean": weighted_mean(held),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from netwarp.analysis.weighting import Times, Values, Window, hold, lowest, percentile, weighted_mean
+from netwarp.analysis.weighting import Times, Values, Window, lowest, percentile, time_weighted, weighted_mean
 from netwarp.store.codes import Fate
 
 CE = 3
@@ -34,7 +34,7 @@ class Packets:
     segments: Numbers
 
     @property
-    def turned_away(self) -> NDArray[np.bool_]:
+    def dropped_on_enqueue(self) -> NDArray[np.bool_]:
         """Which were dropped or taken elsewhere on arrival and never stood in the queue."""
         away: NDArray[np.bool_] = ((self.fate == Fate.DROPPED) | (self.fate == Fate.TAKEN)) & (
             self.drop_ns <= self.enqueue_ns
@@ -49,7 +49,7 @@ def length_steps(packets: Packets) -> tuple[Times, Values]:
     instant (common where time stands still while packets are processed) their order is unknown, so the length follows
     from counting since the last instant that is certain.
     """
-    stayed = ~packets.turned_away
+    stayed = ~packets.dropped_on_enqueue
     left = np.where(packets.fate == Fate.SENT, packets.dequeue_ns, packets.drop_ns)
     leaves = stayed & (packets.fate != Fate.QUEUED)
     times = np.concatenate([packets.enqueue_ns[stayed], left[leaves]])
@@ -97,8 +97,8 @@ def length_metrics(packets: Packets, window: Window) -> dict[str, float | None]:
     """Minimum, mean over time and maximum of the length in packets; an unused queue had length 0."""
     times, lengths = length_steps(packets)
     times, lengths = np.concatenate([[_NEVER // 2], times]), np.concatenate([[0.0], lengths])
-    held = hold(times, lengths, window)
-    arrived = packets.length[~packets.turned_away & window.mask(packets.enqueue_ns)]
+    held = time_weighted(times, lengths, window)
+    arrived = packets.length[~packets.dropped_on_enqueue & window.mask(packets.enqueue_ns)]
     peak = max(float(np.max(arrived, initial=0)), float(np.max(held.values, initial=0.0)))
     return {"length_pkts_min": lowest(held), "length_pkts_mean": weighted_mean(held), "length_pkts_max": peak}
 

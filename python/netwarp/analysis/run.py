@@ -8,7 +8,7 @@ import polars as pl
 from netwarp.analysis.bbr import phase_metrics
 from netwarp.analysis.drops import drop_metrics
 from netwarp.analysis.flows import flow_metrics, load_flows, run_metrics, run_window
-from netwarp.analysis.load import load_metrics
+from netwarp.analysis.latency_under_load import load_metrics
 from netwarp.analysis.metric import Metric, frame
 from netwarp.analysis.network import network_metrics
 from netwarp.analysis.sharing import sharing_metrics

@@ -10,7 +10,7 @@ import polars as pl
 from netwarp.analysis import fairness
 from netwarp.analysis.flows import FlowData
 from netwarp.analysis.metric import Metric, rows
-from netwarp.analysis.passage import bottleneck_of
+from netwarp.analysis.queue_transit import bottleneck_of
 from netwarp.analysis.throughput import capacity_until
 from netwarp.analysis.weighting import Times, Values, Window, percentile
 from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, TCP_HEADER_BYTES
@@ -18,16 +18,16 @@ from netwarp.store.description import Description, End
 
 STEP_NS = 20_000_000
 STARTED = 0.9
-LEAST_START_NS, LEAST_START_PKTS = 200_000_000, 50
+MIN_START_NS, MIN_START_PKTS = 200_000_000, 50
 INTERVAL_NS = 10**9
 TOLERANCE = 0.25
-HOLD_NS = 5 * 10**9
+STABLE_NS = 5 * 10**9
 _HEADERS = {version: ETHERNET_HEADER_BYTES + ip + TCP_HEADER_BYTES for version, ip in IP_HEADER_BYTES.items()}
 """Bytes of a frame that are no payload: Ethernet, IP, TCP with timestamps."""
 
 
 @dataclass(frozen=True)
-class Course:
+class ShareProgress:
     """A flow's life in steps of 20 ms: instants from its start on, and by then its payload and its fair share of it."""
 
     edges_ns: Times
@@ -42,7 +42,7 @@ class Course:
 
 def sharing_metrics(description: Description, flows: Sequence[FlowData]) -> Iterator[Metric]:
     """Of every flow and of the flows of one name: share, start-up, convergence; of the run Jain's index over time."""
-    courses = flow_courses(description, flows)
+    courses = flow_progress(description, flows)
     goodputs = {data.flow.id: data.goodput_mbps() for data in flows if data.flow.transport != "icmp"}
     known = [goodput for goodput in goodputs.values() if goodput is not None]
     total = sum(known) if len(known) == len(goodputs) > 1 else 0.0
@@ -90,7 +90,7 @@ def jain_over_time(flows: Sequence[FlowData], window: Window | None = None) -> p
     return frame.drop_nulls()
 
 
-def flow_courses(description: Description, flows: Sequence[FlowData]) -> dict[int, Course]:
+def flow_progress(description: Description, flows: Sequence[FlowData]) -> dict[int, ShareProgress]:
     """The courses of all TCP flows with exact records whose bottleneck is known, by the flow's id.
 
     The fair share of a flow is its bottleneck's rate, of a full frame the payload, divided by the number of flows that
@@ -103,8 +103,8 @@ def flow_courses(description: Description, flows: Sequence[FlowData]) -> dict[in
         end = places[data.flow.id]
         if end is not None and _shares(data):
             rivals = [other for other in flows if places[other.flow.id] is end]
-            if (course := _course(data, end, rivals)) is not None:
-                found[data.flow.id] = course
+            if (progress := _progress(data, end, rivals)) is not None:
+                found[data.flow.id] = progress
     return found
 
 
@@ -114,14 +114,14 @@ def _shares(data: FlowData) -> bool:
 
 
 def _bottleneck(data: FlowData, ends: Mapping[int, End]) -> End | None:
-    if data.passages is None or data.flow.kind.probe:
+    if data.transits is None or data.flow.kind.probe:
         return None
-    index = bottleneck_of(data.passages)
+    index = bottleneck_of(data.transits)
     end = ends.get(index) if index is not None else None
     return end if end is not None and (end.rates or end.opportunities) else None
 
 
-def _course(data: FlowData, end: End, rivals: Sequence[FlowData]) -> Course | None:
+def _progress(data: FlowData, end: End, rivals: Sequence[FlowData]) -> ShareProgress | None:
     sender, deliveries = data.sender, data.deliveries
     if sender is None or deliveries is None or not sender.mss_bytes:
         return None
@@ -135,42 +135,42 @@ def _course(data: FlowData, end: End, rivals: Sequence[FlowData]) -> Course | No
     if capacity is None:
         return None
     fair = np.diff(capacity) / 8 * sender.mss_bytes / (sender.mss_bytes + headers) / np.maximum(active, 1)
-    return Course(edges, deliveries.by(edges), np.concatenate([[0.0], np.cumsum(fair)]))
+    return ShareProgress(edges, deliveries.by(edges), np.concatenate([[0.0], np.cumsum(fair)]))
 
 
-def _metrics(course: Course | None) -> dict[str, float | None]:
-    return {} if course is None else {"startup_ms": startup_ms(course), **convergence(course)}
+def _metrics(progress: ShareProgress | None) -> dict[str, float | None]:
+    return {} if progress is None else {"startup_ms": startup_ms(progress), **convergence(progress)}
 
 
-def startup_ms(course: Course) -> float | None:
+def startup_ms(progress: ShareProgress) -> float | None:
     """From the flow's start to the first interval in which it had 90 % of its fair share; None if there is none.
 
     The interval is 200 ms, or what 50 full packets take at the fair share if that is longer.
     """
-    per_step = float(np.diff(course.fair_bytes).mean())
-    full = LEAST_START_PKTS * 1500 / per_step if per_step else 0.0
-    steps = max(round(LEAST_START_NS / STEP_NS), int(np.ceil(full)))
-    if steps >= len(course.edges_ns):
+    per_step = float(np.diff(progress.fair_bytes).mean())
+    full = MIN_START_PKTS * 1500 / per_step if per_step else 0.0
+    steps = max(round(MIN_START_NS / STEP_NS), int(np.ceil(full)))
+    if steps >= len(progress.edges_ns):
         return None
-    got, fair = course.over(steps)
+    got, fair = progress.over(steps)
     reached = np.flatnonzero((got >= STARTED * fair) & (fair > 0))
-    return float(course.edges_ns[reached[0]] - course.edges_ns[0]) / 1e6 if len(reached) else None
+    return float(progress.edges_ns[reached[0]] - progress.edges_ns[0]) / 1e6 if len(reached) else None
 
 
-def convergence(course: Course) -> dict[str, float | None]:
+def convergence(progress: ShareProgress) -> dict[str, float | None]:
     """Whether, how soon, and how steadily a flow comes to its fair share (Dong et al., PCC, NSDI 2015, 4.2.2).
 
     It has converged at the earliest moment from which for 5 s its goodput in every interval of 1 s is within 25 % of
     the fair share; the stability is the standard deviation of its goodput per second from then on, each in percent of
     the fair share of that second. Nothing for a flow that lives for less than 5 s.
     """
-    second, hold = INTERVAL_NS // STEP_NS, HOLD_NS // STEP_NS
-    if len(course.edges_ns) <= hold:
+    second, stable = INTERVAL_NS // STEP_NS, STABLE_NS // STEP_NS
+    if len(progress.edges_ns) <= stable:
         return {}
-    got, fair = course.over(second)
+    got, fair = progress.over(second)
     near = np.abs(got - fair) <= TOLERANCE * fair
     inside = np.concatenate([[0], np.cumsum(near)])
-    intervals = hold - second + 1
+    intervals = stable - second + 1
     steady = np.flatnonzero(inside[intervals:] - inside[:-intervals] == intervals)
     if not len(steady):
         return {"converged": 0.0}
@@ -178,7 +178,7 @@ def convergence(course: Course) -> dict[str, float | None]:
     shares = got[first::second] / np.maximum(fair[first::second], 1)
     return {
         "converged": 1.0,
-        "convergence_s": float(course.edges_ns[first] - course.edges_ns[0]) / 1e9,
+        "convergence_s": float(progress.edges_ns[first] - progress.edges_ns[0]) / 1e9,
         "stability_pct": 100 * float(shares.std()) if len(shares) > 1 else None,
     }
 

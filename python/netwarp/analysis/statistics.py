@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import comb
 
 CONFIDENCE = 0.95
-FEWEST = 6
+MIN_COUNT = 6
 """With fewer runs than this no interval that holds for any distribution reaches 95 %, nor any paired test p < 0.05."""
 
 

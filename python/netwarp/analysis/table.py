@@ -6,7 +6,7 @@ import polars as pl
 from rich.table import Table
 from rich.text import Text
 
-from netwarp.analysis.statistics import CONFIDENCE, FEWEST
+from netwarp.analysis.statistics import CONFIDENCE, MIN_COUNT
 from netwarp.store.summary import axis_text, axis_title
 
 # (scope, metric, heading, digits after the point)
@@ -24,7 +24,7 @@ MAIN_METRICS = (
 )
 _ABSENT = "–"
 _ELSEWHERE = "dropped\nelsewhere"
-MOST_RUNS = 200
+MAX_RUNS = 200
 """Of how many runs or points a table speaks: nobody reads more on a terminal."""
 
 
@@ -48,9 +48,9 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
     if places:
         table.add_column(_ELSEWHERE)
     ids = summary["run_id"].unique(maintain_order=True)
-    if len(ids) > MOST_RUNS:
-        _say(table, f"… and {len(ids) - MOST_RUNS} more runs: see summary.csv")
-    first = summary.filter(pl.col("run_id").is_in(ids.head(MOST_RUNS).to_list()))
+    if len(ids) > MAX_RUNS:
+        _say(table, f"… and {len(ids) - MAX_RUNS} more runs: see summary.csv")
+    first = summary.filter(pl.col("run_id").is_in(ids.head(MAX_RUNS).to_list()))
     for run in first.partition_by("run_id", maintain_order=True):
         head = run.row(0, named=True)
         start = [_text(head[axis]) for axis in axes] + ([str(head["seed"])] if seeds else [])
@@ -84,9 +84,9 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
     if places:
         table.add_column(_ELSEWHERE)
     points = medians.partition_by(*axes, maintain_order=True) if axes else [medians]
-    if len(points) > MOST_RUNS:
-        _say(table, f"… and {len(points) - MOST_RUNS} more points: see statistics.csv")
-    for point in points[:MOST_RUNS]:
+    if len(points) > MAX_RUNS:
+        _say(table, f"… and {len(points) - MAX_RUNS} more points: see statistics.csv")
+    for point in points[:MAX_RUNS]:
         first = point.sort("left_out", maintain_order=True).row(0, named=True)
         runs = str(first["n"]) + (f"\n({first['why']})" if first["left_out"] else "")
         present = set(point.filter(scope="flow")["name"].to_list())
@@ -108,7 +108,7 @@ def _caption(statistics: pl.DataFrame) -> str:
         return f"median over runs that differ by their seed, [its {CONFIDENCE:.0%} confidence interval]"
     return (
         f"median over runs that differ by their seed, [lowest, highest]: sure to {least:.0%} to hold the true "
-        f"median; {CONFIDENCE:.0%} takes {FEWEST} runs (--seeds {FEWEST})"
+        f"median; {CONFIDENCE:.0%} takes {MIN_COUNT} runs (--seeds {MIN_COUNT})"
     )
 
 

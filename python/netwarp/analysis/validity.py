@@ -8,7 +8,7 @@ from typing import Any
 from netwarp.analysis.capacity import capacity_doubts
 from netwarp.analysis.conservation import conservation_doubts
 from netwarp.analysis.flows import run_window
-from netwarp.analysis.passage import load_passages
+from netwarp.analysis.queue_transit import load_transits
 from netwarp.analysis.senders import congestion_controls
 from netwarp.store.description import Flow
 from netwarp.store.rundir import RunDir, open_run
@@ -110,7 +110,7 @@ def _dropped_flows(run: RunDir) -> set[int]:
     One of these that delivered nothing was starved by the others, as happens among a thousand flows at a short queue:
     that is a result.
     """
-    return {flow_id for flow_id, met in load_passages(run, run_window(run.description)).items() if met["dropped"].any()}
+    return {flow_id for flow_id, met in load_transits(run, run_window(run.description)).items() if met["dropped"].any()}
 
 
 def _limited_flows(run: RunDir) -> Iterator[str]:

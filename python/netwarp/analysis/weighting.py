@@ -48,7 +48,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Held:
+class TimeWeighted:
     """Values of a state and the whole nanoseconds that each held (all greater than 0); same length."""
 
     values: Values
@@ -59,7 +59,7 @@ class Held:
         return len(self.values)
 
 
-def hold(times_ns: Times, values: Values, window: Window) -> Held:
+def time_weighted(times_ns: Times, values: Values, window: Window) -> TimeWeighted:
     """Let each sample hold until the next, the last one until the window's end; keep what falls in the window.
 
     `times_ns` must be sorted. The last sample before the window holds into it. Time before the first sample counts
@@ -68,23 +68,23 @@ def hold(times_ns: Times, values: Values, window: Window) -> Held:
     edges = np.append(times_ns, max(window.end_ns, int(times_ns[-1]) if len(times_ns) else 0))
     weights = np.diff(np.clip(edges, window.start_ns, max(window.end_ns, window.start_ns)))
     kept = weights > 0
-    return Held(values[kept].astype(np.float64), weights[kept].astype(np.int64))
+    return TimeWeighted(values[kept].astype(np.float64), weights[kept].astype(np.int64))
 
 
-def pool(parts: Sequence[Held]) -> Held:
+def pool(parts: Sequence[TimeWeighted]) -> TimeWeighted:
     """Several states as one: time spent in each counts alike."""
     if not parts:
-        return Held(np.empty(0), np.empty(0, np.int64))
-    return Held(np.concatenate([p.values for p in parts]), np.concatenate([p.weights_ns for p in parts]))
+        return TimeWeighted(np.empty(0), np.empty(0, np.int64))
+    return TimeWeighted(np.concatenate([p.values for p in parts]), np.concatenate([p.weights_ns for p in parts]))
 
 
-def weighted_mean(held: Held) -> float | None:
+def weighted_mean(held: TimeWeighted) -> float | None:
     """The mean over time, Σ(value × time) / Σ time; None of nothing."""
     total = int(held.weights_ns.sum())
     return float(np.dot(held.values, held.weights_ns.astype(np.float64)) / total) if total else None
 
 
-def weighted_percentiles(held: Held, percents: Sequence[float]) -> list[float] | None:
+def weighted_percentiles(held: TimeWeighted, percents: Sequence[float]) -> list[float] | None:
     """For each percent p the smallest value that the state did not exceed for p % of the time; None of nothing.
 
     The inverse of the empirical distribution function (Hyndman and Fan 1996, type 1), weighted, in exact integers.
@@ -98,7 +98,7 @@ def weighted_percentiles(held: Held, percents: Sequence[float]) -> list[float] |
     return [float(held.values[order[np.searchsorted(reached, rank, side="left")]]) for rank in ranks]
 
 
-def lowest(held: Held) -> float | None:
+def lowest(held: TimeWeighted) -> float | None:
     """The smallest value that held for any time; None of nothing."""
     return float(held.values.min()) if len(held) else None
 

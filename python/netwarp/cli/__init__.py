@@ -186,7 +186,7 @@ def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
             mark, style = ("✓", "green") if finding.ok else ("✗", "red")
             out.print(mark, style=style, end=" ")
             out.print(f"{finding.name}: {finding.detail}")
-            if not finding.ok and finding.mend:
-                out.print(f"    mend: {finding.mend}")
+            if not finding.ok and finding.fix:
+                out.print(f"    mend: {finding.fix}")
         return OK if all(finding.ok for finding in findings) else ENVIRONMENT
     raise AssertionError("unreachable")

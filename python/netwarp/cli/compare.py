@@ -20,7 +20,7 @@ def compare(
     in_a: Annotated[list[str] | None, Parameter(name=["--in-a", "-a"], negative=())] = None,
     in_b: Annotated[list[str] | None, Parameter(name=["--in-b", "-b"], negative=())] = None,
     metric: Annotated[list[str] | None, Parameter(negative=())] = None,
-    least: Annotated[list[str] | None, Parameter(negative=())] = None,
+    min_effect: Annotated[list[str] | None, Parameter(negative=())] = None,
     all_: Annotated[bool, Parameter(name="--all", negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
     junit: Path | None = None,
@@ -42,7 +42,7 @@ def compare(
         The same of B.
     metric
         Only this metric, or pattern of metrics such as 'flow.rtt_*'; may be given several times.
-    least
+    min_effect
         METRIC=SIZE: what difference of a metric (or pattern) matters: 5% of A's value, or 0.5 in its unit.
     all_
         Show every metric, those that are the same, too.
@@ -53,17 +53,17 @@ def compare(
     """
     with errors():
         from netwarp.compare import compare as compare_
-        from netwarp.compare import open_side
+        from netwarp.compare import open_input
         from netwarp.compare.formats import as_json
         from netwarp.compare.formats import junit as junit_
-        from netwarp.compare.least import parse_least
+        from netwarp.compare.min_effect import parse_min_effect
         from netwarp.store.errors import SelectionError
         from netwarp.store.files import write_text
 
         if b is None and not (in_a and in_b):
             raise SelectionError("give two results, or two parts of one: -a PATH=VALUE -b PATH=VALUE")
-        sides = open_side("A", a, in_a or ()), open_side("B", b or a, in_b or ())
-        found = compare_(*sides, metrics=metric or (), least=[parse_least(text) for text in least or ()])
+        sides = open_input("A", a, in_a or ()), open_input("B", b or a, in_b or ())
+        found = compare_(*sides, metrics=metric or (), min_effect=[parse_min_effect(text) for text in min_effect or ()])
         if junit is not None:
             write_text(junit, junit_(found))
         if json:
@@ -76,7 +76,7 @@ def compare(
 
 def _print(comparison: "Comparison", *, everything: bool) -> None:
     from netwarp.compare.formats import shown_rows, table
-    from netwarp.compare.words import differences, notes, sentence
+    from netwarp.compare.render import differences, notes, sentence
 
     out = stdout()
 

@@ -42,13 +42,13 @@ def export(
         return USAGE
     with errors():
         from netwarp.exports import FORMATS
-        from netwarp.store.errors import speaking
+        from netwarp.store.errors import store_errors
         from netwarp.store.files import make_folder
         from netwarp.store.result import open_verified
 
         result = open_verified(directory)
         place = output or make_folder(directory / "export")
-        with speaking(place, "create"):
+        with store_errors(place, "create"):
             place.mkdir(parents=True, exist_ok=True)
         for name in wanted:
             for path in FORMATS[name](result, place):

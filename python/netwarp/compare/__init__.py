@@ -1,6 +1,6 @@
 """Two results, or two parts of one, held against each other: better, worse, the same, or unclear."""
 
+from netwarp.compare.comparison_input import ComparisonInput, open_input
 from netwarp.compare.judgement import Comparison, Row, Verdict, compare
-from netwarp.compare.side import Side, open_side
 
-__all__ = ["Comparison", "Row", "Side", "Verdict", "compare", "open_side"]
+__all__ = ["Comparison", "ComparisonInput", "Row", "Verdict", "compare", "open_input"]

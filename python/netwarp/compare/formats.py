@@ -10,11 +10,11 @@ from rich.text import Text
 
 from netwarp.analysis.statistics import CONFIDENCE
 from netwarp.compare.judgement import Comparison, Row, Verdict
-from netwarp.compare.words import differences, needed_words, notes, sentence, size, weight
+from netwarp.compare.render import differences, needed_words, notes, sentence, size, weight
 from netwarp.store.summary import axis_title
 
 _STYLES = {Verdict.WORSE: "red", Verdict.BETTER: "green", Verdict.CHANGED: "cyan", Verdict.UNCLEAR: "yellow"}
-_MOST_UNCLEAR = 10
+_MAX_UNCLEAR = 10
 
 
 def shown_rows(comparison: Comparison, *, everything: bool = False) -> list[Row]:
@@ -23,7 +23,7 @@ def shown_rows(comparison: Comparison, *, everything: bool = False) -> list[Row]
     rows = sorted(comparison.rows, key=lambda row: (order.index(row.verdict), -weight(row)))
     if everything:
         return rows
-    unclear = [row for row in rows if row.verdict is Verdict.UNCLEAR and weight(row) >= 1][:_MOST_UNCLEAR]
+    unclear = [row for row in rows if row.verdict is Verdict.UNCLEAR and weight(row) >= 1][:_MAX_UNCLEAR]
     return [row for row in rows if row.verdict not in (Verdict.SAME, Verdict.UNCLEAR)] + unclear
 
 
@@ -93,7 +93,7 @@ def _json_row(comparison: Comparison, row: Row) -> dict[str, Any]:
         "sd": None if math.isnan(row.shift.sd) else row.shift.sd,
         "percent": row.percent,
         "p_adjusted": row.p,
-        "least": row.least,
+        "min_effect": row.min_effect,
         "verdict": row.verdict.value,
         "needed_runs": row.needed,
     }
@@ -120,7 +120,7 @@ def junit(comparison: Comparison) -> str:
         case = _case(suite, matching.words(row.point), str(row.subject))
         text = (
             f"{row.verdict}: {size(row)} (A {row.a:.6g}, B {row.b:.6g}, difference {row.shift.estimate:+.4g} "
-            f"[{row.shift.low:+.4g}, {row.shift.high:+.4g}], adjusted p = {row.p:.3g}; {row.least:.3g} matters)"
+            f"[{row.shift.low:+.4g}, {row.shift.high:+.4g}], adjusted p = {row.p:.3g}; {row.min_effect:.3g} matters)"
         )
         if row.verdict is Verdict.WORSE:
             ElementTree.SubElement(case, "failure", {"message": text, "type": "regression"}).text = text

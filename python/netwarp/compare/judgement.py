@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netwarp.analysis.catalogue import entry_of
-from netwarp.analysis.entry import HIGHER, Least
-from netwarp.analysis.family import ALPHA, can_tell, paired_p_values, unpaired_p_values
-from netwarp.analysis.shift import Shift, needed_runs, paired_shift, unpaired_shift
+from netwarp.analysis.effect_size import Shift, needed_runs, paired_shift, unpaired_shift
+from netwarp.analysis.entry import HIGHER, MinEffect
+from netwarp.analysis.permutation import ALPHA, can_tell, paired_p_values, unpaired_p_values
+from netwarp.compare.comparison_input import ComparisonInput
 from netwarp.compare.match import Matching, Point, match, set_up_differences
 from netwarp.compare.samples import Samples, Subject, gather
-from netwarp.compare.side import Side
 
 _PAIRS = 2
 
@@ -34,8 +34,8 @@ class Verdict(StrEnum):
 class Row:
     """One metric at one point: medians, the shift from A to B, and what it means.
 
-    `p` is adjusted for all rows of the comparison, `least` the difference that matters, `needed` about how many runs a
-    side would settle what is unclear (absent if it cannot be told).
+    `p` is adjusted for all rows of the comparison, `min_effect` the difference that matters, `needed` about how many
+    runs a side would settle what is unclear (absent if it cannot be told).
     """
 
     point: Point
@@ -46,7 +46,7 @@ class Row:
     runs_b: int
     shift: Shift
     p: float
-    least: float
+    min_effect: float
     verdict: Verdict
     needed: int | None
 
@@ -64,8 +64,8 @@ class Comparison:
     `left_out` tells of runs that do not count, `one_sided` of metrics that one side alone has.
     """
 
-    a: Side
-    b: Side
+    a: ComparisonInput
+    b: ComparisonInput
     matching: Matching
     set_up: tuple[str, ...]
     seeds: tuple[int, ...]
@@ -93,11 +93,17 @@ class Comparison:
         return bool(self.rows) and not any(can_tell(row.runs_a, row.runs_b, paired=self.paired) for row in self.rows)
 
 
-def compare(a: Side, b: Side, *, metrics: Sequence[str] = (), least: Sequence[tuple[str, Least]] = ()) -> Comparison:
+def compare(
+    a: ComparisonInput,
+    b: ComparisonInput,
+    *,
+    metrics: Sequence[str] = (),
+    min_effect: Sequence[tuple[str, MinEffect]] = (),
+) -> Comparison:
     """Hold B against A at every point that both have.
 
-    `metrics` are patterns (`flow.rtt_*`) of what is compared, all if none is given; `least` are pairs of a pattern and
-    the difference that matters instead of the catalogue's, of which the last that fits holds. Seeds that both sides
+    `metrics` are patterns (`flow.rtt_*`) of what is compared, all if none is given; `min_effect` are pairs of a pattern
+    and the difference that matters instead of the catalogue's, of which the last that fits holds. Seeds that both sides
     have are pairs: the same seed means the same chance on both. Raises SelectionError if nothing can be compared.
     """
     matching = match(a, b)
@@ -114,19 +120,21 @@ def compare(a: Side, b: Side, *, metrics: Sequence[str] = (), least: Sequence[tu
         seeds=common if paired else (),
         paired=paired,
         identical=samples.identical,
-        rows=tuple(_rows(samples, least, paired)),
+        rows=tuple(_rows(samples, min_effect, paired)),
         broken=samples.broken,
         left_out=samples.left_out,
         one_sided=samples.one_sided,
     )
 
 
-def _rows(samples: Samples, least: Sequence[tuple[str, Least]], paired: bool) -> list[Row]:
+def _rows(samples: Samples, min_effect: Sequence[tuple[str, MinEffect]], paired: bool) -> list[Row]:
     there = samples.comparable(paired=paired)
     medians = [np.nanmedian(side[:, there], axis=0) for side in (samples.a, samples.b)]
     one, other = samples.a[:, there], samples.b[:, there]
     subjects = [samples.columns[at] for at in there]
-    thresholds = np.array([subject.least(least).of(a) for (_, subject), a in zip(subjects, medians[0], strict=True)])
+    thresholds = np.array(
+        [subject.min_effect(min_effect).of(a) for (_, subject), a in zip(subjects, medians[0], strict=True)]
+    )
     if not len(there):
         return []
     p_values = paired_p_values(other - one, thresholds) if paired else unpaired_p_values(one, other, thresholds)
@@ -149,12 +157,12 @@ def _shift(one: NDArray[np.float64], other: NDArray[np.float64], paired: bool) -
     return unpaired_shift(one[~np.isnan(one)], other[~np.isnan(other)])
 
 
-def _verdict(shift: Shift, p: float, least: float, subject: Subject) -> Verdict:
+def _verdict(shift: Shift, p: float, min_effect: float, subject: Subject) -> Verdict:
     """Better, worse or changed takes a sound difference that matters; the same takes that none that matters is left."""
-    if p < ALPHA and abs(shift.estimate) >= least:
+    if p < ALPHA and abs(shift.estimate) >= min_effect:
         better = entry_of(subject.scope, subject.metric)
         if better is None or better.better is None:
             return Verdict.CHANGED
         return Verdict.BETTER if (shift.estimate > 0) == (better.better == HIGHER) else Verdict.WORSE
-    within = -least <= shift.low and shift.high <= least
+    within = -min_effect <= shift.low and shift.high <= min_effect
     return Verdict.SAME if within and shift.confidence >= 1 - ALPHA else Verdict.UNCLEAR

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from netwarp.compare.side import Side
+from netwarp.compare.comparison_input import ComparisonInput
 from netwarp.store.errors import SelectionError
 
 Point = tuple[str | None, ...]
@@ -30,7 +30,7 @@ class Matching:
         return ", ".join(f"{key} = {value}" for key, value in zip(self.keys, point, strict=True) if value is not None)
 
 
-def match(a: Side, b: Side) -> Matching:
+def match(a: ComparisonInput, b: ComparisonInput) -> Matching:
     """Match the points of two sides by the axes that they have in common.
 
     An axis that has one value on either side is no key: it is what differs, if the two values do. Raises
@@ -62,7 +62,7 @@ def match(a: Side, b: Side) -> Matching:
     return matching
 
 
-def set_up_differences(a: Side, b: Side) -> Iterator[str]:
+def set_up_differences(a: ComparisonInput, b: ComparisonInput) -> Iterator[str]:
     """In what else the two were made differently: scenario, kernel, agent, tools, engine."""
     if a.plan.get("name") != b.plan.get("name"):
         yield f"scenario {a.plan.get('name')} → {b.plan.get('name')}"
@@ -83,11 +83,11 @@ def _only(values: list[str]) -> str | None:
     return values[0] if values else None
 
 
-def _points(side: Side, keys: list[str]) -> list[Point]:
+def _points(side: ComparisonInput, keys: list[str]) -> list[Point]:
     return list(side.summary.select(keys).unique(maintain_order=True).rows()) if keys else [()]
 
 
-def _open(axis: str, has: Side, lacks: Side, values: list[str]) -> SelectionError:
+def _open(axis: str, has: ComparisonInput, lacks: ComparisonInput, values: list[str]) -> SelectionError:
     option = f"-{has.letter.lower()} '{axis}={values[0]}'"
     return SelectionError(
         f"{has.letter} ({has.path}) has {len(values)} values of {axis}, and {lacks.letter} ({lacks.path}) has no such "

@@ -11,10 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from netwarp.analysis.catalogue import entry_of
-from netwarp.analysis.entry import Least
+from netwarp.analysis.entry import MinEffect
 from netwarp.analysis.selection import is_member
+from netwarp.compare.comparison_input import ComparisonInput
 from netwarp.compare.match import Matching, Point
-from netwarp.compare.side import Side
 from netwarp.store.errors import SelectionError
 from netwarp.words import did_you_mean
 
@@ -38,13 +38,13 @@ class Subject(NamedTuple):
         """Such as `flow.goodput_mbps of bulk`."""
         return self.full_metric + (f" of {self.name}" if self.name else "")
 
-    def least(self, overriding: Sequence[tuple[str, Least]]) -> Least:
-        """The least difference that matters: of the last pattern that fits, else the catalogue's."""
+    def min_effect(self, overriding: Sequence[tuple[str, MinEffect]]) -> MinEffect:
+        """The min_effect difference that matters: of the last pattern that fits, else the catalogue's."""
         entry = entry_of(self.scope, self.metric)
-        found = entry.least if entry else Least(0.05, 0.0)
-        for pattern, least in overriding:
+        found = entry.min_effect if entry else MinEffect(0.05, 0.0)
+        for pattern, min_effect in overriding:
             if fnmatchcase(self.full_metric, pattern):
-                found = least
+                found = min_effect
         return found
 
 
@@ -87,7 +87,7 @@ class Samples:
         return np.flatnonzero(~np.isnan(self.a).all(axis=0) & ~np.isnan(self.b).all(axis=0))
 
 
-def gather(a: Side, b: Side, matching: Matching, patterns: Sequence[str]) -> Samples:
+def gather(a: ComparisonInput, b: ComparisonInput, matching: Matching, patterns: Sequence[str]) -> Samples:
     """The good runs of both sides at the common points, members of groups of flows left out.
 
     Raises SelectionError if a pattern fits nothing, or no common point has good runs on both sides.
@@ -117,7 +117,7 @@ def gather(a: Side, b: Side, matching: Matching, patterns: Sequence[str]) -> Sam
 _Values = Mapping[tuple[Point, Subject], dict[int, float]]
 
 
-def _values(side: Side, matching: Matching, patterns: Sequence[str]) -> _Values:
+def _values(side: ComparisonInput, matching: Matching, patterns: Sequence[str]) -> _Values:
     """By point and subject the value of each seed."""
     good = side.summary.filter(pl.col("status") == "ok", pl.col("value").is_not_null())
     names = good.filter(pl.col("scope") == "flow")["name"].unique().to_list()
@@ -148,7 +148,7 @@ def _matrix(values: _Values, columns: Sequence[tuple[Point, Subject]]) -> tuple[
     return seeds, matrix
 
 
-def _left_out(side: Side, matching: Matching) -> str:
+def _left_out(side: ComparisonInput, matching: Matching) -> str:
     """How many runs of the side at common points do not count; empty if all do."""
     runs = side.summary.unique("run_id", maintain_order=True)
     common = set(matching.points)
@@ -159,13 +159,13 @@ def _left_out(side: Side, matching: Matching) -> str:
     return f"{side.letter}: of {statuses.total()} runs {', '.join(bad)}, left out" if bad else ""
 
 
-def _one_sided(side: Side, has: _Values, lacks: _Values, both: set[Point]) -> list[str]:
+def _one_sided(side: ComparisonInput, has: _Values, lacks: _Values, both: set[Point]) -> list[str]:
     """The subjects that one side alone has at points where both have good runs."""
     found = dict.fromkeys(str(subject) for point, subject in has if point in both and (point, subject) not in lacks)
     return [f"only in {side.letter}: {text}" for text in found]
 
 
-def _nothing(a: Side, b: Side, matching: Matching, good_a: set[Point], good_b: set[Point]) -> str:
+def _nothing(a: ComparisonInput, b: ComparisonInput, matching: Matching, good_a: set[Point], good_b: set[Point]) -> str:
     if good_a and good_b:
         return f"A ({a.title}) and B ({b.title}) have no metric in common at any common point"
     empty = [f"{side.letter} ({side.title})" for side, good in ((a, good_a), (b, good_b)) if not good]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from netwarp.analysis.faults import FaultError, contained
-from netwarp.analysis.reckoning import reckon
+from netwarp.analysis.run_metrics import compute_metrics
 from netwarp.analysis.validity import check_run
 from netwarp.engines import Engine, Job, Outcome, identity_of
 from netwarp.lab import build_lab, memory_bytes
@@ -110,7 +110,7 @@ def _analysed(directory: Path, outcome: Outcome) -> Outcome:
         with contained(directory, StoreError):
             verdict = check_run(directory)
             if verdict.status != "failed":
-                reckon(RunDir(directory))
+                compute_metrics(RunDir(directory))
     except (StoreError, FaultError) as error:
         return Outcome("failed", str(error), outcome.facts)
     return Outcome(verdict.status, verdict.reason, outcome.facts)

@@ -23,7 +23,7 @@ from netwarp.engines import (
 from netwarp.execute.processors import claimed_processor
 from netwarp.execute.single import Cancelled, RunSpec, changed, execute_spec
 from netwarp.scratch import RUNS, scratch
-from netwarp.store.errors import StoreError, speaking
+from netwarp.store.errors import StoreError, store_errors
 
 
 class DamagedError(StoreError):
@@ -109,7 +109,7 @@ def unpack(files: Mapping[str, PickleBuffer | bytes], directory: Path) -> None:
         path = directory / name
         if not path.resolve().is_relative_to(directory.resolve()):
             raise DamagedError(f"a file called {name} would not lie in {directory}")
-        with speaking(path, "write"):
+        with store_errors(path, "write"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from netwarp.fields import Spread, SpreadDuration, SpreadSize, about
+from netwarp.fields import Distribution, DurationDistribution, SizeDistribution, about
 from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, spread_fields
 
 
@@ -16,13 +16,13 @@ class IncastFlow(FlowBase):
     tool: Literal["incast"] = about(TOOL, "incast")
     senders: int = about("How many senders there are at `to`.", 20, refused=[0, 1001], ge=1, le=1000, strict=True)
     cc: CongestionControl = about(CC, "bbr", refused=["BBR"], default="cubic")
-    request_size: SpreadSize = about("Bytes of each request.", 200, refused=[0], default=Spread(mean=100))
-    response_size: SpreadSize = about("Bytes of each response.", "20kB", refused=["20k"])
-    think: SpreadDuration = about(
+    request_size: SizeDistribution = about("Bytes of each request.", 200, refused=[0], default=Distribution(mean=100))
+    response_size: SizeDistribution = about("Bytes of each response.", "20kB", refused=["20k"])
+    think: DurationDistribution = about(
         "The pause between the last response and the next requests.",
         "100ms exponential",
         refused=["-1ms"],
-        default=Spread(mean=0),
+        default=Distribution(mean=0),
     )
 
     def lab_fields(self, mtu: int) -> dict[str, Any]:

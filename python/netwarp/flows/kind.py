@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from netwarp.fields import Duration, Model, Name, PositiveDuration, Spread, about, kind
+from netwarp.fields import Distribution, Duration, Model, Name, PositiveDuration, about, kind
 
 CongestionControl = Annotated[
     str,
@@ -120,6 +120,6 @@ class FlowKind:
         return self.reverse
 
 
-def spread_fields(name: str, unit: str, spread: Spread) -> dict[str, Any]:
+def spread_fields(name: str, unit: str, spread: Distribution) -> dict[str, Any]:
     """A quantity with its distribution as the lab has it."""
     return {f"{name}_{unit}": spread.mean, f"{name}_distribution": spread.distribution}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from netwarp.fields import SpreadDuration, about
+from netwarp.fields import DurationDistribution, about
 from netwarp.flows.kind import TOOL, spread_fields
 from netwarp.flows.udp import UdpFlow, UdpKind
 
@@ -13,8 +13,8 @@ class OnOffFlow(UdpFlow):
     """UDP at `rate` for a while (`on`), then silence (`off`), over and over."""
 
     tool: Literal["on_off"] = about(TOOL, "on_off")
-    on: SpreadDuration = about("How long it sends each time.", "200ms exponential", refused=["200ms normal"])
-    off: SpreadDuration = about("How long it is silent each time.", "1s", refused=[1])
+    on: DurationDistribution = about("How long it sends each time.", "200ms exponential", refused=["200ms normal"])
+    off: DurationDistribution = about("How long it is silent each time.", "1s", refused=[1])
 
     def lab_fields(self, mtu: int) -> dict[str, Any]:
         """Those of UDP, and how long it is on and off."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from netwarp.fields import Spread, SpreadDuration, SpreadSize, about
+from netwarp.fields import Distribution, DurationDistribution, SizeDistribution, about
 from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, spread_fields
 
 
@@ -13,13 +13,13 @@ class RequestFlow(FlowBase):
 
     tool: Literal["request"] = about(TOOL, "request")
     cc: CongestionControl = about(CC, "bbr", refused=["BBR"], default="cubic")
-    request_size: SpreadSize = about("Bytes of a request.", 200, refused=[0], default=Spread(mean=100))
-    response_size: SpreadSize = about("Bytes of a response.", "30kB pareto", refused=["30k"])
-    think: SpreadDuration = about(
+    request_size: SizeDistribution = about("Bytes of a request.", 200, refused=[0], default=Distribution(mean=100))
+    response_size: SizeDistribution = about("Bytes of a response.", "30kB pareto", refused=["30k"])
+    think: DurationDistribution = about(
         "The pause between a response and the next request.",
         "500ms exponential",
         refused=["-1ms"],
-        default=Spread(mean=0),
+        default=Distribution(mean=0),
     )
 
     def lab_fields(self, mtu: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from netwarp.fields import Rate, Spread, SpreadSize, about
+from netwarp.fields import Distribution, Rate, SizeDistribution, about
 from netwarp.flows.kind import FlowBase, FlowKind, spread_fields
 
 IP_HEADER_BYTES = {"ipv4": 20, "ipv6": 40}
@@ -16,11 +16,11 @@ class UdpFlow(FlowBase):
     """A source that never waits for anything; `rate` counts frames with all their headers, `packet_size` payload."""
 
     rate: Rate = about("The rate of frames with all their headers, while it sends.", "2mbit", refused=["0bit"])
-    packet_size: SpreadSize = about(
+    packet_size: SizeDistribution = about(
         "Payload of a packet in bytes. A drawn size is cut at what one packet of the path holds.",
         "600 exponential",
         refused=[0, "600 gaussian"],
-        default=Spread(mean=1472),
+        default=Distribution(mean=1472),
     )
 
     def lab_fields(self, mtu: int) -> dict[str, Any]:

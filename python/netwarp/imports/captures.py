@@ -7,7 +7,7 @@ from pathlib import Path
 
 from netwarp.agent import find_agent
 from netwarp.imports.errors import UnreadableError, why_unreadable
-from netwarp.store.errors import StoreError, speaking
+from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import open_regular
 
 _PCAP = {bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1")}
@@ -21,7 +21,7 @@ def keep_capture(source: Path, place: Path) -> str | None:
     Raises UnreadableError if it holds no packet or is damaged, StoreError, AgentMissingError.
     """
     try:
-        with open_regular(source) as file, speaking(source, "read"):
+        with open_regular(source) as file, store_errors(source, "read"):
             magic = file.read(4)
             size = source.stat().st_size
     except StoreError as error:
@@ -33,7 +33,7 @@ def keep_capture(source: Path, place: Path) -> str | None:
     if magic in _PCAP and size <= _PCAP_HEADER_BYTES:
         raise UnreadableError("it has no packet")
     said = _read_through(source)
-    with speaking(place, "write"):
+    with store_errors(place, "write"):
         place.parent.mkdir(exist_ok=True)
         shutil.copyfile(source, place)
     return said

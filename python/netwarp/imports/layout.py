@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from netwarp.imports.errors import LayoutError
-from netwarp.store.errors import speaking
+from netwarp.store.errors import store_errors
 
 ROLES = ("client", "bottleneck", "server")
 TESTS = {"tcp": "tcp.json", "udp": "udp.json"}
@@ -23,7 +23,7 @@ _IFSTAT = re.compile(r"ifstat_(client|bottleneck|server)_(.+)\.log")
 _KNOWN = {*TESTS.values(), *CAPTURES.values(), *SOCKETS.values(), SERVER_LOG}
 _NUMBER = re.compile(r"(?:^|[_-])(?:run|rep)[_-]?(\d{1,9})$", re.IGNORECASE)
 _DEPTH = 3
-_MOST_SCENARIO = 100
+_MAX_SCENARIO = 100
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def find_runs(directory: Path) -> list[RunFiles]:
     if not directory.is_dir():
         what = "is not a directory" if directory.exists() else "does not exist"
         raise LayoutError(f"{directory} {what}; name the one with the scripts' results (experiments/)")
-    with speaking(directory, "read"):
+    with store_errors(directory, "read"):
         places = sorted(_places(directory, _DEPTH))
         if not places:
             raise LayoutError(
@@ -113,7 +113,7 @@ def _scenario(directory: Path, place: Path, match: re.Match[str] | None) -> str:
     nested = directory not in (place, place.parent)
     # As text of a scenario: a name of the file system may be any bytes.
     text = os.fsencode(above if nested or not own else own).decode(errors="replace")
-    return re.sub(r"[\x00-\x1f\x7f]", "?", text)[:_MOST_SCENARIO] or "unnamed"
+    return re.sub(r"[\x00-\x1f\x7f]", "?", text)[:_MAX_SCENARIO] or "unnamed"
 
 
 def _names(directory: Path) -> list[str]:

@@ -16,7 +16,7 @@ from netwarp.imports.network import PLACES, Timed, index_of, lab_of
 from netwarp.imports.times import filled, since
 from netwarp.store.digests import write_digests
 from netwarp.store.documents import MAX_RUN_NS
-from netwarp.store.errors import StoreError, speaking
+from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import read_content, write_json
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.rundir import RunDir
@@ -110,7 +110,7 @@ def write_run(run: ReadRun, directory: Path, run_id: str, scenario: str) -> tupl
     for name, timed in run.tests.items():
         _keep_test(directory / f"iperf3-{name}.json", timed.test)
     if (log := _content(run, SERVER_LOG)) is not None:
-        with speaking(directory / SERVER_LOG, "write"):
+        with store_errors(directory / SERVER_LOG, "write"):
             (directory / SERVER_LOG).write_bytes(log)
     lab = lab_of(run.tests, {role: one for role, (one, _) in run.files.ifstat().items()}, kept, run.files.repetition)
     status, reason = _judged(run)
@@ -166,7 +166,7 @@ def _accounts(tests: Mapping[str, Timed]) -> Iterator[dict[str, Any]]:
 
 def _keep_test(place: Path, test: Iperf3Test) -> None:
     """iperf3's own JSON, as it is; of a file with more in it the document that counts."""
-    with speaking(place, "write"):
+    with store_errors(place, "write"):
         if test.text is not None:
             place.write_bytes(test.text)
         else:

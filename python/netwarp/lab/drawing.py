@@ -70,11 +70,11 @@ def _list(lab: Lab) -> list[str]:
             times = sum(change["index"] == end["index"] for change in lab["changes"])
             later = f"  (changes {times} times)" if times > 1 else "  (changes once)" * times
             way = f"{end['node']}:{end['interface']} → {peer['node']}"
-            lines.append(f"  {way}  {_way(end)}{_troubles(end)}  {queue}{later}")
+            lines.append(f"  {way}  {_way(end)}{_impairments(end)}  {queue}{later}")
     return lines
 
 
-def _troubles(end: LabEnd) -> str:
+def _impairments(end: LabEnd) -> str:
     wire = end["wire"]
     jitter = f" ± {format_duration(wire['jitter_ns'])}" if wire["jitter_ns"] else ""
     named = {"loss": wire["loss"], "dup": wire["duplicate"], "corrupt": wire["corrupt"], "reorder": wire["reorder"]}

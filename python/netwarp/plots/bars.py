@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from netwarp.plots import style
-from netwarp.plots.chart import MOST_DOTS, Chart, legend, legend_room_in, middle, panel, value_text
+from netwarp.plots.chart import MAX_DOTS, Chart, legend, legend_room_in, middle, panel, value_text
 from netwarp.plots.labels import wrapped
 from netwarp.store.summary import axis_text
 
@@ -55,10 +55,10 @@ def _bar(axes: Axes, at: float, values: tuple[float, ...], colour: str, largest:
     median, low, high = middle(values)
     axes.barh(at, median, height=_BAR_IN * 0.86, color=colour, alpha=0.85, linewidth=0)
     end = median
-    if 1 < len(values) <= MOST_DOTS:
+    if 1 < len(values) <= MAX_DOTS:
         axes.plot(values, [at] * len(values), "o", markersize=3.2, color=style.INK, markeredgecolor="white", mew=0.4)
         end = max(values)
-    elif len(values) > MOST_DOTS:
+    elif len(values) > MAX_DOTS:
         axes.plot([low, high], [at, at], color=style.INK, linewidth=1.4)
         end = high
     axes.text(end + largest * 0.012, at, value_text(median), va="center", fontsize=9, color=style.INK)

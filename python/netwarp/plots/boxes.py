@@ -14,7 +14,7 @@ from netwarp.store.summary import axis_text
 
 _HEIGHT_IN = 4.8
 _PERCENTS = (5, 25, 50, 75, 95)
-_MOST_NAMED = 24
+_MAX_NAMED = 24
 
 
 def draw(chart: Chart) -> Figure:
@@ -49,7 +49,7 @@ def draw(chart: Chart) -> Figure:
         drawn["boxes"][0].set_label(text)
         for x, stats in having.items():
             marks += [stats["whislo"], stats["whishi"], *stats["fliers"]]
-            if boxes <= _MOST_NAMED:
+            if boxes <= _MAX_NAMED:
                 axes.annotate(
                     value_text(stats["med"]),
                     (ats[x], max(stats["whishi"], *stats["fliers"], stats["q3"])),

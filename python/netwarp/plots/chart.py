@@ -9,14 +9,14 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from netwarp.analysis.weighting import Held
+from netwarp.analysis.weighting import TimeWeighted
 from netwarp.plots import style
 from netwarp.plots.labels import is_ordered, wrapped
 from netwarp.store.summary import axis_text
 
 LEGEND_CHARS = 26
 LOG_FROM = 30
-MOST_DOTS = 12
+MAX_DOTS = 12
 """Up to how many runs a cell's single values are drawn; of more, the middle half is."""
 _HEAD_IN = 0.8
 _FOOT_IN = 0.62
@@ -37,7 +37,7 @@ class Chart:
     xs: Sequence[Any]
     series: Sequence[tuple[Any, ...]]
     cells: Mapping[tuple[Any, tuple[Any, ...]], tuple[float, ...]]
-    spread: Mapping[tuple[Any, tuple[Any, ...]], Held]
+    spread: Mapping[tuple[Any, tuple[Any, ...]], TimeWeighted]
 
     @property
     def looks(self) -> list[tuple[tuple[Any, ...], str, str, str]]:

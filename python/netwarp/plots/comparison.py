@@ -8,16 +8,16 @@ from typing import Any
 from netwarp.analysis.selection import SEED
 from netwarp.analysis.table import busiest_queue
 from netwarp.plots.curves import RunCurves, duration_s, run_curves, schedules
+from netwarp.plots.figure_spec import Bar, Curve, Quantity, Schedule
 from netwarp.plots.labels import is_ordered, natural_key, shortened_alike, slug
-from netwarp.plots.scene import Bar, Curve, Quantity, Schedule
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
 from netwarp.threads import on_each
 
-MOST_SEEDS = 8
+MAX_SEEDS = 8
 """Of more than this nobody could tell the lines apart."""
-MOST_NUMBERS, MOST_NAMES = 12, 32
+MAX_NUMBERS, MAX_NAMES = 12, 32
 """Of values with an order this many show how things change with them; of others each is a thing of its own."""
 
 
@@ -79,7 +79,7 @@ def comparisons(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | No
     """
     axis = compared_axis(result)
     runs = list(_first_seeds(result, axis))
-    together = curves_of is None and axis == SEED and len(runs) > MOST_SEEDS
+    together = curves_of is None and axis == SEED and len(runs) > MAX_SEEDS
     read = curves_of or partial(run_curves, queue=_queue(result, axis), average=together)
 
     @cache
@@ -117,7 +117,7 @@ def comparisons(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | No
 
 def _some(alike: Sequence[int], ordered: bool) -> Sequence[int]:
     """As many as can be told apart: of values with an order from the lowest to the highest, else the first."""
-    most, last = MOST_NUMBERS if ordered else MOST_NAMES, len(alike) - 1
+    most, last = MAX_NUMBERS if ordered else MAX_NAMES, len(alike) - 1
     if len(alike) <= most:
         return alike
     return [alike[round(n * last / (most - 1)) if ordered else n] for n in range(most)]

@@ -11,16 +11,16 @@ from netwarp.analysis import series
 from netwarp.analysis.flows import FlowData, load_flows
 from netwarp.analysis.phases import flow_phases
 from netwarp.analysis.sharing import INTERVAL_NS, jain_over_time
-from netwarp.plots.scene import Bar, Curve, Quantity, Schedule, Twin
+from netwarp.plots.figure_spec import Bar, Curve, Quantity, Schedule, SecondaryAxis
 from netwarp.plots.series import reduce_series
 from netwarp.plots.spread import averaged
 from netwarp.store.description import Description, End
 from netwarp.store.rundir import RunDir
 
 _COLUMNS = 700
-_MOST_SCHEDULES = 3
+_MAX_SCHEDULES = 3
 _BIN_NS = 100_000_000
-_MOST_BINS = 600
+_MAX_BINS = 600
 
 GOODPUT = "throughput-"
 """How the names of goodput figures begin."""
@@ -47,7 +47,7 @@ def run_curves(run: RunDir, queue: str | None, *, average: bool = False) -> RunC
 
     With `average` each curve has the means of spans that other runs have as well, and there are no phases.
     """
-    flows = load_flows(run, passages=False)
+    flows = load_flows(run, transits=False)
     found: dict[Quantity, list[Curve]] = {}
     for quantity, frame in _frames(run, flows, queue):
         if frame.height > 1:
@@ -77,7 +77,7 @@ def schedules(description: Description) -> list[Schedule]:
         if len(kept) > 1 and (alike is None or alike.steps != kept):
             label = end.link if alike is None else f"{end.link}, from {end.node}"
             found[end.link if alike is None else end.name] = Schedule(label, kept)
-    return list(found.values()) if len(found) <= _MOST_SCHEDULES else []
+    return list(found.values()) if len(found) <= _MAX_SCHEDULES else []
 
 
 def _steps(end: End, duration_ns: int) -> list[tuple[float, float]]:
@@ -85,7 +85,7 @@ def _steps(end: End, duration_ns: int) -> list[tuple[float, float]]:
     of more than a minute, each of 600 parts)."""
     if end.opportunities is None:
         return [(max(at_ns, 0) / 1e9, rate_bps / 1e6) for at_ns, rate_bps in end.rates or ()]
-    step_ns = max(duration_ns // _MOST_BINS, _BIN_NS)
+    step_ns = max(duration_ns // _MAX_BINS, _BIN_NS)
     edges = np.arange(0, duration_ns + step_ns, step_ns, dtype=np.int64)
     mbps = np.diff(end.opportunities.bits_until(edges)) * 1e3 / step_ns
     return list(zip((edges[:-1] / 1e9).tolist(), mbps.tolist(), strict=True))
@@ -120,9 +120,9 @@ def _goodput(group: str, data: FlowData, interval_ns: int) -> Quantity:
     how = f"payload that {'arrived' if known and known.arrived else 'was acknowledged'} in each {_spoken(interval_ns)}"
     # What iperf calls transfer: the bytes of an interval rather than their rate, 125 kB/s to 1 Mbit/s.
     axis = f"transfer (kB in each {_spoken(interval_ns)})"
-    twin = Twin(f"Goodput and transfer of {group}", axis, 125 * interval_ns / 1e9)
+    secondary_axis = SecondaryAxis(f"Goodput and transfer of {group}", axis, 125 * interval_ns / 1e9)
     stem, title = f"{GOODPUT}{group}", f"Goodput of {group}"
-    return Quantity(stem, title, how, "goodput (Mbit/s)", False, group, twin, interval_ns / 1e9)
+    return Quantity(stem, title, how, "goodput (Mbit/s)", False, group, secondary_axis, interval_ns / 1e9)
 
 
 def _spoken(interval_ns: int) -> str:

@@ -5,11 +5,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from netwarp.plots import style
-from netwarp.plots.chart import MOST_DOTS, Chart, legend, legend_room_in, middle, panel, wants_log
+from netwarp.plots.chart import MAX_DOTS, Chart, legend, legend_room_in, middle, panel, wants_log
 from netwarp.plots.labels import numbers_of
 
 _HEIGHT_IN = 4.6
-_MOST_TICKS = 12
+_MAX_TICKS = 12
 _MARKERS = "osD^vPX"
 
 
@@ -39,7 +39,7 @@ def _line(axes: Axes, points: list[tuple[float, tuple[float, ...]]], text: str, 
     medians = [median for median, _, _ in middles]
     axes.plot(ats, medians, color=colour, linestyle=dash, marker=marker, markersize=4.5, linewidth=1.6, label=text)
     many = max(len(values) for _, values in points)
-    if many > MOST_DOTS:
+    if many > MAX_DOTS:
         lows, highs = [low for _, low, _ in middles], [high for _, _, high in middles]
         axes.fill_between(ats, lows, highs, color=colour, alpha=0.16, linewidth=0)
     elif many > 1:
@@ -57,7 +57,7 @@ def _scales(axes: Axes, chart: Chart, ats: list[float], labels: list[str]) -> No
     else:
         low, high = min(0.0, *ats), max(ats)
         axes.set_xlim(low, high + (high - low) * 0.04)
-    if len(ats) <= _MOST_TICKS:
+    if len(ats) <= _MAX_TICKS:
         shown = _apart(axes, ats)
         axes.xaxis.set_major_locator(FixedLocator([ats[number] for number in shown]))
         axes.set_xticklabels([labels[number] for number in shown])

@@ -19,12 +19,12 @@ from netwarp.analysis.selection import (
     select,
 )
 from netwarp.analysis.table import busiest_queue
-from netwarp.analysis.weighting import Held, pool
+from netwarp.analysis.weighting import TimeWeighted, pool
 from netwarp.plots import bars, boxes, cdf, heatmap, lines, style
-from netwarp.plots.chart import MOST_DOTS, Chart
-from netwarp.plots.comparison import MOST_SEEDS
+from netwarp.plots.chart import MAX_DOTS, Chart
+from netwarp.plots.comparison import MAX_SEEDS
 from netwarp.plots.labels import in_order, metric_label, numbers_of, slug
-from netwarp.store.errors import SelectionError, speaking
+from netwarp.store.errors import SelectionError, store_errors
 from netwarp.store.files import make_folder
 from netwarp.store.result import ResultDir, open_verified
 from netwarp.store.summary import axis_title
@@ -52,7 +52,7 @@ def draw_metric(
     """
     result = open_verified(result_dir)
     place = out or make_folder(result.plots)
-    with speaking(place, "create"):
+    with store_errors(place, "create"):
         place.mkdir(exist_ok=True, parents=True)
     files: list[Path] = []
     with style.drawing():
@@ -123,7 +123,7 @@ def _kind(chosen: Selected, kind: str, bare: bool) -> str:
 def _fitting(chosen: Selected) -> str:
     """Lines over numbers, a map over two axes with enough values, else bars; of many seeds how their runs lie."""
     if chosen.by == (SEED,):  # a number that means nothing
-        return "cdf" if len(chosen.cells) > MOST_SEEDS else "bar"
+        return "cdf" if len(chosen.cells) > MAX_SEEDS else "bar"
     counts = [len(chosen.values_of(place)) for place in range(len(chosen.by))]
     if len(chosen.by) == 2 and min(counts) >= _MAP_FROM and numbers_of(chosen.values_of(1)) is not None:
         return "heatmap"
@@ -166,7 +166,7 @@ def _runs_chart(result: ResultDir, chosen: Selected, label: str) -> Chart:
         xs=[key[0]],
         series=[key[1]],
         cells={key: tuple(values)},
-        spread={key: Held(np.array(values), np.ones(len(values), np.int64))},
+        spread={key: TimeWeighted(np.array(values), np.ones(len(values), np.int64))},
     )
 
 
@@ -174,7 +174,7 @@ def _value_label(label: str) -> str:
     return label[0].lower() + label[1:] if not label.startswith(("RTT", "Jain")) else label
 
 
-def _spread(result: ResultDir, chosen: Selected, stem: str) -> dict[tuple[Any, tuple[Any, ...]], Held]:
+def _spread(result: ResultDir, chosen: Selected, stem: str) -> dict[tuple[Any, tuple[Any, ...]], TimeWeighted]:
     """The distribution in each cell, each run with the weight it has; each run is read once."""
     wanted: dict[str, list[str]] = {}
     for cell in chosen.cells:
@@ -226,7 +226,7 @@ def _subtitle(result: ResultDir, chosen: Selected, kind: str, stem: str | None) 
     else:
         what = {"box": "box of", "heatmap": "median of"}.get(kind, "median of")
         dots = {"box": "", "heatmap": ""}.get(
-            kind, ", dots: each" if max(counts) <= MOST_DOTS else ", span: middle half"
+            kind, ", dots: each" if max(counts) <= MAX_DOTS else ", span: middle half"
         )
         parts.append(f"{what} {many} runs{dots}")
     if kind == "box" and stem is not None:

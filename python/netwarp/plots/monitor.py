@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from netwarp.plots import style
 from netwarp.plots.series import reduce_series
-from netwarp.store.errors import SelectionError, speaking
+from netwarp.store.errors import SelectionError, store_errors
 from netwarp.store.monitor import IDENTITY, read_monitor, without_control
 from netwarp.store.socket_columns import SOCKET_COLUMNS
 from netwarp.words import did_you_mean
@@ -52,7 +52,7 @@ def draw_monitor(file: Path, metrics: Sequence[str], formats: Sequence[str], out
     frame, left_out = without_control(frame)
     lines = _lines(frame)
     place = out or file.parent
-    with speaking(place, "make"):
+    with store_errors(place, "make"):
         place.mkdir(parents=True, exist_ok=True)
     with style.drawing():
         figure = _figure(frame, shown, lines, file.name, _spoken(left_out))

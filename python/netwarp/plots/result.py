@@ -6,17 +6,17 @@ from pathlib import Path
 
 from netwarp.plots.comparison import Comparison, comparisons
 from netwarp.plots.curves import RunCurves
+from netwarp.plots.figure_spec import FigureSpec, Quantity
+from netwarp.plots.figure_specs import shares_of, spec_of
 from netwarp.plots.formats import FORMATS
 from netwarp.plots.labels import slug
-from netwarp.plots.scene import Quantity, Scene
-from netwarp.plots.scenes import scene_of, shares_of
 from netwarp.plots.worker import Helpers, Task
-from netwarp.store.errors import speaking
+from netwarp.store.errors import store_errors
 from netwarp.store.files import make_folder
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir
 
-_MOST_PROCESSES = 8
+_MAX_PROCESSES = 8
 
 
 def draw_result(result_dir: Path, formats: tuple[str, ...] = FORMATS, out: Path | None = None) -> list[Path]:
@@ -39,15 +39,15 @@ def draw_comparisons(
     StoreError.
     """
     place = out or make_folder(result.plots)
-    with speaking(place, "create"):
+    with store_errors(place, "create"):
         place.mkdir(exist_ok=True, parents=True)
     with Helpers(_helpers(result)) as helpers:
         tasks: list[Task] = []
         for comparison in comparisons(result, curves_of):
-            for stem, scene in _scenes(result, comparison):
-                tasks.append(Task(scene, place / stem, False, formats))
-                if alone and len(scene.shown_alone) > 1:
-                    tasks.append(Task(scene, place / f"{stem}-each", True, formats))
+            for stem, spec in _scenes(result, comparison):
+                tasks.append(Task(spec, place / stem, False, formats))
+                if alone and len(spec.shown_alone) > 1:
+                    tasks.append(Task(spec, place / f"{stem}-each", True, formats))
             if curves_of is None and (shares := shares_of(result, comparison)) is not None:
                 tasks.append(Task(shares, place / _stem(shares.quantity, comparison), True, formats))
         return sorted(helpers.draw(tasks))
@@ -55,12 +55,12 @@ def draw_comparisons(
 
 def _helpers(result: ResultDir) -> int:
     """How many processes help: one less than there are CPUs, none where there is little to draw."""
-    return min(len(os.sched_getaffinity(0)), _MOST_PROCESSES, len(result.planned)) - 1
+    return min(len(os.sched_getaffinity(0)), _MAX_PROCESSES, len(result.planned)) - 1
 
 
-def _scenes(result: ResultDir, comparison: Comparison) -> Iterator[tuple[str, Scene]]:
+def _scenes(result: ResultDir, comparison: Comparison) -> Iterator[tuple[str, FigureSpec]]:
     for quantity in dict.fromkeys(quantity for run in comparison.runs for quantity in run.curves):
-        yield _stem(quantity, comparison), scene_of(result, comparison, quantity)
+        yield _stem(quantity, comparison), spec_of(result, comparison, quantity)
 
 
 def _stem(quantity: Quantity, comparison: Comparison) -> str:

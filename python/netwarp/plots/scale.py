@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from netwarp.plots.scene import Scene, Values
+from netwarp.plots.figure_spec import FigureSpec, Values
 
 LOG_FROM = 30
 """From how large a ratio of values on (1.5 decades) a linear axis would hide the small ones."""
@@ -16,15 +16,15 @@ _CLOSE_DECADES = 2.6
 _ZERO_SHARE = 0.35
 
 
-def set_scale(axes: Axes, scene: Scene, *, ticks: int) -> None:
+def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
     """Scale, limits and about so many ticks of the y axis, for all curves of the scene."""
-    variants = [variant for panel in scene.shown_alone for variant in panel.variants]
+    variants = [variant for panel in spec.shown_alone for variant in panel.variants]
     values = [curve.values for variant in variants for curve in variant.curves]
     values += [edge for variant in variants for band in variant.bands for edge in (band.lows, band.highs)]
-    values += [np.array([rate for _, rate in steps.steps]) for steps in scene.schedules if scene.quantity.twin]
+    values += [np.array([rate for _, rate in steps.steps]) for steps in spec.schedules if spec.quantity.secondary_axis]
     values = [some[np.isfinite(some)] for some in values]
     held = np.concatenate([some for some in values if len(some)] or [np.zeros(1)])
-    if scene.linear or not wants_log(values):
+    if spec.linear or not wants_log(values):
         axes.set_ylim(0, float(held.max()) * _ROOM or 1)
         axes.yaxis.set_major_locator(MaxNLocator(ticks, steps=_STEPS))
         return

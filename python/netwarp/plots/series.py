@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from netwarp.plots.scene import Values
+from netwarp.plots.figure_spec import Values
 
 Indices = NDArray[np.int64]
 

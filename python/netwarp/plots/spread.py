@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netwarp.plots.scene import Band, Curve, Quantity, Values
+from netwarp.plots.figure_spec import Band, Curve, Quantity, Values
 
 SPANS = 200
 """Into how many equal spans of time a state or samples are averaged."""

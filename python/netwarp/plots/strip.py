@@ -8,71 +8,71 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
 from netwarp.plots import style
-from netwarp.plots.scene import Bar, Scene, Schedule
+from netwarp.plots.figure_spec import Bar, FigureSpec, Schedule
 
 # Tints of the house colours; ProbeBW, where a flow spends its life, is the quietest.
 PHASE_COLOURS = {"Startup": "#E69F00", "Drain": "#CC79A7", "ProbeBW": "#d3e3ee", "ProbeRTT": "#0072B2"}
 ROW_IN = 0.2
 _GAP_IN = 0.08
 _CHAR_IN = 0.066
-_MOST_ROWS = 6
+_MAX_ROWS = 6
 _RATE_IN = 0.34
-_MOST_NUMBERS = 14
-_MOST_MARKS = 40
+_MAX_NUMBERS = 14
+_MAX_MARKS = 40
 _LOG_FROM = 30
 _SHARE = 0.72
 
 
-def phase_rows(scene: Scene) -> list[tuple[str, str, Sequence[Bar]]]:
+def phase_rows(spec: FigureSpec) -> list[tuple[str, str, Sequence[Bar]]]:
     """The rows of phases: (label, its colour, bars), one for each variant that has any; none if they are too many."""
-    rows = [(variant.label, variant.colour, variant.phases) for variant in scene.variants if variant.phases]
-    return rows if len(rows) <= _MOST_ROWS else []
+    rows = [(variant.label, variant.colour, variant.phases) for variant in spec.variants if variant.phases]
+    return rows if len(rows) <= _MAX_ROWS else []
 
 
-def height_in(scene: Scene, width_in: float) -> float:
+def height_in(spec: FigureSpec, width_in: float) -> float:
     """How much room the strip needs beneath a panel of this width, in inches; 0 without anything to show."""
-    rows = len(phase_rows(scene)) + len(change_rows(scene, width_in))
-    return rows * ROW_IN + _GAP_IN * bool(rows) + len(scene.schedules) * (_RATE_IN + _GAP_IN)
+    rows = len(phase_rows(spec)) + len(change_rows(spec, width_in))
+    return rows * ROW_IN + _GAP_IN * bool(rows) + len(spec.schedules) * (_RATE_IN + _GAP_IN)
 
 
-def change_rows(scene: Scene, width_in: float) -> list[list[tuple[float, str]]]:
+def change_rows(spec: FigureSpec, width_in: float) -> list[list[tuple[float, str]]]:
     """The changes in as many rows as keep their words apart, first come first served; none if they are too many."""
     rows: list[list[tuple[float, str]]] = []
     ends: list[float] = []
-    for at_s, words in scene.changes:
+    for at_s, words in spec.changes:
         if not words:
             continue
-        wide = len(words) * _CHAR_IN / width_in * scene.duration_s
-        start = min(at_s, max(scene.duration_s - wide, 0))
+        wide = len(words) * _CHAR_IN / width_in * spec.duration_s
+        start = min(at_s, max(spec.duration_s - wide, 0))
         free = next((number for number, end in enumerate(ends) if end <= start), len(rows))
         if free == len(rows):
             rows.append([])
             ends.append(0.0)
         rows[free].append((start, words))
-        ends[free] = start + wide + 0.01 * scene.duration_s
-    return rows if len(rows) <= _MOST_ROWS else []
+        ends[free] = start + wide + 0.01 * spec.duration_s
+    return rows if len(rows) <= _MAX_ROWS else []
 
 
-def mark_changes(axes: Axes, scene: Scene) -> None:
+def mark_changes(axes: Axes, spec: FigureSpec) -> None:
     """A line through the panel wherever something changed; none where a trace would make a hatching of them."""
-    moments = dict.fromkeys(at_s for at_s, _ in scene.changes)
-    for at_s in moments if len(moments) <= _MOST_MARKS else ():
+    moments = dict.fromkeys(at_s for at_s, _ in spec.changes)
+    for at_s in moments if len(moments) <= _MAX_MARKS else ():
         axes.axvline(at_s, color=style.MUTED, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1.5)
 
 
-def draw_strip(figure: Figure, panel: Axes, scene: Scene, bottom: float, height: float) -> None:
+def draw_strip(figure: Figure, panel: Axes, spec: FigureSpec, bottom: float, height: float) -> None:
     """Draw all of it in the figure's [bottom, bottom + height], beneath the panel and as wide; it bears its x axis."""
     box = panel.get_position()
     inch = 1 / float(figure.get_size_inches()[1])
     top = bottom + height
     lowest = panel
-    for schedule in scene.schedules:
+    for schedule in spec.schedules:
         top -= (_RATE_IN + _GAP_IN) * inch
         lowest = figure.add_axes((box.x0, top, box.width, _RATE_IN * inch))
-        _draw_schedule(lowest, schedule, scene.duration_s)
+        _draw_schedule(lowest, schedule, spec.duration_s)
         _take_ticks(lowest, panel)
-    changes = change_rows(scene, box.width * style.WIDTH_IN)
-    phases = phase_rows(scene)
+    changes = change_rows(spec, box.width * style.WIDTH_IN)
+    phases = phase_rows(spec)
     if changes or phases:
         lowest.tick_params(labelbottom=False)
         axes = figure.add_axes((box.x0, bottom, box.width, top - bottom - _GAP_IN * inch))
@@ -93,7 +93,7 @@ def _draw_schedule(axes: Axes, schedule: Schedule, duration_s: float) -> None:
     else:
         axes.set_ylim(0, high * 1.1 or 1)
     axes.yaxis.set_minor_locator(NullLocator())
-    numbered = len(rates) <= _MOST_NUMBERS
+    numbered = len(rates) <= _MAX_NUMBERS
     axes.set_yticks([] if numbered else [low, high], [] if numbered else [f"{low:.3g}", f"{high:.3g}"], fontsize=8)
     for rate, start_s, end_s in zip(rates, ats, ats[1:], strict=False) if numbered else ():
         axes.text((start_s + end_s) / 2, axes.get_ylim()[0], f"{rate:g}", fontsize=8, ha="center", va="bottom")

@@ -9,9 +9,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from netwarp.plots import strip, style
+from netwarp.plots.figure_spec import Bar, FigureSpec, Panel, Quantity, SecondaryAxis, Variant
 from netwarp.plots.labels import wrapped
 from netwarp.plots.scale import set_scale
-from netwarp.plots.scene import Bar, Panel, Quantity, Scene, Twin, Variant
 
 _LEGEND_CHARS = 24
 _HEAD_IN = 0.78
@@ -28,92 +28,92 @@ _STRENGTHS = (0.16, 0.28)
 _RATE: dict[str, Any] = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (1, 1.2)), "zorder": 1.6}
 
 
-def overlay(scene: Scene) -> Figure:
+def overlay(spec: FigureSpec) -> Figure:
     """All variants in one panel, the legend to its right (none for a single variant), changes and phases beneath."""
-    several = len(scene.variants) > 1 or any(variant.bands for variant in scene.variants)
-    phases = bool(strip.phase_rows(scene))
-    right_in = _legend_in(scene) if several else 1.15 if phases else 0.25
-    strip_in = strip.height_in(scene, style.WIDTH_IN - _LEFT_IN - right_in)
+    several = len(spec.variants) > 1 or any(variant.bands for variant in spec.variants)
+    phases = bool(strip.phase_rows(spec))
+    right_in = _legend_in(spec) if several else 1.15 if phases else 0.25
+    strip_in = strip.height_in(spec, style.WIDTH_IN - _LEFT_IN - right_in)
     figure = style.new_figure(4.6 + strip_in)
     axes = figure.add_axes(_box(figure, right_in, strip_in))
-    for variant in scene.variants:
-        _draw(axes, scene.quantity, variant, wrapped(variant.label, _LEGEND_CHARS))
+    for variant in spec.variants:
+        _draw(axes, spec.quantity, variant, wrapped(variant.label, _LEGEND_CHARS))
     axes.set_title("")
-    _finish(axes, scene, _TICKS)
-    axes.set_ylabel(scene.quantity.axis)
+    _finish(axes, spec, _TICKS)
+    axes.set_ylabel(spec.quantity.axis)
     box = axes.get_position()
     if strip_in:
-        strip.draw_strip(figure, axes, scene, _FOOT_IN / _height(figure), strip_in / _height(figure))
+        strip.draw_strip(figure, axes, spec, _FOOT_IN / _height(figure), strip_in / _height(figure))
     if phases:
         strip.phase_legend(figure, box.x1 + 0.015, _FOOT_IN / _height(figure), beside=True)
     figure.axes[-1].set_xlabel("time (s)")
-    style.head(figure, scene.quantity.title, scene.subtitle, _LEFT_IN / style.WIDTH_IN)
+    style.head(figure, spec.quantity.title, spec.subtitle, _LEFT_IN / style.WIDTH_IN)
     if several:
-        style.legend_outside(figure, axes, scene.legend_title, (box.x1 + 0.015, box.y1))
+        style.legend_outside(figure, axes, spec.legend_title, (box.x1 + 0.015, box.y1))
     return figure
 
 
-def multiples(scene: Scene) -> Figure:
+def multiples(spec: FigureSpec) -> Figure:
     """The scene's panels, all with the same axes; what the lines mean beneath them, where that is not their heading."""
-    panels = scene.shown_alone
+    panels = spec.shown_alone
     wide = 1 if len(panels) <= 3 else 2 if len(panels) <= 8 else 3
     high = -(-len(panels) // wide)
     phases = any(variant.phases for panel in panels for variant in panel.variants)
-    legend = _legend_lines(scene)
+    legend = _legend_lines(spec)
     foot_in = _LINE_IN * (phases + bool(legend))
     figure = style.new_figure(_HEAD_IN + _FOOT_IN + foot_in + _PANEL_IN * max(high, 1 + (len(panels) == 1)))
     grid = figure.subplots(high, wide, sharex=True, sharey=True, squeeze=False)
-    twin = scene.quantity.twin
-    x, y, w, h = _box(figure, 0.8 if twin else 0.25, foot_in)
+    secondary_axis = spec.quantity.secondary_axis
+    x, y, w, h = _box(figure, 0.8 if secondary_axis else 0.25, foot_in)
     figure.subplots_adjust(left=x, bottom=y, right=x + w, top=y + h - 0.2 / _height(figure), hspace=0.32, wspace=0.06)
     for number, axes in enumerate(grid.flat):
         if number >= len(panels):
             axes.remove()
             continue
-        _panel(axes, scene, panels[number], wide)
+        _panel(axes, spec, panels[number], wide)
         if number + wide >= len(panels):
             axes.set_xlabel("time (s)")
             axes.tick_params(labelbottom=True)
     first = grid.flat[0]
     first.xaxis.set_major_locator(MaxNLocator(6, steps=_STEPS))
-    first.set_xlim(0, scene.duration_s)
-    set_scale(first, scene, ticks=_PANEL_TICKS)
-    if twin:
+    first.set_xlim(0, spec.duration_s)
+    set_scale(first, spec, ticks=_PANEL_TICKS)
+    if secondary_axis:
         for row in range(high):
-            _second_axis(grid.flat[min(row * wide + wide, len(panels)) - 1], scene, twin)
-        figure.text(0.988, y + h / 2, twin.axis, rotation=90, va="center", ha="right")
-    figure.text(0.012, y + h / 2, scene.quantity.axis, rotation=90, va="center", ha="left")
+            _second_axis(grid.flat[min(row * wide + wide, len(panels)) - 1], spec, secondary_axis)
+        figure.text(0.988, y + h / 2, secondary_axis.axis, rotation=90, va="center", ha="right")
+    figure.text(0.012, y + h / 2, spec.quantity.axis, rotation=90, va="center", ha="left")
     if phases:
         strip.phase_legend(figure, x, 0.06 / _height(figure), beside=False)
     if legend:
         bottom = (0.06 + _LINE_IN * phases) / _height(figure)
         figure.legend(handles=legend, loc="lower left", bbox_to_anchor=(x, bottom), borderaxespad=0, ncols=len(legend))
-    title = twin.title if twin else scene.quantity.title
-    by = f", by {scene.legend_title}" if scene.legend_title else ""
-    style.head(figure, title + by, " · ".join([scene.subtitle, *_spoken(scene)]), x)
+    title = secondary_axis.title if secondary_axis else spec.quantity.title
+    by = f", by {spec.legend_title}" if spec.legend_title else ""
+    style.head(figure, title + by, " · ".join([spec.subtitle, *_spoken(spec)]), x)
     return figure
 
 
-def _panel(axes: Axes, scene: Scene, panel: Panel, wide: int) -> None:
-    for steps in scene.schedules if scene.quantity.twin else ():
-        ats, rates = zip(*steps.steps, (scene.duration_s, steps.steps[-1][1]), strict=True)
+def _panel(axes: Axes, spec: FigureSpec, panel: Panel, wide: int) -> None:
+    for steps in spec.schedules if spec.quantity.secondary_axis else ():
+        ats, rates = zip(*steps.steps, (spec.duration_s, steps.steps[-1][1]), strict=True)
         axes.plot(ats, rates, drawstyle="steps-post", **_RATE)
     for variant in panel.variants:
-        _draw(axes, scene.quantity, variant, None)
+        _draw(axes, spec.quantity, variant, None)
     phases = [variant.phases for variant in panel.variants if variant.phases]
     if phases:
         _phases_in(axes, phases[0])
-    strip.mark_changes(axes, scene)
+    strip.mark_changes(axes, spec)
     heading = wrapped(panel.heading, 110 // wide)
     axes.set_title(heading, loc="left", fontsize=10, color=style.INK, pad=12 if phases else 6)
 
 
-def _second_axis(axes: Axes, scene: Scene, twin: Twin) -> None:
+def _second_axis(axes: Axes, spec: FigureSpec, secondary_axis: SecondaryAxis) -> None:
     """The same axis once more at the right, its ticks named by what they come to in the twin's unit."""
     beside = axes.twinx()
     beside.grid(False)
-    set_scale(beside, scene, ticks=_PANEL_TICKS)
-    beside.yaxis.set_major_formatter(lambda value, _: f"{value * twin.factor:g}")
+    set_scale(beside, spec, ticks=_PANEL_TICKS)
+    beside.yaxis.set_major_formatter(lambda value, _: f"{value * secondary_axis.factor:g}")
 
 
 def _draw(axes: Axes, quantity: Quantity, variant: Variant, label: str | None) -> None:
@@ -135,38 +135,38 @@ def _draw(axes: Axes, quantity: Quantity, variant: Variant, label: str | None) -
         )
 
 
-def _legend_in(scene: Scene) -> float:
+def _legend_in(spec: FigureSpec) -> float:
     """How wide the margin for the legend is, in inches."""
-    names = [variant.label for variant in scene.variants] + [b.label for v in scene.variants for b in v.bands]
+    names = [variant.label for variant in spec.variants] + [b.label for v in spec.variants for b in v.bands]
     labels = [wrapped(name, _LEGEND_CHARS) for name in names]
-    return 0.75 + 0.085 * max(len(line) for text in [*labels, scene.legend_title] for line in text.split("\n"))
+    return 0.75 + 0.085 * max(len(line) for text in [*labels, spec.legend_title] for line in text.split("\n"))
 
 
-def _legend_lines(scene: Scene) -> list[Line2D]:
+def _legend_lines(spec: FigureSpec) -> list[Line2D]:
     """What the lines of panels mean that their headings do not say."""
     lines = [
         Line2D([], [], color=variant.colour, ls=variant.dash, linewidth=2.2, label=variant.label)
-        for variant in scene.variants
-        if scene.panels or variant.reference
+        for variant in spec.variants
+        if spec.panels or variant.reference
     ]
-    rates = scene.schedules if scene.quantity.twin else ()
+    rates = spec.schedules if spec.quantity.secondary_axis else ()
     return lines + [Line2D([], [], label=f"rate of {steps.label}", **_RATE) for steps in rates]
 
 
-def _finish(axes: Axes, scene: Scene, ticks: int) -> None:
+def _finish(axes: Axes, spec: FigureSpec, ticks: int) -> None:
     """Axes from 0 to the run's end, and lines where something changed."""
-    strip.mark_changes(axes, scene)
-    axes.set_xlim(0, scene.duration_s)
-    set_scale(axes, scene, ticks=ticks)
+    strip.mark_changes(axes, spec)
+    axes.set_xlim(0, spec.duration_s)
+    set_scale(axes, spec, ticks=ticks)
 
 
-def _spoken(scene: Scene) -> list[str]:
+def _spoken(spec: FigureSpec) -> list[str]:
     """What the dashed lines mean, in words if they are few; nothing where the panels show it."""
-    said = [words for _, words in scene.changes if words]
-    if not scene.quantity.twin:
-        said += [f"rate of {s.label} {', '.join(f'{rate:g}' for _, rate in s.steps)} Mbit/s" for s in scene.schedules]
+    said = [words for _, words in spec.changes if words]
+    if not spec.quantity.secondary_axis:
+        said += [f"rate of {s.label} {', '.join(f'{rate:g}' for _, rate in s.steps)} Mbit/s" for s in spec.schedules]
     words = "; ".join(said)
-    return [f"dashed: {words}" if len(words) + len(scene.subtitle) < _SUBTITLE_CHARS else "dashed: changes"] * bool(
+    return [f"dashed: {words}" if len(words) + len(spec.subtitle) < _SUBTITLE_CHARS else "dashed: changes"] * bool(
         words
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netwarp.plots.scene import Scene
+from netwarp.plots.figure_spec import FigureSpec
 from netwarp.store.errors import StoreError
 
 
@@ -20,7 +20,7 @@ from netwarp.store.errors import StoreError
 class Task:
     """A figure over time to draw: all variants in one, or each `alone`; files are `stem` and a format's ending."""
 
-    scene: Scene
+    spec: FigureSpec
     stem: Path
     alone: bool
     formats: tuple[str, ...]
@@ -34,7 +34,7 @@ def draw(tasks: Sequence[Task]) -> list[Path]:
     files: list[Path] = []
     with style.drawing():
         for task in tasks:
-            figure = multiples(task.scene) if task.alone else overlay(task.scene)
+            figure = multiples(task.spec) if task.alone else overlay(task.spec)
             files += style.save(figure, task.stem, task.formats)
     return files
 
@@ -52,7 +52,7 @@ def shares(tasks: Sequence[Task], count: int) -> list[list[Task]]:
 
 def _effort(task: Task) -> float:
     """About how long a figure takes: what its axes cost, and what its lines cost."""
-    return (len(task.scene.shown_alone) if task.alone else 0.4 * len(task.scene.variants)) + 1.0
+    return (len(task.spec.shown_alone) if task.alone else 0.4 * len(task.spec.variants)) + 1.0
 
 
 class Helpers:

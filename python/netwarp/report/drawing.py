@@ -10,7 +10,7 @@ from netwarp.report.layout import Place, places
 from netwarp.report.quantities import count, duration, rate
 from netwarp.store.network import Link, Network, Way
 
-MOST_NODES = 24
+MAX_NODES = 24
 """Of more than this a drawing cannot be read; the table of links has them all."""
 
 Text = tuple[str, Markup]
@@ -83,7 +83,7 @@ def draw(
     `ends` has the nodes that data goes from and to, by the flows' name; `swept` says what a link's property takes, by
     its path (`links.bottleneck.queue` → `5 values`).
     """
-    if not 0 < len(network.nodes) <= MOST_NODES:
+    if not 0 < len(network.nodes) <= MAX_NODES:
         return None
     where = places(network, [source for source, _ in ends.values()])
     labels = {link.name: _label(link, swept) for link in network.links}
@@ -200,7 +200,7 @@ def way_text(way: Way) -> str:
     parts = [rate(way.rate_bps) + (" on average" if way.traced else "")] if way.rate_bps else []
     if way.delay_ns or way.jitter_ns:
         parts.append(duration(way.delay_ns) + (f" ± {duration(way.jitter_ns)}" if way.jitter_ns else ""))
-    return ", ".join([*parts, *way.troubles])
+    return ", ".join([*parts, *way.impairments])
 
 
 def _queues(link: Link) -> list[str]:

@@ -13,7 +13,7 @@ from netwarp.store.findings import NAME as FINDINGS
 from netwarp.store.result import ResultDir
 
 _ROOM_BYTES = 1_200_000
-_MOST_TABLES = 16
+_MAX_TABLES = 16
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def extras(result: ResultDir, files: Sequence[Path]) -> Extras:
         if path.name == FINDINGS or path.suffix not in (".csv", ".svg"):
             continue
         if path.suffix == ".csv":
-            if len(tables) < _MOST_TABLES:
+            if len(tables) < _MAX_TABLES:
                 tables.append(table_of(path, name))
             else:
                 left.append(name)

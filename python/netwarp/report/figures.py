@@ -21,13 +21,13 @@ from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text
 
-MOST_FIGURES = 14
-_MOST_NAMES = 3
-_MOST_CURVES = 12
+MAX_FIGURES = 14
+_MAX_NAMES = 3
+_MAX_CURVES = 12
 _BOXES_FROM = 5
 _MAP_FROM = 3
-_MOST_LIVES = 24
-_MOST_COURSES = 6
+_MAX_LIVES = 24
+_MAX_COURSES = 6
 _OVERVIEW = (
     ("flow", ("goodput_mbps",)),
     ("flow", ("rtt_ms_p95", "delay_ms_p95")),
@@ -70,14 +70,14 @@ def static_figures(result: ResultDir, first: RunDir) -> tuple[list[Drawn], list[
         if (drawn := _timeline(first)) is not None:
             figures.append(drawn)
         for wish in _wishes(result):
-            if len(figures) >= MOST_FIGURES:
+            if len(figures) >= MAX_FIGURES:
                 left.append(wish.command)
                 continue
             try:
                 for stem, kind, chart in charts(result, wish.metric, wish.by, wish.kind):
-                    if kind == "cdf" and len(chart.spread) > _MOST_CURVES:
+                    if kind == "cdf" and len(chart.spread) > _MAX_CURVES:
                         left.append(wish.command)
-                    elif len(figures) < MOST_FIGURES:
+                    elif len(figures) < MAX_FIGURES:
                         key = f"f{len(figures)}"
                         svg = inline(KINDS[kind](chart), key, f"{chart.title}; {chart.subtitle}")
                         figures.append(Drawn(stem, chart.title, svg, _csv(chart)))
@@ -142,25 +142,25 @@ def _timeline(run: RunDir) -> Drawn | None:
         before = lives.get(flow.group, Life(flow.group, start, stop))
         lives[flow.group] = Life(flow.group, min(before.start_s, start), max(before.end_s, stop))
     uneven = any(life.start_s > 0.05 * end_s or life.end_s < 0.95 * end_s for life in lives.values())
-    courses = {
-        (link.name, course.name, course.steps): Steps(
-            f"{link.name}\n{course.name}", course.unit, [(at_ns / 1e9, value) for at_ns, value in course.steps]
+    series = {
+        (link.name, one.name, one.steps): Steps(
+            f"{link.name}\n{one.name}", one.unit, [(at_ns / 1e9, value) for at_ns, value in one.steps]
         )
         for link in network.links
         for way in link.ways
-        for course in way.courses
+        for one in way.series
     }
     moments = [(change.at_ns / 1e9, change.what) for change in what.changes if "queue " in change.what]
-    if not (uneven or courses or moments):
+    if not (uneven or series or moments):
         return None
-    shown = list(lives.values())[:_MOST_LIVES]
+    shown = list(lives.values())[:_MAX_LIVES]
     drawn = Timeline(
         "What happens when",
         f"{what.scenario} · flows, and what changes on the links",
         end_s,
         shown,
-        list(courses.values())[:_MOST_COURSES],
-        moments[:_MOST_LIVES],
+        list(series.values())[:_MAX_COURSES],
+        moments[:_MAX_LIVES],
     )
     return Drawn("timeline", drawn.title, inline(timeline.draw(drawn), "timeline", drawn.title), _timeline_csv(drawn))
 
@@ -171,12 +171,10 @@ def _timeline_csv(drawn: Timeline) -> str:
     writer.writerow(["what", "from_s", "to_s", "value", "unit"])
     for life in drawn.lives:
         writer.writerow([life.name, f"{life.start_s:.6g}", f"{life.end_s:.6g}", "", "flow"])
-    for course in drawn.courses:
-        ends = [at_s for at_s, _ in course.steps[1:]] + [drawn.duration_s]
-        for (at_s, value), stop in zip(course.steps, ends, strict=True):
-            writer.writerow(
-                [course.label.replace("\n", " "), f"{at_s:.6g}", f"{stop:.6g}", f"{value:.6g}", course.unit]
-            )
+    for one in drawn.courses:
+        ends = [at_s for at_s, _ in one.steps[1:]] + [drawn.duration_s]
+        for (at_s, value), stop in zip(one.steps, ends, strict=True):
+            writer.writerow([one.label.replace("\n", " "), f"{at_s:.6g}", f"{stop:.6g}", f"{value:.6g}", one.unit])
     for at_s, words in drawn.moments:
         writer.writerow([words, f"{at_s:.6g}", "", "", "change"])
     return held.getvalue()

@@ -19,7 +19,7 @@ from netwarp.report import drawing, extras, quantities, tables
 from netwarp.report.drawing import way_text
 from netwarp.report.panels import panels
 from netwarp.report.provenance import provenance
-from netwarp.report.shown import choose
+from netwarp.report.selection import choose
 from netwarp.report.verdict import verdict
 from netwarp.store.description import Description
 from netwarp.store.files import write_text
@@ -30,8 +30,8 @@ from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text, axis_title
 
 FILE_NAME = "report.html"
-_MOST_STATISTICS_BYTES = 700_000
-_MOST_QUEUES = 3
+_MAX_STATISTICS_BYTES = 700_000
+_MAX_QUEUES = 3
 _SCRIPTS = ("uplot/uPlot.iife.min.js", "save.js", "tables.js", "panels.js")
 _STYLES = ("uplot/uPlot.min.css", "page.css")
 
@@ -125,7 +125,7 @@ def _setup(result: ResultDir, run: RunDir) -> dict[str, Any]:
     seeds = sorted({planned.seed for planned in result.planned})
     return {
         "drawing": drawing.draw(network, ends, swept),
-        "most_nodes": drawing.MOST_NODES,
+        "most_nodes": drawing.MAX_NODES,
         "network": network,
         "duration": quantities.duration(what.duration_ns),
         "warmup": quantities.duration(what.warmup_ns),
@@ -179,10 +179,10 @@ def _queues(summary: pl.DataFrame) -> list[str]:
     if lengths.is_empty():
         return []
     least = max(float(lengths["value"][0]) / 10, 0.1)
-    return list(lengths.filter(pl.col("value") >= least)["name"][:_MOST_QUEUES]) or [str(lengths["name"][0])]
+    return list(lengths.filter(pl.col("value") >= least)["name"][:_MAX_QUEUES]) or [str(lengths["name"][0])]
 
 
 def _statistics(statistics: pl.DataFrame) -> str | None:
     """Every metric at every point as CSV; None if there is not room for it in the page."""
     text = statistics.drop_nulls("metric").write_csv(float_precision=6)
-    return text if len(text) <= _MOST_STATISTICS_BYTES else None
+    return text if len(text) <= _MAX_STATISTICS_BYTES else None

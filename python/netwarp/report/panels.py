@@ -17,7 +17,7 @@ from netwarp.plots import style
 from netwarp.plots.curves import JAIN
 from netwarp.plots.labels import in_order, is_ordered
 from netwarp.plots.series import reduce_series
-from netwarp.report.shown import Choice, at, members
+from netwarp.report.selection import Choice, at, members
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text, axis_title
@@ -25,7 +25,7 @@ from netwarp.threads import on_each
 
 BUDGET_SAMPLES = 260_000
 """In all panels together: about 2 MB of the page."""
-_MOST_COLUMNS, _LEAST_COLUMNS = 900, 40
+_MAX_COLUMNS, _MIN_COLUMNS = 900, 40
 _SAMPLES_A_COLUMN = 3
 _TICK_S = 1e-4
 _DIGITS = 4
@@ -112,12 +112,12 @@ def _axis(path: str, values: Sequence[Any]) -> dict[str, Any]:
 
 def _load(run: RunDir, queues: Sequence[str]) -> tuple[list[_Curve], dict[str, list[list[float]]], list[str]]:
     """A run's curves at the finest reduction, the BBR phases of its flows, and what is not shown of it."""
-    everyone = load_flows(run, passages=False)
+    everyone = load_flows(run, transits=False)
     flows, said = members(everyone)
     jain = Measure("jain", JAIN.title, JAIN.how, "1 = all alike", False)
     fairness = (jain, "", jain_over_time(everyone, series.whole_run(run)))
     curves = [
-        _Curve(measure, flow, *_reduced(frame, _MOST_COLUMNS))
+        _Curve(measure, flow, *_reduced(frame, _MAX_COLUMNS))
         for measure, flow, frame in chain(_frames(run, flows, queues), [fairness])
         if frame.height > 1
     ]
@@ -164,8 +164,8 @@ def _reduced(frame: pl.DataFrame, columns: int) -> tuple[Values, Values]:
 
 def _columns(curves: Sequence[_Curve]) -> int:
     """How many columns a curve may have so that all of them together keep the budget: halved until they do."""
-    columns = _MOST_COLUMNS
-    while columns > _LEAST_COLUMNS:
+    columns = _MAX_COLUMNS
+    while columns > _MIN_COLUMNS:
         if sum(min(len(curve.times), _SAMPLES_A_COLUMN * columns) for curve in curves) <= BUDGET_SAMPLES:
             break
         columns = columns * 4 // 5

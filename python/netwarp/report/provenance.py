@@ -23,7 +23,7 @@ class Provenance:
     scenario: str
 
 
-_MOST_DIGESTS = 100
+_MAX_DIGESTS = 100
 
 
 def provenance(result: ResultDir) -> Provenance:
@@ -35,8 +35,8 @@ def provenance(result: ResultDir) -> Provenance:
         as_run=_as_run(manifest.get("argv") or []),
         from_page=_from_page(result),
         facts=list(_facts(manifest, result.plan)),
-        digests=[(run_id, _digest(result, run_id)) for run_id in made[:_MOST_DIGESTS]],
-        digests_left=max(len(made) - _MOST_DIGESTS, 0),
+        digests=[(run_id, _digest(result, run_id)) for run_id in made[:_MAX_DIGESTS]],
+        digests_left=max(len(made) - _MAX_DIGESTS, 0),
         scenario=scenario,
     )
 

@@ -15,7 +15,7 @@ from netwarp.store.result import ResultDir
 from netwarp.store.summary import RunOutcome, axis_text, axis_title
 from netwarp.store.tables import read_csv, read_parquet
 
-MOST_ROWS = 300
+MAX_ROWS = 300
 ABSENT = "–"
 
 
@@ -73,8 +73,8 @@ def results_table(statistics: pl.DataFrame, summary: pl.DataFrame, axes: Sequenc
         "Medians over runs" if several else "Results",
         head,
         [place >= words for place in range(len(head))],
-        rows[:MOST_ROWS],
-        marks[:MOST_ROWS],
+        rows[:MAX_ROWS],
+        marks[:MAX_ROWS],
         " ".join(part for part in (where, _interval_note(statistics), _cut(len(rows))) if part),
     )
 
@@ -109,7 +109,7 @@ def _heading(text: str) -> str:
 
 
 def _cut(rows: int) -> str:
-    return f"The first {MOST_ROWS} of {rows} rows; summary.csv has all." if rows > MOST_ROWS else ""
+    return f"The first {MAX_ROWS} of {rows} rows; summary.csv has all." if rows > MAX_ROWS else ""
 
 
 def runs_table(result: ResultDir, outcomes: Sequence[RunOutcome]) -> Table:
@@ -128,8 +128,8 @@ def runs_table(result: ResultDir, outcomes: Sequence[RunOutcome]) -> Table:
         "Every run",
         head,
         [False] * (1 + len(result.axes)) + [True, False, True],
-        rows[:MOST_ROWS],
-        [outcome.status for outcome in outcomes[:MOST_ROWS]],
+        rows[:MAX_ROWS],
+        [outcome.status for outcome in outcomes[:MAX_ROWS]],
         _cut(len(rows)),
     )
 
@@ -140,9 +140,9 @@ def table_of(path: Path, name: str) -> Table:
     numeric = [kind.is_numeric() for kind in frame.dtypes]
     rows = [
         [_plain(value, is_number) for value, is_number in zip(row, numeric, strict=True)]
-        for row in frame.head(MOST_ROWS).iter_rows()
+        for row in frame.head(MAX_ROWS).iter_rows()
     ]
-    note = f"The first {MOST_ROWS} of {frame.height} rows." if frame.height > MOST_ROWS else ""
+    note = f"The first {MAX_ROWS} of {frame.height} rows." if frame.height > MAX_ROWS else ""
     return Table(name, path.stem.replace("_", " ").replace("-", " "), frame.columns, numeric, rows, note=note)
 
 

@@ -10,7 +10,7 @@ MAX_DEPTH = 20
 """How deep tables and lists of a scenario may be nested; the format itself needs eight."""
 MAX_PARTS = 100
 MAX_BITS = 64
-_LEAST = -(2 ** (MAX_BITS - 1))
+_MIN = -(2 ** (MAX_BITS - 1))
 _MAX_DIGITS = 4000
 """Longer ones Python refuses to convert (sys.int_info.default_max_str_digits); no number has so many."""
 
@@ -71,7 +71,7 @@ def _refuse_deep(data: object) -> None:
             for value in level
             for inner in (value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
         ]
-        if any(isinstance(value, int) and not _LEAST <= value <= -_LEAST - 1 for value in level):
+        if any(isinstance(value, int) and not _MIN <= value <= -_MIN - 1 for value in level):
             raise TomlError(f"a whole number has more than {MAX_BITS} bits, which is all that TOML has")
     if level:
         raise TomlError(f"its tables are nested more than {MAX_DEPTH} deep; no scenario's are")

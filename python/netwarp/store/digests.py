@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from netwarp.store.errors import StoreError, speaking
+from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import inside, open_regular, read_json, write_json
 from netwarp.store.schemas import TABLES
 
@@ -38,7 +38,7 @@ def digest_run(run: Path) -> dict[str, str]:
 
 def digest_file(path: Path) -> str:
     """SHA-256 of one file, in hex, in constant memory. Raises StoreError."""
-    with open_regular(path) as file, speaking(path, "read"):
+    with open_regular(path) as file, store_errors(path, "read"):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

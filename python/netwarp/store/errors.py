@@ -33,7 +33,7 @@ class SelectionError(StoreError):
 
 
 @contextmanager
-def speaking(path: Path, doing: str) -> Iterator[None]:
+def store_errors(path: Path, doing: str) -> Iterator[None]:
     """Turn an error of the operating system inside the block into a StoreError: "cannot <doing> <path>: <reason>"."""
     try:
         yield

@@ -9,7 +9,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from netwarp.store.errors import StoreError, speaking
+from netwarp.store.errors import StoreError, store_errors
 
 MAX_DOCUMENT_BYTES = 256 << 20
 """What is read into memory as a whole: a plan of the most runs that there may be takes half of it."""
@@ -25,7 +25,7 @@ def write_atomic(path: Path, write: Callable[[Path], None]) -> None:
     A reader sees the old file or the new one, never a part.
     Raises StoreError if the directory cannot be written or the disk is full; no temporary file stays behind.
     """
-    with speaking(path, "write"):
+    with store_errors(path, "write"):
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
         temporary = Path(name)
         try:
@@ -65,13 +65,13 @@ def require_regular(path: Path) -> None:
 
     A pipe or a device may never begin, or never end; nor does a file with a hole of a terabyte, within a lifetime.
     """
-    with speaking(path, "read"):
+    with store_errors(path, "read"):
         _refuse_odd(path, path.stat())
 
 
 def open_regular(path: Path) -> BufferedReader:
     """Open a file for reading. Raises StoreError as `require_regular`, or if it is not there."""
-    with speaking(path, "read"):
+    with store_errors(path, "read"):
         # Not waiting for a pipe's other end; of a regular file the flag means nothing.
         file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     try:
@@ -94,7 +94,7 @@ def _refuse_odd(path: Path, facts: os.stat_result) -> None:
 
 def read_content(path: Path, most: int = MAX_DOCUMENT_BYTES) -> bytes:
     """The content of a regular file of at most so many bytes. Raises StoreError."""
-    with open_regular(path) as file, speaking(path, "read"):
+    with open_regular(path) as file, store_errors(path, "read"):
         # Some files of /proc never end, and claim to be empty.
         content = file.read(most + 1) if os.fstat(file.fileno()).st_size else b""
     if len(content) > most:
@@ -144,7 +144,7 @@ def make_folder(folder: Path) -> Path:
 
     A result may have been made by somebody else: a link in it would let what is written here replace files elsewhere.
     """
-    with speaking(folder, "create"):
+    with store_errors(folder, "create"):
         folder.mkdir(parents=True, exist_ok=True)
     if folder.is_symlink():
         raise StoreError(f"cannot write into {folder}: it is a symbolic link; remove it, or copy what it points to")

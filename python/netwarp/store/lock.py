@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from netwarp.store.errors import StoreError, speaking
+from netwarp.store.errors import StoreError, store_errors
 
 NAME = ".lock"
 
@@ -23,7 +23,7 @@ def locked(directory: Path) -> Iterator[None]:
 
     Raises InUseError naming the process that holds it, StoreError if the directory cannot be written.
     """
-    with speaking(directory, "write"):
+    with store_errors(directory, "write"):
         # Not through a symbolic link, which somebody else's result may hold: what it points to would be emptied.
         handle = os.open(directory / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         file = os.fdopen(handle, "a+", encoding="utf-8")

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from netwarp.store.errors import StoreError, speaking
+from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import open_regular, read_content
 from netwarp.store.streams import open_stream, whole_batches
 
@@ -20,7 +20,7 @@ def read_monitor(path: Path) -> pl.DataFrame:
     A stream that was cut short has the rows of its whole batches. Raises StoreError if the file cannot be read, or is
     no such table: it needs a time and at least one other column.
     """
-    with open_regular(path) as file, speaking(path, "read"):
+    with open_regular(path) as file, store_errors(path, "read"):
         head = file.read(8)
     frame = _arrow(path) if head.startswith((b"\xff\xff\xff\xff", b"ARROW1")) else _csv(path)
     if "time_ns" in frame.columns:

@@ -11,7 +11,7 @@ from netwarp.store.opportunities import opportunities_of
 
 
 @dataclass(frozen=True)
-class Course:
+class StepSeries:
     """What a property of a way was over time: (from ns, value in `unit`), the first from the start on."""
 
     name: str
@@ -37,8 +37,8 @@ class Way:
     delay_ns: int
     jitter_ns: int
     queue: str | None
-    troubles: tuple[str, ...]
-    courses: tuple[Course, ...]
+    impairments: tuple[str, ...]
+    series: tuple[StepSeries, ...]
     traced: bool = False
 
 
@@ -92,24 +92,24 @@ def _way(end: Mapping[str, Any], peer: Mapping[str, Any], changes: Any) -> Way:
         delay_ns=int(wire.get("delay_ns") or 0),
         jitter_ns=int(wire.get("jitter_ns") or 0),
         queue=str(qdisc) if (qdisc := Qdisc.of(end.get("queue"))) else None,
-        troubles=tuple(_troubles(wire)),
-        courses=tuple(_courses(wire, [change for change in changes if change["index"] == end["index"]])),
+        impairments=tuple(_impairments(wire)),
+        series=tuple(_step_series(wire, [change for change in changes if change["index"] == end["index"]])),
         traced=opportunities is not None,
     )
 
 
-def _courses(wire: Mapping[str, Any], changes: list[Mapping[str, Any]]) -> Iterator[Course]:
+def _step_series(wire: Mapping[str, Any], changes: list[Mapping[str, Any]]) -> Iterator[StepSeries]:
     """The properties of a wire that its changes touch."""
     wires = [(0, wire), *((int(change["at_ns"]), change["wire"]) for change in changes if change.get("wire"))]
     for key, name, unit, factor in (("rate_bps", "rate", "Mbit/s", 1e-6), ("delay_ns", "delay", "ms", 1e-6)):
-        yield from _course(name, unit, [(at_ns, (then.get(key) or 0) * factor) for at_ns, then in wires])
-    yield from _course("loss", "%", [(at_ns, _loss_pct(then.get("loss"))) for at_ns, then in wires])
+        yield from _series_of(name, unit, [(at_ns, (then.get(key) or 0) * factor) for at_ns, then in wires])
+    yield from _series_of("loss", "%", [(at_ns, _loss_pct(then.get("loss"))) for at_ns, then in wires])
 
 
-def _course(name: str, unit: str, steps: list[tuple[int, float]]) -> Iterator[Course]:
+def _series_of(name: str, unit: str, steps: list[tuple[int, float]]) -> Iterator[StepSeries]:
     kept = [step for number, step in enumerate(steps) if number == 0 or step[1] != steps[number - 1][1]]
     if len(kept) > 1 and not any(isnan(value) for _, value in kept):
-        yield Course(name, unit, tuple(kept))
+        yield StepSeries(name, unit, tuple(kept))
 
 
 def _loss_pct(loss: Mapping[str, Any] | None) -> float:
@@ -119,7 +119,7 @@ def _loss_pct(loss: Mapping[str, Any] | None) -> float:
     return 100 * float(loss["p"]) if loss.get("model") == "random" else float("nan")
 
 
-def _troubles(wire: Mapping[str, Any]) -> list[str]:
+def _impairments(wire: Mapping[str, Any]) -> list[str]:
     loss = wire.get("loss")
     words = [_loss(loss)] if loss else []
     for key, name in (("duplicate", "duplicates"), ("corrupt", "corrupts"), ("reorder", "reorders")):

@@ -17,7 +17,7 @@ import polars as pl
 
 from netwarp.store.digests import changed_files
 from netwarp.store.documents import ManifestDocument, PlanDocument, checked
-from netwarp.store.errors import PlanMismatchError, StoreError, speaking
+from netwarp.store.errors import PlanMismatchError, StoreError, store_errors
 from netwarp.store.files import make_folder, read_json, write_atomic, write_json, write_text
 from netwarp.store.lock import locked
 from netwarp.store.planfile import refuse_other_plan
@@ -118,12 +118,12 @@ class ResultDir:
         final = self.run(run_id).path
         # A name of this process's own: a machine whose process was killed may still be writing into another.
         temporary = final.with_name(f"{run_id}.{os.getpid()}{_TEMPORARY}")
-        with speaking(temporary, "write"):
+        with store_errors(temporary, "write"):
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
         try:
             yield temporary
-            with speaking(final, "write"):
+            with store_errors(final, "write"):
                 _replace(final, temporary)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -249,7 +249,7 @@ def create_result(
     Raises PlanMismatchError if it belongs to another plan or holds something else, StoreError if another process
     holds the lock or the directory cannot be written.
     """
-    with speaking(path, "create"):
+    with store_errors(path, "create"):
         path.mkdir(parents=True, exist_ok=True)
     with locked(path):
         result = ResultDir(path)

@@ -19,7 +19,7 @@ from netwarp.store.streams import StreamState, has_rows, scan_stream, stream_sta
 from netwarp.store.tables import read_parquet
 
 METRICS_SCHEMA = pl.Schema({"scope": pl.String, "name": pl.String, "metric": pl.String, "value": pl.Float64})
-_RECKONED_BY = "reckoned_by"
+_COMPUTED_BY = "reckoned_by"
 STATUSES = ("ok", "suspect", "failed")
 
 
@@ -68,20 +68,20 @@ class RunDir:
         """Metrics of this run: scope, name, metric, value. Raises StoreError if there are none yet."""
         return read_parquet(self.metrics_path, METRICS_SCHEMA)
 
-    def write_metrics(self, metrics: pl.DataFrame, reckoned_by: str = "") -> None:
+    def write_metrics(self, metrics: pl.DataFrame, computed_by: str = "") -> None:
         """Write `metrics.parquet`, atomically, with a word on what reckoned it. Raises StoreError."""
         frame = metrics.select(pl.col(name).cast(kind) for name, kind in METRICS_SCHEMA.items())
-        note = {_RECKONED_BY: reckoned_by}
+        note = {_COMPUTED_BY: computed_by}
         write_atomic(
             self.metrics_path, lambda path: frame.write_parquet(path, compression="uncompressed", metadata=note)
         )
 
-    def metrics_reckoned_by(self) -> str | None:
+    def metrics_computed_by(self) -> str | None:
         """What `write_metrics` was told; None if there are no metrics that can be read."""
         try:
             with open_regular(self.metrics_path) as file:
                 told = pq.ParquetFile(file).metadata.metadata or {}
-            return bytes(told.get(_RECKONED_BY.encode(), b"")).decode() or None
+            return bytes(told.get(_COMPUTED_BY.encode(), b"")).decode() or None
         except (StoreError, OSError, ValueError, pa.ArrowException):
             return None
 

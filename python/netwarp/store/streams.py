@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 from polars.io.plugins import register_io_source
 
-from netwarp.store.errors import StoreError, speaking
+from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import require_regular
 from netwarp.store.schemas import Table
 
@@ -31,7 +31,7 @@ def write_stream(path: Path, table: Table, rows: Iterable[Mapping[str, Any]]) ->
     """Write rows as the table's stream; a column that a row lacks is absent in it. Raises StoreError."""
     content = pa.Table.from_pylist([dict(row) for row in rows], schema=table.schema)
     with (
-        speaking(path, "write"),
+        store_errors(path, "write"),
         path.open("wb") as file,
         pa.ipc.new_stream(file, table.schema) as writer,
     ):
@@ -109,7 +109,7 @@ def stream_state(path: Path) -> StreamState:
 
 def open_stream(path: Path) -> pa.RecordBatchStreamReader | None:
     """A reader of the stream at `path`; None if it is missing, empty or ends within its schema. Raises StoreError."""
-    with speaking(path, "read"):
+    with store_errors(path, "read"):
         if not path.exists():
             return None
         require_regular(path)

@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from netwarp.store.errors import StoreError, speaking
+from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import open_regular, read_content
 
 _NONE = pl.Schema()
@@ -19,7 +19,7 @@ def read_parquet(path: Path, columns: pl.Schema = _NONE) -> pl.DataFrame:
     pyarrow reads it, because a damaged file makes polars panic, and its values are checked before they become polars'.
     """
     try:
-        with open_regular(path) as file, speaking(path, "read"):
+        with open_regular(path) as file, store_errors(path, "read"):
             table = pq.ParquetFile(file).read()
         table.validate(full=True)
         frame = pl.from_arrow(table)
@@ -36,7 +36,7 @@ def read_parquet(path: Path, columns: pl.Schema = _NONE) -> pl.DataFrame:
 def read_csv(path: Path, schema: pl.Schema | None = None) -> pl.DataFrame:
     """The CSV file at `path`, with these columns and types if they are given. Raises StoreError."""
     try:
-        with speaking(path, "read"):
+        with store_errors(path, "read"):
             return pl.read_csv(read_content(path), schema=schema, infer_schema_length=None)
     except (pl.exceptions.PolarsError, ValueError) as error:
         raise StoreError(f"cannot read {path}: it is not CSV ({str(error).splitlines()[0][:200]})") from error

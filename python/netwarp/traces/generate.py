@@ -16,13 +16,13 @@ LENGTH_S = 60
 STEP_MS = 100
 STEPS = LENGTH_S * 1000 // STEP_MS
 FRAME_BITS = 1514 * 8
-LEAST_BPS = FRAME_BITS * 1000 // STEP_MS
+MIN_BPS = FRAME_BITS * 1000 // STEP_MS
 """One full frame a step: what is slower would hold a frame beyond its step."""
 
 
 def _rounded(rate_bps: float) -> int:
     """A rate of at least one frame a step, in whole kbit/s."""
-    return 1000 * max(round(rate_bps / 1000), -(-LEAST_BPS // 1000))
+    return 1000 * max(round(rate_bps / 1000), -(-MIN_BPS // 1000))
 
 
 def lte() -> Iterator[str]:

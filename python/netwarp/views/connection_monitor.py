@@ -13,8 +13,8 @@ import polars as pl
 
 from netwarp.analysis.monitor import METRICS, Monitored, monitored
 from netwarp.plots.curves import RunCurves
+from netwarp.plots.figure_spec import Curve, Quantity
 from netwarp.plots.result import draw_comparisons
-from netwarp.plots.scene import Curve, Quantity
 from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir

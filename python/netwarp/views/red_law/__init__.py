@@ -28,7 +28,7 @@ from netwarp.store.summary import axis_text
 FOLDER = "red-law"
 STEPS = 16
 """Into how many steps the averages between min and max are divided."""
-FEWEST = 200
+MIN_COUNT = 200
 UNLIKELY = 4.0
 """Deviations of the sum of what was dropped from what was likely, beyond which the law does not hold."""
 
@@ -118,7 +118,7 @@ def _steps(red: Red, arrivals: Sequence[Arrivals]) -> Iterator[Step]:
     for step in np.unique(at):
         its = at == step
         count = int(its.sum())
-        if count < FEWEST and step != STEPS:  # beyond max there are few: all are dropped
+        if count < MIN_COUNT and step != STEPS:  # beyond max there are few: all are dropped
             continue
         fraction = float(dropped[its].mean())
         # Given the fates before it each drop is a matter of its own probability: the variances add up.

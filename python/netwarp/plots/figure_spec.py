@@ -10,7 +10,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Twin:
+class SecondaryAxis:
     """A second y axis: the title of a figure that has it, its label with unit, and how many of its unit are one of the
     first axis'."""
 
@@ -24,8 +24,8 @@ class Quantity:
     """What a figure shows: `stem` of its file name, title, how it was taken, label of the y axis with unit.
 
     `steps`: a state that holds until the next sample, drawn as steps. `group`: the TCP flows it is about, if any.
-    `twin`: of a rate in Mbit/s, what it comes to in each interval. `interval_s`: the length of the intervals in which
-    it is counted; 0 of what has samples.
+    `secondary_axis`: of a rate in Mbit/s, what it comes to in each interval. `interval_s`: the length of the intervals in
+    which it is counted; 0 of what has samples.
     """
 
     stem: str
@@ -34,7 +34,7 @@ class Quantity:
     axis: str
     steps: bool
     group: str = ""
-    twin: Twin | None = None
+    secondary_axis: SecondaryAxis | None = None
     interval_s: float = 0.0
 
 
@@ -99,7 +99,7 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class Scene:
+class FigureSpec:
     """What all panels of a figure share.
 
     `changes` are (seconds, words) of what the scenario changed meanwhile, without words where `schedules` tell it.

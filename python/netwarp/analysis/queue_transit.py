@@ -13,7 +13,7 @@ from netwarp.store.codes import Fate
 from netwarp.store.rundir import RunDir
 
 
-def load_passages(run: RunDir, window: Window) -> dict[int, pl.DataFrame]:
+def load_transits(run: RunDir, window: Window) -> dict[int, pl.DataFrame]:
     """By flow id what its data packets met in the window, a row for each queue that a packet passed or other drop.
 
     Columns: interface_index; segments, the packets that the row is on the wire; sojourn_ns of those sent in the window,
@@ -54,10 +54,10 @@ def load_passages(run: RunDir, window: Window) -> dict[int, pl.DataFrame]:
     return {int(flow_id): part for (flow_id,), part in parts.items()}
 
 
-def bottleneck_of(passages: pl.DataFrame) -> int | None:
+def bottleneck_of(transits: pl.DataFrame) -> int | None:
     """The interface in whose queue the packets waited longest in all; None if none was sent in the window."""
     waited = (
-        passages.drop_nulls("sojourn_ns")
+        transits.drop_nulls("sojourn_ns")
         .group_by("interface_index", maintain_order=True)
         .agg((pl.col("sojourn_ns") * pl.col("segments")).sum())
     )

@@ -70,7 +70,7 @@ const STATES: [&str; 13] = [
 ];
 
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct TableRow {
     cookie: u64,
     texts: [String; 5],
     numbers: [Option<u64>; 8],
@@ -78,7 +78,7 @@ pub struct Shown {
     rates: [Option<f64>; 2],
 }
 
-impl Shown {
+impl TableRow {
     pub fn of(entry: &Entry) -> Self {
         let socket = &entry.socket;
         let process = entry
@@ -157,8 +157,8 @@ fn scaled(value: f64, unit: &str) -> String {
 }
 
 /// Adds what was sent and received since the connections were shown before, `seconds` ago.
-pub fn add_rates(now: &mut [Shown], before: &[Shown], seconds: f64) {
-    let known: FxHashMap<u64, &Shown> = before.iter().map(|s| (s.cookie, s)).collect();
+pub fn add_rates(now: &mut [TableRow], before: &[TableRow], seconds: f64) {
+    let known: FxHashMap<u64, &TableRow> = before.iter().map(|s| (s.cookie, s)).collect();
     for one in now {
         if let Some(old) = known.get(&one.cookie).filter(|_| seconds > 0.0) {
             for (at, rate) in one.rates.iter_mut().enumerate() {
@@ -192,7 +192,7 @@ impl Order {
     }
 
     /// Sorts; of equals the older connection comes first, and what is absent last.
-    pub fn sort(&self, rows: &mut [Shown]) {
+    pub fn sort(&self, rows: &mut [TableRow]) {
         rows.sort_by(|a, b| {
             let order = if COLUMNS[self.column].number {
                 match (a.value(self.column), b.value(self.column)) {

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from netwarp.analysis.family import fewest_paired
+from netwarp.analysis.permutation import fewest_paired
 from netwarp.compare.judgement import Comparison, Row, Verdict
 from netwarp.compare.match import Point
 
@@ -81,7 +81,7 @@ def size(row: Row) -> str:
 
 def weight(row: Row) -> float:
     """The shift in least differences that matter, for sorting."""
-    return abs(row.shift.estimate) / row.least if row.least else float(row.shift.estimate != 0) * 1e9
+    return abs(row.shift.estimate) / row.min_effect if row.min_effect else float(row.shift.estimate != 0) * 1e9
 
 
 def needed_words(row: Row, *, paired: bool) -> str:

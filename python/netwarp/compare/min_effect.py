@@ -1,10 +1,10 @@
 """What the user says of how much matters: `flow.rtt_*=5%`, `flow.goodput_mbps=0.2`."""
 
-from netwarp.analysis.entry import Least
+from netwarp.analysis.entry import MinEffect
 from netwarp.store.errors import SelectionError
 
 
-def parse_least(text: str) -> tuple[str, Least]:
+def parse_min_effect(text: str) -> tuple[str, MinEffect]:
     """`PATTERN=SIZE` as the pattern and the size. Raises SelectionError."""
     pattern, equals, size = text.partition("=")
     number = size.strip().removesuffix("%")
@@ -14,4 +14,4 @@ def parse_least(text: str) -> tuple[str, Least]:
         value = float("nan")
     if not pattern or not equals or not 0 <= value < float("inf"):
         raise SelectionError(f'"{text}" is not METRIC=SIZE, such as flow.rtt_ms_p95=5% or flow.goodput_mbps=0.2')
-    return pattern.strip(), Least(value / 100, 0.0) if size.strip().endswith("%") else Least(0.0, value)
+    return pattern.strip(), MinEffect(value / 100, 0.0) if size.strip().endswith("%") else MinEffect(0.0, value)

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 from netwarp.analysis.selection import SEED
 from netwarp.plots import style
-from netwarp.plots.comparison import MOST_NAMES, Comparison, Shown
+from netwarp.plots.comparison import MAX_NAMES, Comparison, Shown
 from netwarp.plots.curves import GOODPUT
+from netwarp.plots.figure_spec import Curve, FigureSpec, Panel, Quantity, Variant
 from netwarp.plots.labels import is_ordered
-from netwarp.plots.scene import Curve, Panel, Quantity, Scene, Variant
 from netwarp.plots.spread import across, span_s, together
 from netwarp.store.result import ResultDir
 
 
-def scene_of(result: ResultDir, comparison: Comparison, quantity: Quantity) -> Scene:
+def spec_of(result: ResultDir, comparison: Comparison, quantity: Quantity) -> FigureSpec:
     """One quantity of all runs that have it, behind them the reference that they share, if there is one.
 
     Repetitions that are to be shown together are one line and its bands.
@@ -39,7 +39,7 @@ def scene_of(result: ResultDir, comparison: Comparison, quantity: Quantity) -> S
     return _scene(runs, quantity, _subtitle(result, comparison, runs, quantity.how, each), comparison.differs, variants)
 
 
-def shares_of(result: ResultDir, comparison: Comparison) -> Scene | None:
+def shares_of(result: ResultDir, comparison: Comparison) -> FigureSpec | None:
     """The goodputs of all flows, a panel for each run, behind them those of the run that it is compared with.
 
     Repetitions that are to be shown together have one panel. None where no run has flows of two names.
@@ -47,7 +47,7 @@ def shares_of(result: ResultDir, comparison: Comparison) -> Scene | None:
     having = [(label, run) for label, run in _labelled(comparison) if len(_goodputs(run)) > 1]
     if not having:
         return None
-    runs = _sound([run for _, run in having]) if comparison.together else [run for _, run in having[:MOST_NAMES]]
+    runs = _sound([run for _, run in having]) if comparison.together else [run for _, run in having[:MAX_NAMES]]
     groups = list(dict.fromkeys(quantity.group for run in runs for quantity in _goodputs(run)))
     looks = dict(zip(groups, _looks(groups, ordered=False), strict=True))
     bands = ""
@@ -59,28 +59,28 @@ def shares_of(result: ResultDir, comparison: Comparison) -> Scene | None:
         several = len(comparison.runs) > 1
         panels = [
             Panel(label if several else "", _lines(run, looks, comparison.reference_of(run)))
-            for label, run in having[:MOST_NAMES]
+            for label, run in having[:MAX_NAMES]
         ]
     quantity = next(iter(_goodputs(runs[0])))
-    assert quantity.twin is not None
+    assert quantity.secondary_axis is not None
     title = "Goodput of each flow"
-    twin = replace(quantity.twin, title="Goodput and transfer of each flow")
+    secondary_axis = replace(quantity.secondary_axis, title="Goodput and transfer of each flow")
     named = {line.label: line for panel in panels for line in panel.variants}
-    scene = _scene(
+    spec = _scene(
         runs,
-        replace(quantity, stem=f"{GOODPUT}all-flows", title=title, how="", group="", twin=twin),
+        replace(quantity, stem=f"{GOODPUT}all-flows", title=title, how="", group="", secondary_axis=secondary_axis),
         _subtitle(result, comparison, runs, quantity.how.replace("acknowledged", "delivered"), bands),
         comparison.differs if len(panels) > 1 else "",
         sorted(named.values(), key=lambda line: line.reference),
     )
-    return replace(scene, panels=panels, linear=True)
+    return replace(spec, panels=panels, linear=True)
 
 
 def _scene(
     runs: Sequence[Shown], quantity: Quantity, subtitle: str, legend_title: str, variants: Sequence[Variant]
-) -> Scene:
+) -> FigureSpec:
     """A scene of the runs, with the changes and schedules that all of them have."""
-    return Scene(
+    return FigureSpec(
         quantity=quantity,
         subtitle=subtitle,
         legend_title=legend_title,

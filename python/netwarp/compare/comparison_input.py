@@ -14,7 +14,7 @@ from netwarp.words import did_you_mean
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparisonInput:
     """`letter` is A or B, `chosen` what was asked for, `summary` the rows of the runs that this leaves."""
 
     letter: str
@@ -34,7 +34,7 @@ class Side:
         return list(dict.fromkeys(self.summary[axis].to_list())) if axis in self.axes else []
 
 
-def open_side(letter: str, path: Path, choices: Sequence[str] = ()) -> Side:
+def open_input(letter: str, path: Path, choices: Sequence[str] = ()) -> ComparisonInput:
     """The runs of the result at `path` for which every choice (`PATH=VALUE`) holds; values of axes become text.
 
     Raises StoreError if it is no result or has no summary, SelectionError for a choice that it does not have.
@@ -57,7 +57,7 @@ def open_side(letter: str, path: Path, choices: Sequence[str] = ()) -> Side:
     kept = summary.filter(*(pl.col(axis) == value for axis, value in chosen.items()))
     if kept.is_empty():
         raise SelectionError(f"no run of {path} has {', '.join(f'{axis} = {value}' for axis, value in chosen.items())}")
-    return Side(letter, path, chosen, result.plan, axes, kept)
+    return ComparisonInput(letter, path, chosen, result.plan, axes, kept)
 
 
 def _texts(result: ResultDir) -> pl.DataFrame:

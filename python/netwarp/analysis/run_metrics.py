@@ -28,14 +28,14 @@ def code_digest() -> str:
     return digest.hexdigest()
 
 
-def reckon(run: RunDir) -> None:
+def compute_metrics(run: RunDir) -> None:
     """Reckon a run's metrics and write them. Raises StoreError."""
     run.write_metrics(analyse_run(run.path), code_digest())
 
 
 def is_current(run: RunDir) -> bool:
     """Whether the metrics that a run has are those that `reckon` would write."""
-    if run.metrics_reckoned_by() != code_digest():
+    if run.metrics_computed_by() != code_digest():
         return False
     written = run.metrics_path.stat().st_mtime_ns
     return all(file.stat().st_mtime_ns <= written for file in (*run.path.glob("*.arrows"), run.path / "run.json"))

@@ -59,7 +59,7 @@ impl fmt::Display for Cell {
 pub type Column = (&'static str, Kind);
 
 /// A table under construction.
-pub struct Sheet<W: Write> {
+pub struct Output<W: Write> {
     columns: Vec<Column>,
     writer: Writer<W>,
     rows: usize,
@@ -79,7 +79,7 @@ enum Builder {
     Real(Float64Builder),
 }
 
-impl<W: Write> Sheet<W> {
+impl<W: Write> Output<W> {
     /// Begins a table with its heading.
     pub fn new(format: Format, mut out: W, columns: &[Column]) -> Result<Self> {
         let writer = match format {

@@ -6,13 +6,13 @@ from itertools import groupby
 
 from netwarp.analysis.flows import FlowData
 from netwarp.analysis.selection import SEED
-from netwarp.plots.comparison import MOST_SEEDS
+from netwarp.plots.comparison import MAX_SEEDS
 from netwarp.report.quantities import count
 from netwarp.store.result import ResultDir
 from netwarp.store.summary import PlannedRun, RunOutcome, axis_text
 
-MOST_RUNS = 60
-MOST_MEMBERS = 8
+MAX_RUNS = 60
+MAX_MEMBERS = 8
 """Of the flows of one name."""
 
 
@@ -36,7 +36,7 @@ def choose(result: ResultDir, outcomes: Sequence[RunOutcome]) -> Choice:
         first.setdefault(tuple(axis_text(at(run, axis)) for axis in axes), run)
     place = {run.id: number for number, run in enumerate(result.planned)}
     chosen = sorted(first.values(), key=lambda run: place[run.id])
-    most = MOST_SEEDS if axes == [SEED] else MOST_RUNS
+    most = MAX_SEEDS if axes == [SEED] else MAX_RUNS
     return Choice(tuple(chosen[:most]), tuple(axes), tuple(_omitted(usable, chosen, most, axes)))
 
 
@@ -63,7 +63,7 @@ def members(flows: Sequence[FlowData]) -> tuple[list[FlowData], list[str]]:
     said = []
     for group, of_group in groupby(flows, key=lambda data: data.flow.group):
         listed = list(of_group)
-        kept += listed[:MOST_MEMBERS]
-        if len(listed) > MOST_MEMBERS:
-            said.append(f"Of the {len(listed)} flows {group} the first {MOST_MEMBERS} are shown each by itself.")
+        kept += listed[:MAX_MEMBERS]
+        if len(listed) > MAX_MEMBERS:
+            said.append(f"Of the {len(listed)} flows {group} the first {MAX_MEMBERS} are shown each by itself.")
     return kept, said

@@ -12,12 +12,12 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from netwarp.analysis.statistics import CONFIDENCE, FEWEST
+from netwarp.analysis.statistics import CONFIDENCE, MIN_COUNT
 
 Numbers = NDArray[np.float64]
 _EXACT_PAIRS = 1000
 _POWER = 0.8
-_MOST = 1e6
+_MAX = 1e6
 
 
 @dataclass(frozen=True)
@@ -108,4 +108,4 @@ def needed_runs(shift: Shift, least: float, alpha: float) -> int | None:
         quantiles, room = normal.inv_cdf((1 + CONFIDENCE) / 2), least - size
     if room <= 0:
         return None
-    return max(ceil(min((quantiles * shift.sd / room) ** 2, _MOST)), FEWEST)
+    return max(ceil(min((quantiles * shift.sd / room) ** 2, _MAX)), MIN_COUNT)

@@ -92,7 +92,7 @@ def test_what_is_shown_is_what_is_done(runs: Runs, tmp_path: Path) -> None:
     assert shown.code == 0, shown.err
     lines = [line.strip() for line in shown.out.partition("As commands:")[2].splitlines()]
     (tmp_path / "commands").write_text("\n".join(lines) + "\n")
-    run = runs(text, status="ok")
+    run = runs(text, "--read", str(tmp_path), status="ok")
     told = (run.path / "check-client.out").read_text()
     assert told.splitlines()[-1:] == ["same"], told + (run.path / "check-client.err").read_text()
     counts = [int(count) for count in told.splitlines()[:3]]

@@ -64,7 +64,7 @@ CASES: dict[str, tuple[str, str]] = {
     "nodes": (BASE.replace("a = {}\n", "a = {}\n" + many(20_000, "n# = {}\n")), "at most 2,000"),
     "links": (BASE + many(5_000, '[links.l#]\nends = ["a", "b"]\nrate = "1mbit"\n'), "at most 4,000"),
     "flows": (BASE + many(11_000, '[flows.f#]\nfrom = "a"\nto = "b"\ntool = "ping"\n'), "at most 10,000"),
-    "count": (BASE + "count = 1000000000000\n", "less than or equal to 1000"),
+    "count": (BASE + "count = 1000000000000\n", "at most 1000"),
     "cases": (BASE + many(2_000, '[[cases]]\nname = "c#"\n'), "at most 1,000"),
     "settings": (
         BASE + "[presets.p]\n" + many(900, '"flows.f.x#" = 1\n') + many(900, '[[cases]]\nname = "c#"\nuse = ["p"]\n'),

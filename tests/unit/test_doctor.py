@@ -135,7 +135,7 @@ def test_a_place_mounted_noexec_is_remounted(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("scope", "mend"),
+    ("scope", "fix"),
     [
         ("2", "sudo sysctl kernel.yama.ptrace_scope=1"),
         ("3", "set kernel.yama.ptrace_scope=1 in /etc/sysctl.d and reboot"),

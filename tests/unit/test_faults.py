@@ -25,7 +25,7 @@ def faulty(_run: object) -> None:
 
 def test_a_fault_fails_the_run_that_it_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(tmp_path)
-    monkeypatch.setattr(single, "reckon", faulty)
+    monkeypatch.setattr(single, "compute_metrics", faulty)
     outcome = single._analysed(tmp_path, Outcome("ok", None, {}))
     assert outcome.status == "failed"
     assert str(outcome.reason).startswith("internal error while it was analysed: KeyError: 'nobody thought of this'")
@@ -63,12 +63,12 @@ def test_a_run_that_a_fault_failed_comes_back_without_it(tmp_path: Path, monkeyp
             faulty(run)
         compute_metrics(run)
 
-    monkeypatch.setattr(study, "reckon", faulty_in_one)
+    monkeypatch.setattr(study, "compute_metrics", faulty_in_one)
     for name in ("aa", "bb"):
         study._compute_metrics(result, name)
     assert [outcome.status for outcome in result.outcomes()] == ["failed", "suspect"]
     assert "internal error" in str(result.run("aa").status()["reason"])
-    monkeypatch.setattr(study, "reckon", compute_metrics)
+    monkeypatch.setattr(study, "compute_metrics", compute_metrics)
     study._compute_metrics(result, "aa")
     assert result.run("aa").status() == {"status": "suspect", "reason": "a reason", "real_s": 1.5}
     assert [outcome.status for outcome in result.outcomes()] == ["suspect", "suspect"]

@@ -155,12 +155,12 @@ VALUES: dict[str, TOML] = {
     "CommandFlow.client": ("", '["false"]'),
     "CommandFlow.server": ("", '["true"]'),
     "CommandFlow.ready": ("", "port 1"),
-    "packet_size/Spread.mean": ("100", "101"),
-    "packet_size/Spread.distribution": ("100", "100 exponential"),
-    **{f"{name}/Spread.mean": ("100ms", "101ms") for name in ("on", "off", "think")},
-    **{f"{name}/Spread.distribution": ("100ms", "100ms pareto") for name in ("on", "off", "think")},
-    **{f"{name}/Spread.mean": ("100", "101") for name in ("request_size", "response_size")},
-    **{f"{name}/Spread.distribution": ("100", "100 pareto") for name in ("request_size", "response_size")},
+    "packet_size/Distribution.mean": ("100", "101"),
+    "packet_size/Distribution.distribution": ("100", "100 exponential"),
+    **{f"{name}/Distribution.mean": ("100ms", "101ms") for name in ("on", "off", "think")},
+    **{f"{name}/Distribution.distribution": ("100ms", "100ms pareto") for name in ("on", "off", "think")},
+    **{f"{name}/Distribution.mean": ("100", "101") for name in ("request_size", "response_size")},
+    **{f"{name}/Distribution.distribution": ("100", "100 pareto") for name in ("request_size", "response_size")},
 }
 WITH = {
     "Link.reorder": ("links.m.delay=1s",),

@@ -12,6 +12,7 @@ from netwarp.engines import confinement
 from netwarp.engines.confinement import is_private, readable
 from netwarp.engines.leavings import odd_files, read_start
 from netwarp.scenario import load_scenario
+from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.files import read_file
 from scenario_texts import replaced
 
@@ -77,7 +78,8 @@ def test_files_that_a_scenario_names_elsewhere_have_to_be_allowed(home: Path) ->
     assert f"--read {key}" in withheld(scenario(study, '["true"]', f'read = ["{key}"]'))
     assert withheld(scenario(study, '["true"]', f'read = ["{key}"]'), key) == ""
     assert "no such file" in withheld(scenario(study, '["true"]'), home / "missing")
-    assert "no absolute path" in withheld(scenario(study, '["true"]', 'read = ["key"]'))
+    with pytest.raises(ScenarioError, match="no absolute path"):
+        withheld(scenario(study, '["true"]', 'read = ["key"]'))
 
 
 def test_what_is_no_file_does_not_stay_in_a_run_directory(tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ class Quantity:
     """What a figure shows: `stem` of its file name, title, how it was taken, label of the y axis with unit.
 
     `steps`: a state that holds until the next sample, drawn as steps. `group`: the TCP flows it is about, if any.
-    `secondary_axis`: of a rate in Mbit/s, what it comes to in each interval. `interval_s`: the length of the intervals in
-    which it is counted; 0 of what has samples.
+    `secondary_axis`: of a rate in Mbit/s, what it comes to in each interval. `interval_s`: the length of the intervals
+    in which it is counted; 0 of what has samples.
     """
 
     stem: str

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from netwarp.engines import Engine, EngineError, Outcome, identity_of, refuse_unsupported
+from netwarp.engines import Engine, EngineError, Outcome, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute import execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
@@ -116,6 +116,7 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
     if asked is None:
         raise StoreError(f"{old.path} does not say what it was asked for (plan.json); an older netwarp made it")
     scenario = scenario_of(old)
+    refuse_withheld(scenario, engine)
     plan = make_plan(scenario, asked["seeds"], asked["cases"], identity_of(engine, scenario))
     refuse_unsupported(plan, engine)
     runs = tuple(run for run in plan if _place(run) in made)

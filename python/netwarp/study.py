@@ -15,7 +15,7 @@ from netwarp.analysis.expectations import Checked, check_expectations
 from netwarp.analysis.faults import FaultError, contained
 from netwarp.analysis.harm import with_harm
 from netwarp.analysis.run_metrics import compute_metrics, is_current
-from netwarp.engines import Engine, identity_of, refuse_unsupported
+from netwarp.engines import Engine, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute import Execution, execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
@@ -109,6 +109,7 @@ def make_study(
     console = console or Terminal(stderr=True)
     if dask is None:
         note_warnings(engine, console)
+    refuse_withheld(scenario, engine)
     plan = make_plan(scenario, seeds, cases, identity_of(engine, scenario))
     refuse_unsupported(plan, engine)
     with create_result(

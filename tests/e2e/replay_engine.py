@@ -42,6 +42,9 @@ class ReplayEngine:
     def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
         return self.own_identity
 
+    def check_files(self, scenario: Scenario) -> Iterable[tuple[Keys, str]]:
+        return ()
+
     def check(self, plan: Plan) -> Iterable[tuple[Keys, str]]:
         return ()
 

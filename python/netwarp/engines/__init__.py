@@ -10,7 +10,7 @@ from netwarp.engines.base import (
     MissingPartError,
     Outcome,
 )
-from netwarp.engines.check import refuse_unsupported
+from netwarp.engines.check import refuse_unsupported, refuse_withheld
 from netwarp.engines.identity import differing, identity_here, identity_of, name_of, sources_digest
 from netwarp.engines.registry import engine_names, find_engine, find_same_engine
 
@@ -31,5 +31,6 @@ __all__ = [
     "identity_of",
     "name_of",
     "refuse_unsupported",
+    "refuse_withheld",
     "sources_digest",
 ]

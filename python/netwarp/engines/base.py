@@ -121,6 +121,9 @@ class Engine(Protocol):
     def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
         """`own_identity`, and what this machine has now of what another's identity names; without what is missing."""
 
+    def check_files(self, scenario: Scenario) -> Iterable[tuple[Keys, str]]:
+        """Files that a scenario names and its runs may not read, as `check`; asked before anything is read of them."""
+
     def check(self, plan: Plan) -> Iterable[tuple[Keys, str]]:
         """What of a plan this engine cannot do: the place in the scenario, and a sentence."""
 

@@ -1,21 +1,31 @@
 """A plan is held against what an engine can do before anything starts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from netwarp.engines.base import Engine
 from netwarp.plan import Plan
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load import problems_at
-from netwarp.scenario.model import Record
+from netwarp.scenario.model import Record, Scenario
 from netwarp.scenario.source import Keys
+
+
+def refuse_withheld(scenario: Scenario, engine: Engine) -> None:
+    """Refuse a scenario that names files which its runs may not read. Raises ScenarioError with all of them.
+
+    Before its identity is asked for, of which those files are a part: one may take forever to digest.
+    """
+    _refuse(engine.check_files(scenario), scenario)
 
 
 def refuse_unsupported(plan: Plan, engine: Engine) -> None:
     """Refuse a plan that the engine cannot make. Raises ScenarioError with all reasons, EngineError."""
-    found = dict.fromkeys((*_beyond(plan, engine), *engine.check(plan)))
-    if found:
-        source = plan.scenario.source
-        raise ScenarioError(problems_at(list(found), source), source.label)
+    _refuse((*_beyond(plan, engine), *engine.check(plan)), plan.scenario)
+
+
+def _refuse(found: Iterable[tuple[Keys, str]], scenario: Scenario) -> None:
+    if problems := problems_at(list(dict.fromkeys(found)), scenario.source):
+        raise ScenarioError(problems, scenario.source.label)
 
 
 def _beyond(plan: Plan, engine: Engine) -> Iterator[tuple[Keys, str]]:

@@ -125,9 +125,12 @@ class UmlEngine:
         """With the programs that `asked` names. Raises EngineError."""
         return {**self.own_identity, **programs_here(asked)}
 
+    def check_files(self, scenario: Scenario) -> Iterator[tuple[Keys, str]]:
+        """What Landlock would keep from it, files that are not there, and those that are too large to digest."""
+        return withheld(scenario, self.agent, self.read)
+
     def check(self, plan: Plan) -> Iterator[tuple[Keys, str]]:
-        """Files that it may not read; congestion controls and disciplines that the kernel lacks. Raises EngineError."""
-        yield from withheld(plan.scenario, self.agent, self.read)
+        """Congestion controls and queue disciplines that the kernel lacks. Raises EngineError."""
         described = _described(self.kernel)
         has = {"congestion control": described.congestion_controls, "queue discipline": described.qdiscs}
         for keys, feature in _asked_of_the_kernel(plan):

@@ -59,7 +59,7 @@ def test_red_adapts_when_it_is_told_in_the_field_that_the_kernel_reads(runs: Run
     """Twice the load keeps the average above its target, so that max_p grows by a hundredth every half second."""
     script = tmp_path / "as_tc_did.py"
     script.write_text(AS_TC_DID)
-    run = runs(overloaded(RED, f"python3 {script}"))
+    run = runs(overloaded(RED, f"python3 {script}"), "--read", str(tmp_path))
     assert "errno 0" in (run.path / "look-client.out").read_text()
     assert probability(run) > 0.15
 

@@ -79,7 +79,7 @@ def _held(book: Path) -> int:
     for path in sorted(book.iterdir()):
         if path.name == _LEDGER:
             continue
-        with path.open("r") as file:
+        with contextlib.suppress(FileNotFoundError), path.open("r") as file:  # its machine has ended meanwhile
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import netwarp
 import pytest
+from module_graph import cycle_in, python_graph, rust_graph
 from netwarp.analysis.run_metrics import SOURCES
 from netwarp.engines.identity import RESOLUTION
 
@@ -126,3 +127,36 @@ def test_no_relative_imports() -> None:
         if isinstance(node, ast.ImportFrom) and node.level > 0
     ]
     assert relative == []
+
+
+def test_no_file_needs_itself_by_way_of_others() -> None:
+    graph = python_graph(ROOT)
+    # The package itself hands out the interface, when it is asked for: who asks it for its place or version alone does
+    # not need what it hands out.
+    graph["netwarp"] = set()
+    assert cycle_in(graph) == []
+
+
+@pytest.mark.parametrize("crate", ["agent", "capture"])
+def test_no_rust_module_needs_itself_by_way_of_others(crate: str) -> None:
+    assert cycle_in(rust_graph(Path(__file__).parents[1] / crate / "src")) == []
+
+
+def test_cycles_are_seen(tmp_path: Path) -> None:
+    """In both languages, inside of functions and of nested braces."""
+    package = tmp_path / "package"
+    (package / "inner").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "inner" / "__init__.py").write_text("from package import a\n")
+    (package / "a.py").write_text("def f():\n    from package.inner import b\n")
+    (package / "inner" / "b.py").write_text("import json\nimport package.a\n")
+    assert set(cycle_in(python_graph(package))) == {"package.a", "package.inner.b"}
+    source = tmp_path / "src"
+    (source / "guard").mkdir(parents=True)
+    (source / "main.rs").write_text("mod guard;\nmod lab;\n")
+    (source / "guard" / "mod.rs").write_text("mod events;\npub use events::Event;\nuse crate::lab::{self, Lab};\n")
+    (source / "guard" / "events.rs").write_text("use std::io;\n")
+    (source / "lab.rs").write_text("use crate::{\n    guard::{events::{Event as E}},\n};\n")
+    assert cycle_in(rust_graph(source)) == []
+    (source / "guard" / "events.rs").write_text("fn f() { super::super::lab::g(); }\n")
+    assert set(cycle_in(rust_graph(source))) == {"crate::lab", "crate::guard::events"}

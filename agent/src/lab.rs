@@ -22,6 +22,7 @@ pub struct Lab {
     pub format: u32,
     #[serde(rename = "seed")]
     pub _seed: u64,
+    /// When the run starts, from the beginning of its machine.
     pub t0_ns: i64,
     pub duration_ns: i64,
     pub machine: MachineSettings,
@@ -307,6 +308,13 @@ pub struct Record {
     pub exact: bool,
     pub sample_ns: Option<i64>,
     pub captures: Vec<Capture>,
+}
+
+impl Record {
+    /// Whether packets are recorded while the run lasts.
+    pub fn needs_recorder(&self) -> bool {
+        self.exact || !self.captures.is_empty()
+    }
 }
 
 #[cfg(test)]

@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, anyhow};
 
+use crate::backend::Backend;
 use crate::lab::{Change, Lab, Shaper};
-use crate::time::{monotonic_ns, sleep_until};
+use crate::sysctl;
 pub use namespace::Namespace;
 use site::Site;
 pub use tc::DIRECTORY as TC_DIRECTORY;
@@ -22,29 +23,30 @@ pub use tc::DIRECTORY as TC_DIRECTORY;
 /// The hidden namespace in which every link's wire lies.
 const WIRE: &str = "wire";
 
-/// After so many nodes, or interfaces of one, the machine rests for a moment, far shorter than any timer of its network.
-/// Its kernel has work put off until then, such as making room for what is counted on each CPU (pcpu_balance_workfn()).
-/// And who never rests is charged for system calls (netwarp_time.c), of which tc makes thousands.
+/// After so many nodes, or interfaces of one, the machine rests for a moment.
 const PER_REST: usize = 50;
-const REST_NS: i64 = 1_000;
 
 /// A built network: the namespaces by node.
 pub struct Network {
+    pub backend: &'static dyn Backend,
     pub nodes: BTreeMap<String, Namespace>,
     pub wire: Namespace,
 }
 
 impl Network {
     /// Builds everything that `lab` names, or fails with what the kernel or tc said.
-    pub fn build(lab: &Lab) -> Result<Self> {
-        namespace::write_sysctls(&lab.machine.sysctl)?;
+    pub fn build(lab: &Lab, backend: &'static dyn Backend) -> Result<Self> {
         let wire = Namespace::create(WIRE)?;
-        wire.run(|| namespace::write_sysctls(&lab.wire.sysctl))??;
+        wire.run(|| sysctl::write(&lab.wire.sysctl))??;
         let mut nodes = BTreeMap::new();
         for node in &lab.nodes {
             nodes.insert(node.name.clone(), Namespace::for_node(node)?);
         }
-        let network = Self { nodes, wire };
+        let network = Self {
+            backend,
+            nodes,
+            wire,
+        };
         for l in &lab.links {
             link::create(&network, l).with_context(|| format!("link {}", l.name))?;
             wire::connect(&network.wire, l).with_context(|| format!("wire of link {}", l.name))?;
@@ -103,14 +105,14 @@ impl Network {
 fn each(sites: &mut [Site], step: impl Fn(&mut Site) -> Result<()>) -> Result<()> {
     for (number, site) in sites.iter_mut().enumerate() {
         step(site).with_context(|| format!("node {}", site.name))?;
-        rest_after(number);
+        rest_after(site.backend, number);
     }
     Ok(())
 }
 
 /// Rests if this is the last of so many.
-fn rest_after(number: usize) {
+fn rest_after(backend: &dyn Backend, number: usize) {
     if number % PER_REST == PER_REST - 1 {
-        sleep_until(monotonic_ns() + REST_NS);
+        backend.rest();
     }
 }

@@ -6,16 +6,18 @@ use anyhow::Result;
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::Network;
+use crate::backend::Backend;
 use crate::lab::{End, Lab, Route};
 use crate::netlink::Netlink;
 
 /// A node under construction.
 pub struct Site<'a> {
     pub name: &'a str,
+    pub backend: &'static dyn Backend,
     /// Its ends of links, each with the end that it faces.
     pub ends: Vec<(&'a End, &'a End)>,
     pub routes: Vec<&'a Route>,
-    /// When the run starts, in nanoseconds since the machine's boot.
+    /// When the run starts.
     pub t0_ns: i64,
     /// A socket in its namespace.
     pub route: Netlink,
@@ -37,6 +39,7 @@ impl<'a> Site<'a> {
         let site = |name: &'a str| {
             Ok(Self {
                 name,
+                backend: network.backend,
                 ends: ends.remove(name).unwrap_or_default(),
                 routes: routes.remove(name).unwrap_or_default(),
                 t0_ns: lab.t0_ns,

@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Result, bail};
 use nix::sys::signal::{Signal, killpg};
 
-use super::{Account, Generator, Setup, lock, spawn};
+use super::flow_stats::FlowStats;
+use super::generator::{Generator, Setup};
+use super::threads::{lock, spawn};
 use crate::backend::Backend;
 use crate::machine::program::{self, MAX_FILE_BYTES};
 use crate::time::{monotonic_ns, sleep_until};
@@ -36,8 +38,8 @@ pub struct Plan {
     pub report: Option<Report>,
 }
 
-/// Reads the account of a flow from what a program printed.
-pub type Report = fn(&Path, &mut Account) -> Result<()>;
+/// Reads the statistics of a flow from what a program printed.
+pub type Report = fn(&Path, &mut FlowStats) -> Result<()>;
 
 /// A client and, if there is one, its server.
 struct Programs {
@@ -174,14 +176,14 @@ impl Generator for Programs {
                 .is_some_and(|server| matches!(server.try_wait(), Ok(None)))
     }
 
-    fn account(&mut self, account: &mut Account) -> Result<()> {
+    fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
         self.is_busy();
         let mut client = lock(&self.client);
-        account.connect_ns = client.started_ns;
-        account.error.clone_from(&client.error);
+        stats.connect_ns = client.started_ns;
+        stats.error.clone_from(&client.error);
         if let Some(status) = client.status.filter(|s| !s.success()) {
             let words = self.plan.client.join(" ");
-            account.error = Some(format!(
+            stats.error = Some(format!(
                 "the client `{words}` failed: {}",
                 self.describe_end(status, &self.plan.client_out)
             ));
@@ -190,21 +192,21 @@ impl Generator for Programs {
             // What runs for as long as it may is ended with the run; a test has had its time to finish.
             end(&mut child);
             if self.plan.report.is_some() {
-                account.error = Some(format!(
+                stats.error = Some(format!(
                     "`{}` had not ended with the run",
                     self.plan.client.join(" ")
                 ));
             }
         }
         drop(client);
-        if let (Some(report), None) = (self.plan.report, &account.error) {
-            report(&self.plan.client_out, account)?;
+        if let (Some(report), None) = (self.plan.report, &stats.error) {
+            report(&self.plan.client_out, stats)?;
         }
         if let Some(mut server) = self.server.take() {
             let early = server.try_wait()?.filter(|s| !s.success());
             end(&mut server);
-            if let (Some(status), None) = (early, &account.error) {
-                account.error = Some(format!(
+            if let (Some(status), None) = (early, &stats.error) {
+                stats.error = Some(format!(
                     "the server failed: {}",
                     self.describe_end(status, &self.plan.server_out)
                 ));

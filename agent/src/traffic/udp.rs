@@ -1,4 +1,4 @@
-//! UDP sources that never wait for anything, and an exact account of what arrived.
+//! UDP sources that never wait for anything, and the exact statistics of what arrived.
 //!
 //! A source plans a thousand departures at a time and hands them to the backend; the receiver takes a thousand datagrams with one `recvmmsg` that sleeps in the kernel. Each
 //! datagram begins with its sequence number and the instant of its sending.
@@ -15,9 +15,11 @@ use nix::sys::socket::{
 use serde::Deserialize;
 
 use super::draws::{Distribution, Draws, cut_exponential_mean};
-use super::receipts::{Receipts, receive};
+use super::flow_stats::FlowStats;
+use super::generator::{Generator, Setup};
+use super::receiver_stats::{ReceiverStats, receive};
 use super::socket::bound;
-use super::{Account, Generator, Setup, lock, spawn};
+use super::threads::{lock, spawn};
 use crate::backend::{Departure, TimedSender};
 use crate::constants::{
     ETHERNET_HEADER_BYTES, IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, MIN_PAYLOAD_BYTES,
@@ -129,7 +131,7 @@ impl<P: Pattern> Iterator for Departures<P> {
 struct UdpFlow {
     sink: Arc<OwnedFd>,
     sent: Arc<Mutex<Sent>>,
-    receipts: Arc<Mutex<Receipts>>,
+    received: Arc<Mutex<ReceiverStats>>,
     receiver: Option<JoinHandle<()>>,
 }
 
@@ -154,26 +156,26 @@ pub fn prepare<P: Pattern + 'static>(
     let sender = network.backend.timed_sender(source)?;
     let departures = Departures::new(flow, fields, pattern);
     let sent = Arc::new(Mutex::new(Sent::default()));
-    let receipts = Arc::new(Mutex::new(Receipts::default()));
+    let receiver_stats = Arc::new(Mutex::new(ReceiverStats::default()));
     let (start, duration, progress) = (t0_ns + flow.start_ns, flow.duration_ns, Arc::clone(&sent));
     spawn(format!("from {}", flow.name), move || {
         if let Err(e) = send(sender, departures, start, duration, &progress) {
             lock(&progress).error = Some(format!("{e:#}"));
         }
     })?;
-    let (id, socket, account, table) = (
+    let (id, socket, received, table) = (
         flow.id,
         Arc::clone(&sink),
-        Arc::clone(&receipts),
+        Arc::clone(&receiver_stats),
         Arc::clone(&setup.tables.datagrams),
     );
     let receiver = spawn(format!("to {}", flow.name), move || {
-        receive(id, &socket, t0_ns, &account, &table)
+        receive(id, &socket, t0_ns, &received, &table)
     })?;
     Ok(Box::new(UdpFlow {
         sink,
         sent,
-        receipts,
+        received: receiver_stats,
         receiver: Some(receiver),
     }))
 }
@@ -182,21 +184,21 @@ impl Generator for UdpFlow {
     /// Departures end with the flow's duration by themselves.
     fn stop(&mut self) {}
 
-    fn account(&mut self, account: &mut Account) -> Result<()> {
+    fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
         // Wakes the receiver, which takes what its socket still holds and ends.
         let _ = shutdown(self.sink.as_raw_fd(), Shutdown::Read);
         if let Some(receiver) = self.receiver.take() {
             let _ = receiver.join();
         }
-        let (sent, receipts) = (lock(&self.sent), lock(&self.receipts));
-        account.error = sent.error.clone().or_else(|| receipts.error.clone());
-        account.sent_pkts = Some(sent.packets);
-        account.sent_bytes = Some(sent.bytes);
-        account.received_bytes = Some(receipts.bytes);
-        account.received_pkts = Some(receipts.unique());
-        account.duplicate_pkts = Some(receipts.duplicates());
-        account.reordered_pkts = Some(receipts.reordered);
-        account.jitter_us = receipts.jitter_us();
+        let (sent, received) = (lock(&self.sent), lock(&self.received));
+        stats.error = sent.error.clone().or_else(|| received.error.clone());
+        stats.sent_pkts = Some(sent.packets);
+        stats.sent_bytes = Some(sent.bytes);
+        stats.received_bytes = Some(received.bytes);
+        stats.received_pkts = Some(received.unique());
+        stats.duplicate_pkts = Some(received.duplicates());
+        stats.reordered_pkts = Some(received.reordered);
+        stats.jitter_us = received.jitter_us();
         Ok(())
     }
 }

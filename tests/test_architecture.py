@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -160,3 +161,24 @@ def test_cycles_are_seen(tmp_path: Path) -> None:
     assert cycle_in(rust_graph(source)) == []
     (source / "guard" / "events.rs").write_text("fn f() { super::super::lab::g(); }\n")
     assert set(cycle_in(rust_graph(source))) == {"crate::lab", "crate::guard::events"}
+
+
+NAMES_OF_ENGINES = re.compile(r"/proc/netwarp|hostfs|\buml\b|User Mode Linux|virtual time|netwarp_\w+\.c|arch/um", re.I)
+ROOMS_OF_ENGINES = {"backend", "machine", "guard"}
+"""Where the agent may name what is one engine's: what a lab needs of it, the guest, and the process on the host."""
+
+
+def test_the_agents_common_part_names_no_engine() -> None:
+    agent = Path(__file__).parents[1] / "agent" / "src"
+    naming: dict[str, list[str]] = {}
+    for path in sorted(agent.rglob("*.rs")):
+        room = path.relative_to(agent).parts[0]
+        lines = path.read_text().splitlines()
+        naming.setdefault(room, []).extend(
+            f"{path.relative_to(agent)}:{number}: {line.strip()}"
+            for number, line in enumerate(lines, 1)
+            if NAMES_OF_ENGINES.search(line)
+        )
+    assert {room: found for room, found in naming.items() if found and room not in ROOMS_OF_ENGINES} == {}
+    # They are named where they belong, so the pattern finds what it is for.
+    assert all(naming[room] for room in ROOMS_OF_ENGINES)

@@ -24,11 +24,14 @@ def python_graph(package: Path) -> Graph:
 
 def rust_graph(source: Path) -> Graph:
     """The modules of a crate by their paths (`crate::guard::packets`). A module does not depend on its children by
-    declaring them (`mod`), only by naming them."""
+    declaring them (`mod`), only by naming what is in them (`packets::Packets`). Tests inside a file do not count."""
     files = {_rust_path(path.relative_to(source)): path for path in sorted(source.rglob("*.rs"))}
     graph: Graph = {}
     for name, path in files.items():
-        named = {_module_of(used, name, files) for used in _rust_uses(path.read_text())}
+        code = re.split(r"#\[cfg\(test\)\]\s+(?:pub )?mod tests \{", re.sub(r"//.*", "", path.read_text()))[0]
+        children = [other.rpartition("::")[2] for other in files if other.rpartition("::")[0] == name]
+        bare = (f"self::{child}" for child in children if re.search(rf"(?<![\w:.]){child}::", code))
+        named = {_module_of(used, name, files) for used in (*_rust_uses(code), *bare)}
         graph[name] = {target for target in named if target is not None and target != name}
     return graph
 
@@ -60,8 +63,7 @@ def _rust_path(path: Path) -> str:
     return "::".join(("crate", *(parts[:-1] if parts[-1] in ("mod", "lib", "main") else parts)))
 
 
-def _rust_uses(text: str) -> Iterator[str]:
-    code = re.sub(r"//.*", "", text)
+def _rust_uses(code: str) -> Iterator[str]:
     for statement in re.findall(r"\buse\s+((?:crate|super|self)::[^;]+);", code):
         yield from _unfolded("", re.sub(r"\s+", " ", statement))
     yield from re.findall(r"\b(?:crate|super)(?:::\w+)+", code)

@@ -161,6 +161,14 @@ def test_cycles_are_seen(tmp_path: Path) -> None:
     assert cycle_in(rust_graph(source)) == []
     (source / "guard" / "events.rs").write_text("fn f() { super::super::lab::g(); }\n")
     assert set(cycle_in(rust_graph(source))) == {"crate::lab", "crate::guard::events"}
+    # A parent that only declares its child, or names it in a test, does not need it; one that names what is in it does.
+    (source / "guard" / "events.rs").write_text("use super::Event;\n")
+    (source / "guard" / "mod.rs").write_text(
+        "mod events;\nstruct Event;\n#[cfg(test)]\nmod tests {\n events::f();\n}\n"
+    )
+    assert cycle_in(rust_graph(source)) == []
+    (source / "guard" / "mod.rs").write_text("mod events;\nstruct Event;\nuse events::g;\n")
+    assert set(cycle_in(rust_graph(source))) == {"crate::guard", "crate::guard::events"}
 
 
 NAMES_OF_ENGINES = re.compile(r"/proc/netwarp|hostfs|\buml\b|User Mode Linux|virtual time|netwarp_\w+\.c|arch/um", re.I)

@@ -12,6 +12,7 @@ mod flow;
 mod flows;
 mod ip;
 mod link;
+mod observation;
 mod packet_info;
 mod segment;
 mod sent_segments;
@@ -25,6 +26,7 @@ pub use distribution::Distribution;
 pub use flags::Flags;
 pub use flow::{Endpoint, Flow, Protocol};
 pub use flows::Place;
+pub use observation::Observation;
 pub use sequence::Finding;
 pub use series::{Interval, Series};
 
@@ -58,17 +60,6 @@ pub struct CaptureStats {
     pub fragments: u64,
     /// Frames of which not every byte was captured
     pub snapped: u64,
-}
-
-/// What became of a frame that is in a flow.
-#[derive(Clone, Copy, Debug)]
-pub struct Observation {
-    /// Which flow, which direction
-    pub place: Place,
-    /// What was found, if it is a TCP segment
-    pub finding: Finding,
-    /// What TCP or UDP carry
-    pub payload_bytes: u32,
 }
 
 /// All that is known of a capture.

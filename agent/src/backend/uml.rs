@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
-use super::{Backend, Departure, TimedSender};
+use super::base::{Backend, Departure, TimedSender};
 use crate::lab::{Capture, Lab, MachineSettings};
 use crate::time::{monotonic_ns, sleep_until};
 use crate::{machine, sysctl};

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use anyhow::{Context, Result, anyhow};
 
 use super::link;
-use super::site::Site;
+use super::site::{Site, rest_after};
 use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
 
 const RTM_NEWADDR: u16 = 20;
@@ -39,7 +39,7 @@ pub fn bring_up(node: &mut Site) -> Result<()> {
         route
             .change(link::up(own.index))
             .with_context(|| format!("interface {}", own.interface))?;
-        super::rest_after(*backend, number);
+        rest_after(*backend, number);
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod address;
 mod link;
 mod namespace;
+mod nodes;
 mod opportunity;
 mod shaper;
 mod site;
@@ -11,27 +12,18 @@ mod wire;
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 
 use crate::backend::Backend;
 use crate::lab::{Change, Lab, Shaper};
 use crate::sysctl;
 pub use namespace::Namespace;
-use site::Site;
+pub use nodes::Network;
+use site::{Site, rest_after};
 pub use tc::DIRECTORY as TC_DIRECTORY;
 
 /// The hidden namespace in which every link's wire lies.
 const WIRE: &str = "wire";
-
-/// After so many nodes, or interfaces of one, the machine rests for a moment.
-const PER_REST: usize = 50;
-
-/// A built network: the namespaces by node.
-pub struct Network {
-    pub backend: &'static dyn Backend,
-    pub nodes: BTreeMap<String, Namespace>,
-    pub wire: Namespace,
-}
 
 impl Network {
     /// Builds everything that `lab` names, or fails with what the kernel or tc said.
@@ -93,12 +85,6 @@ impl Network {
         }
         Ok(())
     }
-
-    pub fn node(&self, name: &str) -> Result<&Namespace> {
-        self.nodes
-            .get(name)
-            .ok_or_else(|| anyhow!("there is no node {name}"))
-    }
 }
 
 /// Takes one step at every node.
@@ -108,11 +94,4 @@ fn each(sites: &mut [Site], step: impl Fn(&mut Site) -> Result<()>) -> Result<()
         rest_after(site.backend, number);
     }
     Ok(())
-}
-
-/// Rests if this is the last of so many.
-fn rest_after(backend: &dyn Backend, number: usize) {
-    if number % PER_REST == PER_REST - 1 {
-        backend.rest();
-    }
 }

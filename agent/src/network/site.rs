@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use netlink_sys::protocols::NETLINK_ROUTE;
 
-use super::Network;
+use super::nodes::Network;
 use crate::backend::Backend;
 use crate::lab::{End, Lab, Route};
 use crate::netlink::Netlink;
+
+/// After so many nodes, or interfaces of one, the machine rests for a moment.
+const PER_REST: usize = 50;
 
 /// A node under construction.
 pub struct Site<'a> {
@@ -51,5 +54,12 @@ impl<'a> Site<'a> {
             .map(|node| node.name.as_str())
             .map(site)
             .collect()
+    }
+}
+
+/// Rests if this is the last of so many.
+pub fn rest_after(backend: &dyn Backend, number: usize) {
+    if number % PER_REST == PER_REST - 1 {
+        backend.rest();
     }
 }

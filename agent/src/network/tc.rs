@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use super::Network;
+use super::nodes::Network;
 use super::site::Site;
 use crate::backend::Backend;
 use crate::lab::{End, NewQueue};

@@ -4,7 +4,8 @@
 use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
-use super::{Namespace, link};
+use super::namespace::Namespace;
+use super::{link, tc};
 use crate::constants::{UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S};
 use crate::lab::{Change, End, Lab, Link, Loss, Wire};
 use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
@@ -260,7 +261,7 @@ fn uniform_table() -> Vec<u8> {
 
 /// iproute2's table of a named distribution: numbers that are 8192 times the deviation in units of jitter.
 fn distribution_table(name: &str) -> Result<Vec<u8>> {
-    let place = std::env::var(super::TC_DIRECTORY).context(
+    let place = std::env::var(tc::DIRECTORY).context(
         "this machine has no directory of iproute2's distributions, such as /usr/lib/tc",
     )?;
     let path = format!("{place}/{name}.dist");

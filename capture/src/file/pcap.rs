@@ -1,6 +1,6 @@
 //! The pcap format (draft-ietf-opsawg-pcap): a header of 24 bytes, then frames behind headers of 16.
 
-use super::{Damage, Frame, MAX_FRAME_BYTES, Step};
+use super::step::{Damage, Frame, MAX_FRAME_BYTES, Step};
 use crate::bytes::{Order, be32};
 
 const MICROSECONDS: u32 = 0xa1b2_c3d4;

@@ -6,7 +6,8 @@
 
 use std::net::IpAddr;
 
-use super::{Comparison, Filter, Host, Side};
+use super::expression::{Comparison, Filter, Side};
+use super::host::Host;
 
 const JUMP: u8 = 1;
 const SOURCE_GE: u8 = 2;

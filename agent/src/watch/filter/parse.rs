@@ -1,8 +1,8 @@
 //! Words → filter. `and` binds closer than `or`, as in ss; words without either between them are an `and`.
 
+use super::expression::{Comparison, Filter, Side};
 use super::host::{Host, port};
 use super::words::{FilterError, Word, words};
-use super::{Comparison, Filter, Side};
 
 /// Names of states as bits, as ss has them: states first, then groups of them.
 const STATES: &[(&str, u32)] = &[
@@ -250,7 +250,8 @@ fn nearest(text: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Filter, bytecode};
+    use super::super::bytecode;
+    use super::super::expression::Filter;
     use super::parse;
 
     #[test]

@@ -346,7 +346,7 @@ mod tests {
         let lab: Lab = serde_json::from_str(EXAMPLE)?;
         assert_eq!(lab.format, crate::constants::LAB_FORMAT);
         let mut python = example()?;
-        // Flows are told by kind; what a flow has beyond that is its kind's.
+        // The fields of a flow beyond the common ones are its kind's to read.
         python.as_object_mut().and_then(|lab| lab.remove("flows"));
         assert_eq!(serde_json::to_value(&lab)?, python);
         Ok(())

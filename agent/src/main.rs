@@ -55,7 +55,7 @@ enum Command {
                       be read to its end; 4 the output could not be written."
     )]
     Pcap(pcap::Options),
-    /// Watch live TCP connections: every number that the kernel tells of them, as CSV, an Arrow stream, or a live table
+    /// Watch live TCP connections: every number that the kernel reports, as CSV, an Arrow stream, or a live table
     #[command(override_usage = "netwarp watch [OPTIONS] [FILTER]...")]
     Watch(watch::Options),
 }

@@ -1,7 +1,7 @@
 //! Packets of a capture to flows: round-trip times, bytes in flight, retransmissions.
 //!
 //! There is no I/O here: `file::Reader` is fed with bytes and gives frames, `Analysis` is fed with frames and holds
-//! what they tell. Memory grows with the number of flows, not with that of packets.
+//! what is found in them. Memory grows with the number of flows, not with that of packets.
 
 mod bytes;
 mod direction;

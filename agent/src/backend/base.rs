@@ -1,5 +1,5 @@
-//! What an engine does for a lab. The default methods are those of a kernel that knows nothing of netwarp, in real time:
-//! a lab that asks for more is refused with the reason.
+//! What an engine does for a lab. The default methods are those of a kernel that knows nothing of netwarp, in real
+//! time: a lab that asks for more is refused with the reason.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;

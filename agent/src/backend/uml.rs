@@ -60,8 +60,8 @@ impl Backend for Uml {
     }
 
     /// The kernel has work put off until then, such as making room for what is counted on each CPU
-    /// (pcpu_balance_workfn()). And a program that never rests is charged for system calls (netwarp_time.c), of which tc
-    /// makes thousands.
+    /// (pcpu_balance_workfn()). And a program that never rests is charged for system calls (netwarp_time.c), of which
+    /// tc makes thousands.
     fn rest(&self) {
         sleep_until(monotonic_ns() + REST_NS);
     }

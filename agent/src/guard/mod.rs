@@ -108,8 +108,8 @@ pub fn main(options: &Options) -> ExitCode {
     match guard(options) {
         Ok(report) => {
             let text = serde_json::to_string(&report).unwrap_or_default();
-            let told = writeln!(std::io::stdout(), "{text}");
-            if told.is_ok() {
+            let written = writeln!(std::io::stdout(), "{text}");
+            if written.is_ok() {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::FAILURE

@@ -26,7 +26,7 @@ pub use tc::DIRECTORY as TC_DIRECTORY;
 const WIRE: &str = "wire";
 
 impl Network {
-    /// Builds everything that `lab` names, or fails with what the kernel or tc said.
+    /// Builds everything that `lab` names, or fails with the message of the kernel or of tc.
     pub fn build(lab: &Lab, backend: &'static dyn Backend) -> Result<Self> {
         let wire = Namespace::create(WIRE)?;
         wire.run(|| sysctl::write(&lab.wire.sysctl))??;
@@ -51,8 +51,8 @@ impl Network {
             address::assign(site)?;
             address::connect(site)
         })?;
-        // Of every link both ends can send before anything sleeps or runs: what the kernel says of a fresh interface (MLD
-        // reports) would be lost at an end that cannot, and the wire could not account for it.
+        // Of every link both ends can send before anything sleeps or runs: what the kernel sends from a fresh interface
+        // (MLD reports) would be lost at an end that cannot, and the wire could not account for it.
         each(&mut sites, address::settle)?;
         wire::settle(&network.wire, lab)?;
         each(&mut sites, opportunity::apply)?;

@@ -155,7 +155,7 @@ fn words(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_ne_bytes()).collect()
 }
 
-/// What netem_change() resets unless it is told again, and what costs nothing to repeat.
+/// What netem_change() resets unless it is given again, and what costs nothing to repeat.
 fn fixed_attributes(request: Request, wire: &Wire) -> Request {
     let bytes_per_s = wire.rate_bps.map_or(UNLIMITED_WIRE_BYTES_PER_S, |rate| {
         rate / 8 + WIRE_ALLOWANCE_BYTES_PER_S
@@ -239,8 +239,8 @@ fn probability(p: f64) -> u32 {
     (p.clamp(0.0, 1.0) * f64::from(u32::MAX)).round() as u32
 }
 
-/// The table of the jitter's distribution, where netem has to be told: at first if it is not netem's own (uniform), and
-/// when it changes. netem cannot be told to forget a table, so uniform becomes a table then.
+/// The table of the jitter's distribution, where netem has to be given it: at first if it is not netem's own (uniform),
+/// and when it changes. netem cannot forget a table, so uniform becomes a table then.
 fn jitter_table(wire: &Wire, before: Option<&Wire>) -> Result<Option<Vec<u8>>> {
     match (&wire.distribution, before) {
         (Some(name), None) => distribution_table(name).map(Some),

@@ -1,4 +1,4 @@
-//! `netwarp pcap FILE...`: what captures tell of flows. The `capture` crate does the work; here files are read and
+//! `netwarp pcap FILE...`: metrics of the flows in captures. The `capture` crate does the work; here files are read and
 //! tables are written.
 
 mod cells;
@@ -30,7 +30,7 @@ pub fn main(options: &Options) -> ExitCode {
     match run(options) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(FILE_UNREADABLE),
-        // Whoever read the output has seen enough.
+        // The reader of the output has closed it.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("error: {error:#}"));

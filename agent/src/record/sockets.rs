@@ -50,7 +50,7 @@ impl Sockets {
             })?;
             let mut sockets: Vec<Socket> =
                 payloads.iter().filter_map(|p| Socket::parse(p)).collect();
-            // The kernel tells of them in the order of its hash tables, whose size depends on the machine's memory.
+            // The kernel lists them in the order of its hash tables, whose size depends on the machine's memory.
             sockets.sort_by_key(Socket::cookie);
             for socket in sockets {
                 self.columns.extend(&[Entry {

@@ -43,7 +43,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     program::prepare(setup, plan)
 }
 
-/// The server's words. Of UDP it alone knows what arrived, so that it says so, in short intervals: of these those in the
+/// The server's command. Of UDP it alone knows what arrived, so it reports in short intervals: of these those in the
 /// run's window count.
 fn server(flow: &Flow, options: &Fields) -> Vec<String> {
     let mut words: Vec<String> = [
@@ -67,7 +67,7 @@ fn is_udp(options: &Fields) -> bool {
     options.protocol == "udp"
 }
 
-/// How often a receiver of UDP says what arrived, in seconds: ten times a second, up to 2000 times in all.
+/// How often a receiver of UDP reports what arrived, in seconds: ten times a second, up to 2000 times in all.
 fn interval(flow: &Flow) -> String {
     let tenths = (flow.duration_ns / MAX_INTERVALS / 100_000_000).clamp(1, 600);
     format!("{}.{}", tenths / 10, tenths % 10)
@@ -113,16 +113,16 @@ fn client(flow: &Flow, options: &Fields) -> Vec<String> {
     words
 }
 
-/// What iperf3 says of itself: `end.sum_sent`, `end.sum_received`, for UDP `end.sum`; its own error is ours.
+/// Reads iperf3's report: `end.sum_sent`, `end.sum_received`, for UDP `end.sum`; its own error is ours.
 fn read(out: &Path, stats: &mut FlowStats) -> Result<()> {
     let text = std::fs::read_to_string(out).context("iperf3's output")?;
-    let told: serde_json::Value =
+    let report: serde_json::Value =
         serde_json::from_str(&text).context("iperf3's output is no JSON")?;
-    if let Some(error) = told["error"].as_str() {
+    if let Some(error) = report["error"].as_str() {
         stats.error = Some(format!("iperf3: {error}"));
         return Ok(());
     }
-    let end = &told["end"];
+    let end = &report["end"];
     let sum = |name: &str, what: &str| {
         end[name][what]
             .as_u64()

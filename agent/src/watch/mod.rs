@@ -129,7 +129,7 @@ fn targets(options: &Options) -> Result<(Vec<Target>, bool)> {
     Ok((targets, live))
 }
 
-/// What the live table says of the watch.
+/// The heading of the live table.
 fn title(options: &Options, filter: &str) -> String {
     let mut words = vec![format!("every {} ms", options.interval as f64 / 1e6)];
     words.extend(options.netns.iter().map(|name| format!("in {name}")));
@@ -139,7 +139,7 @@ fn title(options: &Options, filter: &str) -> String {
     words.join("   ")
 }
 
-/// What an Arrow stream says of itself, beside its columns.
+/// Describes an Arrow stream, beside its columns.
 fn about(options: &Options, filter: &str) -> HashMap<String, String> {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)

@@ -40,7 +40,7 @@ pub struct Options {
     /// Only these columns, in this order, separated by commas
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub fields: Vec<String>,
-    /// Tell the processes that hold the sockets (without root, those of one's own)
+    /// Name the processes that hold the sockets (without root, those of one's own)
     #[arg(short, long)]
     pub processes: bool,
     /// No live table, and nothing on standard error but errors

@@ -17,7 +17,7 @@ use super::sink::Sink;
 use crate::sockets::{Column, Columns, Entry};
 use crate::table::Table;
 
-/// Opens what was asked for; `about` is what an Arrow stream says of itself.
+/// Opens what was asked for; `about` describes an Arrow stream.
 pub fn open(
     targets: &[Target],
     columns: &[Column],

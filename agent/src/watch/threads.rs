@@ -67,7 +67,7 @@ pub fn run(
     go_first();
     let tally = sampler::run(netlink, plan, &outlet, &ends);
     drop(outlet);
-    // Whoever does not want to wait for the writer may interrupt a second time.
+    // A second interruption ends the wait for the writer.
     while matches!(signals.read_signal(), Ok(Some(_))) {}
     watched().thread_unblock()?;
     let (written, writer) = thread

@@ -220,7 +220,7 @@ fn aligned(column: usize, text: String) -> Cell<'static> {
     })
 }
 
-/// Does what a key says; whether it says to leave.
+/// Does what a key is for; returns whether that is to leave.
 fn leave(key: KeyEvent, looks: &mut Looks, rows: usize) -> bool {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {

@@ -18,7 +18,7 @@ pub enum Reader {
     Pcapng(pcapng::Pcapng),
 }
 
-/// The bytes that tell what kind of file it is.
+/// The bytes that show what kind of file it is.
 pub const MAGIC_BYTES: usize = 24;
 
 impl Reader {

@@ -102,7 +102,7 @@ impl Files {
 
 /// The version that is enforced here; 0: none.
 pub fn abi() -> u32 {
-    // Without flags this restricts nothing, and says what there is.
+    // Without flags this restricts nothing, and returns the version that there is.
     match RestrictSelf::default().no_new_privs(false).apply() {
         Ok(status) => match status.landlock {
             LandlockStatus::Available { effective_abi, .. } => effective_abi.min(TESTED) as u32,

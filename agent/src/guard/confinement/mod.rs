@@ -33,7 +33,7 @@ impl Level {
     }
 }
 
-/// Made before the fork, where errors can be told, and applied after it.
+/// Made before the fork, where errors can be reported, and applied after it.
 pub struct Confinement {
     files: Option<Files>,
     filter: Option<BpfProgram>,

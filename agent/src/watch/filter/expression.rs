@@ -88,7 +88,7 @@ impl Filter {
         }
     }
 
-    /// The states that sockets may be in to pass, as bits; where it says nothing of states, those of ss.
+    /// The states that sockets may be in to pass, as bits; where it has no state, those of ss.
     pub fn states(&self) -> u32 {
         if self.asks_for_states() {
             self.possible_states()

@@ -35,10 +35,10 @@ const KEYWORDS: &[&str] = &[
     "src", "dst", "sport", "dport", "state", "exclude", "cc", "process", "comm", "pid", "and",
     "or", "not",
 ];
-/// Of ss's conditions those that are not told of TCP sockets here.
+/// Those of ss's conditions that are not known of TCP sockets here.
 const ONLY_SS: &[&str] = &["dev", "fwmark", "cgroup", "autobound"];
 
-/// The filter that `text` says; an empty text is every socket.
+/// Parses a filter; an empty text is every socket.
 pub fn parse(text: &str) -> Result<Filter, FilterError> {
     let words = words(text)?;
     if words.is_empty() {

@@ -1,7 +1,8 @@
 //! UDP sources that never wait for anything, and the exact statistics of what arrived.
 //!
-//! A source plans a thousand departures at a time and hands them to the backend; the receiver takes a
-//! thousand datagrams with one `recvmmsg` that sleeps in the kernel. Each datagram begins with its sequence number and the instant of its sending.
+//! A source plans a thousand departures at a time and hands them to the backend; the receiver takes a thousand datagrams
+//! with one `recvmmsg` that sleeps in the kernel. Each datagram begins with its sequence number and the instant of its
+//! sending.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import netwarp
 import pytest
+from module_graph import cycle_in, python_graph, rust_graph
 from netwarp.analysis.run_metrics import SOURCES
 from netwarp.engines.identity import RESOLUTION
 
@@ -126,3 +128,65 @@ def test_no_relative_imports() -> None:
         if isinstance(node, ast.ImportFrom) and node.level > 0
     ]
     assert relative == []
+
+
+def test_no_file_needs_itself_by_way_of_others() -> None:
+    graph = python_graph(ROOT)
+    # The package itself hands out the interface, when it is asked for: who asks it for its place or version alone does
+    # not need what it hands out.
+    graph["netwarp"] = set()
+    assert cycle_in(graph) == []
+
+
+@pytest.mark.parametrize("crate", ["agent", "capture"])
+def test_no_rust_module_needs_itself_by_way_of_others(crate: str) -> None:
+    assert cycle_in(rust_graph(Path(__file__).parents[1] / crate / "src")) == []
+
+
+def test_cycles_are_seen(tmp_path: Path) -> None:
+    """In both languages, inside of functions and of nested braces."""
+    package = tmp_path / "package"
+    (package / "inner").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "inner" / "__init__.py").write_text("from package import a\n")
+    (package / "a.py").write_text("def f():\n    from package.inner import b\n")
+    (package / "inner" / "b.py").write_text("import json\nimport package.a\n")
+    assert set(cycle_in(python_graph(package))) == {"package.a", "package.inner.b"}
+    source = tmp_path / "src"
+    (source / "guard").mkdir(parents=True)
+    (source / "main.rs").write_text("mod guard;\nmod lab;\n")
+    (source / "guard" / "mod.rs").write_text("mod events;\npub use events::Event;\nuse crate::lab::{self, Lab};\n")
+    (source / "guard" / "events.rs").write_text("use std::io;\n")
+    (source / "lab.rs").write_text("use crate::{\n    guard::{events::{Event as E}},\n};\n")
+    assert cycle_in(rust_graph(source)) == []
+    (source / "guard" / "events.rs").write_text("fn f() { super::super::lab::g(); }\n")
+    assert set(cycle_in(rust_graph(source))) == {"crate::lab", "crate::guard::events"}
+    # A parent that only declares its child, or names it in a test, does not need it; one that names what is in it does.
+    (source / "guard" / "events.rs").write_text("use super::Event;\n")
+    (source / "guard" / "mod.rs").write_text(
+        "mod events;\nstruct Event;\n#[cfg(test)]\nmod tests {\n events::f();\n}\n"
+    )
+    assert cycle_in(rust_graph(source)) == []
+    (source / "guard" / "mod.rs").write_text("mod events;\nstruct Event;\nuse events::g;\n")
+    assert set(cycle_in(rust_graph(source))) == {"crate::guard", "crate::guard::events"}
+
+
+NAMES_OF_ENGINES = re.compile(r"/proc/netwarp|hostfs|\buml\b|User Mode Linux|virtual time|netwarp_\w+\.c|arch/um", re.I)
+ROOMS_OF_ENGINES = {"backend", "machine", "guard"}
+"""Where the agent may name what is one engine's: what a lab needs of it, the guest, and the process on the host."""
+
+
+def test_the_agents_common_part_names_no_engine() -> None:
+    agent = Path(__file__).parents[1] / "agent" / "src"
+    naming: dict[str, list[str]] = {}
+    for path in sorted(agent.rglob("*.rs")):
+        room = path.relative_to(agent).parts[0]
+        lines = path.read_text().splitlines()
+        naming.setdefault(room, []).extend(
+            f"{path.relative_to(agent)}:{number}: {line.strip()}"
+            for number, line in enumerate(lines, 1)
+            if NAMES_OF_ENGINES.search(line)
+        )
+    assert {room: found for room, found in naming.items() if found and room not in ROOMS_OF_ENGINES} == {}
+    # They are named where they belong, so the pattern finds what it is for.
+    assert all(naming[room] for room in ROOMS_OF_ENGINES)

@@ -22,6 +22,7 @@ pub struct Lab {
     pub format: u32,
     #[serde(rename = "seed")]
     pub _seed: u64,
+    /// When the run starts, from the beginning of its machine.
     pub t0_ns: i64,
     pub duration_ns: i64,
     pub machine: MachineSettings,
@@ -309,6 +310,13 @@ pub struct Record {
     pub captures: Vec<Capture>,
 }
 
+impl Record {
+    /// Whether packets are recorded while the run lasts.
+    pub fn needs_recorder(&self) -> bool {
+        self.exact || !self.captures.is_empty()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,7 +346,7 @@ mod tests {
         let lab: Lab = serde_json::from_str(EXAMPLE)?;
         assert_eq!(lab.format, crate::constants::LAB_FORMAT);
         let mut python = example()?;
-        // Flows are told by kind; what a flow has beyond that is its kind's.
+        // The fields of a flow beyond the common ones are its kind's to read.
         python.as_object_mut().and_then(|lab| lab.remove("flows"));
         assert_eq!(serde_json::to_value(&lab)?, python);
         Ok(())

@@ -1,17 +1,19 @@
-//! What runs inside a netwarp lab: pid 1 of the guest (`init`), and on the host the guard that starts the guest,
-//! limits it, ends it, and turns its stream of records into Arrow tables (`guard`).
+//! What runs inside a netwarp lab (`init`), and on the host the guard that starts the virtual machine of a lab, limits
+//! it, ends it, and turns its stream of records into Arrow tables (`guard`).
 
-mod chance;
+mod backend;
 mod constants;
 mod guard;
 mod init;
 mod lab;
+mod machine;
 mod netlink;
 mod network;
 mod pcap;
 mod record;
 mod run;
 mod sockets;
+mod sysctl;
 mod table;
 mod tables;
 mod time;
@@ -34,9 +36,13 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a lab, as the first program of netwarp's own kernel; the guard starts it
+    /// Run a lab, as the first program of its machine
     #[command(hide = true)]
-    Init,
+    Init {
+        /// The engine that the lab runs on
+        #[arg(default_value = backend::DEFAULT)]
+        engine: String,
+    },
     /// Run one virtual machine to its end, on the host
     Guard(guard::Options),
     /// What this host can enforce of the confinement of virtual machines, as JSON
@@ -49,14 +55,14 @@ enum Command {
                       be read to its end; 4 the output could not be written."
     )]
     Pcap(pcap::Options),
-    /// Watch live TCP connections: every number that the kernel tells of them, as CSV, an Arrow stream, or a live table
+    /// Watch live TCP connections: every number that the kernel reports, as CSV, an Arrow stream, or a live table
     #[command(override_usage = "netwarp watch [OPTIONS] [FILTER]...")]
     Watch(watch::Options),
 }
 
 fn main() -> ExitCode {
     match Cli::parse().command {
-        Command::Init => init::main(),
+        Command::Init { engine } => init::main(&engine),
         Command::Guard(options) => guard::main(&options),
         Command::Confinement => guard::confinement(),
         Command::Pcap(options) => pcap::main(&options),

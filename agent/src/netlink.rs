@@ -195,7 +195,7 @@ pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// A dump that failed half way says so in its end (netlink_dump_done()).
+/// The error of a dump that failed half way is in its end (netlink_dump_done()).
 fn done(payload: &[u8]) -> Result<()> {
     match payload.get(..4) {
         Some(code) if code != [0; 4] => error(payload, 0),

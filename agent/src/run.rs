@@ -1,19 +1,24 @@
-//! The life of one run: build, prepare the flows, start at t0, sample while it lasts, stop, account.
+//! The life of one run: build, prepare the flows, start at t0, sample while it lasts, stop, write what each flow did.
 
 use std::path::Path;
 
 use anyhow::{Result, ensure};
 
+use crate::backend::Backend;
 use crate::lab::Lab;
 use crate::network::Network;
-use crate::record::{Sampler, captures, exact, wires};
+use crate::record::{Sampler, captures, wires};
 use crate::time::{exact_timers, monotonic_ns, sleep_until};
 use crate::traffic;
 
 /// Runs a lab to its end and leaves its tables in `dir`.
-pub fn run(lab: &Lab, dir: &Path) -> Result<()> {
+pub fn run(backend: &'static dyn Backend, mut lab: Lab, dir: &Path) -> Result<()> {
+    backend.configure(&lab.machine)?;
     exact_timers();
-    let network = Network::build(lab)?;
+    // From here on it is an instant of this machine's clock.
+    lab.t0_ns += backend.origin_ns();
+    let lab = &lab;
+    let network = Network::build(lab, backend)?;
     let mut sampler = Sampler::open(&network, lab, dir)?;
     let mut flows = traffic::prepare(&network, lab, dir)?;
     captures::open(&network, lab)?;
@@ -27,8 +32,8 @@ pub fn run(lab: &Lab, dir: &Path) -> Result<()> {
     // What the kernel itself has to say about fresh interfaces (MLD reports) is over by then. With or without records:
     // a wake-up more can move a timer by a nanosecond.
     sleep_until(lab.t0_ns - 1_000_000);
-    if exact::is_wanted(lab) {
-        exact::start(lab)?;
+    if lab.record.needs_recorder() {
+        backend.start_recording(lab)?;
     }
     for event in schedule(lab) {
         sleep_until(lab.t0_ns + event.at_ns);
@@ -39,8 +44,8 @@ pub fn run(lab: &Lab, dir: &Path) -> Result<()> {
         }
     }
     wires::write(&network, lab, dir)?;
-    if exact::is_wanted(lab) {
-        exact::stop()?;
+    if lab.record.needs_recorder() {
+        backend.stop_recording()?;
     }
     let patience = lab.t0_ns + lab.duration_ns + PATIENCE_NS;
     while flows.are_busy() && monotonic_ns() < patience {

@@ -1,8 +1,8 @@
-//! The run's clock: nanoseconds of CLOCK_MONOTONIC, which in the guest is virtual time.
+//! The run's clock: nanoseconds of CLOCK_MONOTONIC.
 
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
-/// Nanoseconds since the guest booted.
+/// Nanoseconds since the machine booted.
 pub fn monotonic_ns() -> i64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |t| t.tv_sec() * 1_000_000_000 + t.tv_nsec())
 }

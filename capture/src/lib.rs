@@ -1,7 +1,7 @@
 //! Packets of a capture to flows: round-trip times, bytes in flight, retransmissions.
 //!
 //! There is no I/O here: `file::Reader` is fed with bytes and gives frames, `Analysis` is fed with frames and holds
-//! what they tell. Memory grows with the number of flows, not with that of packets.
+//! what is found in them. Memory grows with the number of flows, not with that of packets.
 
 mod bytes;
 mod direction;
@@ -12,6 +12,7 @@ mod flow;
 mod flows;
 mod ip;
 mod link;
+mod observation;
 mod packet_info;
 mod segment;
 mod sent_segments;
@@ -25,6 +26,7 @@ pub use distribution::Distribution;
 pub use flags::Flags;
 pub use flow::{Endpoint, Flow, Protocol};
 pub use flows::Place;
+pub use observation::Observation;
 pub use sequence::Finding;
 pub use series::{Interval, Series};
 
@@ -58,17 +60,6 @@ pub struct CaptureStats {
     pub fragments: u64,
     /// Frames of which not every byte was captured
     pub snapped: u64,
-}
-
-/// What became of a frame that is in a flow.
-#[derive(Clone, Copy, Debug)]
-pub struct Observation {
-    /// Which flow, which direction
-    pub place: Place,
-    /// What was found, if it is a TCP segment
-    pub finding: Finding,
-    /// What TCP or UDP carry
-    pub payload_bytes: u32,
 }
 
 /// All that is known of a capture.

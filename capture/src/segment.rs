@@ -6,7 +6,7 @@ pub const FIN: u8 = 0x01;
 pub const SYN: u8 = 0x02;
 pub const RST: u8 = 0x04;
 pub const ACK: u8 = 0x10;
-/// The header up to the window: without it, nothing can be told of a segment.
+/// The header up to the window: without it, nothing is known of a segment.
 const HEADER_NEEDED_BYTES: usize = 16;
 const HEADER_BYTES: usize = 20;
 /// Wireshark looks at three of the four blocks that an option can hold; a fourth leaves no room for time stamps.

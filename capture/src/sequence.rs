@@ -1,4 +1,4 @@
-//! What a segment's numbers tell, in the light of those before it: the findings of Wireshark's TCP analysis, under
+//! What a segment's numbers mean, after those before it: the findings of Wireshark's TCP analysis, under
 //! Wireshark's definitions (User's Guide, "TCP Analysis"; docs/pcap.md says where we differ).
 
 use crate::flags::Flags;
@@ -104,7 +104,7 @@ pub struct Sender {
     /// Whether nothing but its SYN was seen, whose window is never scaled
     only_syn: bool,
     sack: Sack,
-    /// Whether what is in flight can be told: not after a hole, until the other side acknowledges something
+    /// Whether what is in flight is known: not after a hole, until the other side acknowledges something
     in_flight_known: bool,
 }
 
@@ -295,7 +295,7 @@ impl Exchange<'_> {
             return;
         }
         if self.peer.ackable == self.peer.next_seq {
-            // It was said before, unless the peer has acknowledged something since.
+            // It was reported before, unless the peer has acknowledged something since.
             if self.peer.duplicate_acks == DuplicateAcks::Count(0) {
                 flags.set(Flags::ACK_LOST_SEGMENT);
             }

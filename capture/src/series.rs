@@ -1,6 +1,8 @@
 //! What each direction of each flow did in each interval of time.
 
-use crate::{Observation, Place};
+use crate::flags::Flags;
+use crate::flows::Place;
+use crate::observation::Observation;
 
 /// One direction of a flow in one interval in which something of it was captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -111,7 +113,7 @@ impl Interval {
         self.packets += 1;
         self.wire_bytes += u64::from(wire_bytes);
         self.payload_bytes += u64::from(seen.payload_bytes);
-        self.resent_packets += u64::from(seen.finding.flags.has(crate::Flags::RESENT));
+        self.resent_packets += u64::from(seen.finding.flags.has(Flags::RESENT));
         self.bytes_in_flight = seen.finding.bytes_in_flight.or(self.bytes_in_flight);
     }
 

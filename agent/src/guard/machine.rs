@@ -14,7 +14,8 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::unistd::{Pid, pipe2};
 
 use super::confinement::Confinement;
-use super::{Options, surroundings};
+use super::options::Options;
+use super::surroundings;
 use crate::network::TC_DIRECTORY;
 
 const UML_DIR: &str = ".uml";

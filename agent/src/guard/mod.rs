@@ -12,6 +12,7 @@ mod drops;
 mod events;
 mod layout;
 mod machine;
+mod options;
 mod packets;
 mod record;
 mod surroundings;
@@ -21,7 +22,6 @@ mod watchdog;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,7 @@ use serde::Serialize;
 use confinement::{Confinement, Level, Places, confine_guard};
 use events::Recorder;
 use machine::Machine;
+pub use options::Options;
 use watchdog::Watchdog;
 
 /// More console than this is cut: a program that floods it must not fill the disk.
@@ -47,56 +48,6 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 const MOMENT: u16 = 200;
 /// How its kernel begins the answer.
 const ANSWER: &str = "netwarp: running: ";
-
-#[derive(clap::Args)]
-pub struct Options {
-    /// The User Mode Linux kernel
-    #[arg(long)]
-    pub kernel: PathBuf,
-    /// The run directory, with run.json in it
-    #[arg(long)]
-    pub dir: PathBuf,
-    /// A directory of this machine's alone where its memory file lies, unlinked: must allow execution
-    #[arg(long)]
-    pub memory_dir: PathBuf,
-    /// What the machine may read, directories with all that is in them, beside its own
-    #[arg(long)]
-    pub read: Vec<PathBuf>,
-    /// Memory of the machine in bytes
-    #[arg(long)]
-    pub memory: u64,
-    /// Seed of every random number in the machine
-    #[arg(long)]
-    pub seed: u64,
-    /// CPU to run on
-    #[arg(long)]
-    pub cpu: Option<usize>,
-    /// Seconds of real time after which the run is killed
-    #[arg(long)]
-    pub time_limit: f64,
-    /// Start of the run's clock, in nanoseconds since the machine's boot
-    #[arg(long)]
-    pub t0: i64,
-    /// PATH of every program in the lab
-    #[arg(long)]
-    pub search_path: String,
-    /// Where tc's tables of distributions and its plug-ins lie
-    #[arg(long)]
-    pub tc_directory: Option<PathBuf>,
-    /// Write exact records
-    #[arg(long)]
-    pub exact: bool,
-    /// Name of a capture's file, in the order of the lab's captures
-    #[arg(long = "capture")]
-    pub captures: Vec<String>,
-}
-
-impl Options {
-    /// Whether the kernel writes records at all.
-    fn records(&self) -> bool {
-        self.exact || !self.captures.is_empty()
-    }
-}
 
 /// How the machine ended, as JSON on standard output.
 #[derive(Serialize)]
@@ -157,8 +108,8 @@ pub fn main(options: &Options) -> ExitCode {
     match guard(options) {
         Ok(report) => {
             let text = serde_json::to_string(&report).unwrap_or_default();
-            let told = writeln!(std::io::stdout(), "{text}");
-            if told.is_ok() {
+            let written = writeln!(std::io::stdout(), "{text}");
+            if written.is_ok() {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::FAILURE

@@ -55,7 +55,7 @@ struct Part {
 /// The packets that are in queues, and the table of those that were.
 pub struct Packets {
     queued: FxHashMap<u64, Packet>,
-    /// What ended while the queue was still taking it, so that its arrival is yet to be told.
+    /// What ended while the queue was still taking it, so that its arrival is still to come.
     early: FxHashMap<u64, Vec<(Part, Option<End>, i64)>>,
     table: Batch<packets::Rows>,
 }
@@ -70,7 +70,7 @@ impl Packets {
     }
 
     /// Whether the queue kept the packet shows in what follows: a departure or its end. (The
-    /// verdict alone does not tell: NET_XMIT_CN is fq_codel's for a packet that it kept and RED's for one it dropped.)
+    /// verdict alone does not: NET_XMIT_CN is fq_codel's for a packet that it kept and RED's for one that it dropped.)
     pub fn enqueue(&mut self, arrived: &Enqueue, time_ns: i64, tuple: u32) -> Result<()> {
         let id = arrived.id();
         let about = arrived.tuple();

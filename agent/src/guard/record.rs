@@ -39,7 +39,7 @@ macro_rules! records {
         #[derive(Clone, Copy)]
         pub struct $name<'a>(pub &'a [u8]);
 
-        #[allow(dead_code)] // the kernel tells more than the tables have
+        #[allow(dead_code)] // the kernel writes more than the tables have
         impl<'a> $name<'a> {
             pub const TYPE: u16 = $number;
             pub const SIZE: usize = $size;

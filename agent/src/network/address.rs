@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use anyhow::{Context, Result, anyhow};
 
 use super::link;
-use super::site::Site;
+use super::site::{Site, rest_after};
 use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
 
 const RTM_NEWADDR: u16 = 20;
@@ -28,13 +28,18 @@ pub fn assign(node: &mut Site) -> Result<()> {
 
 /// Brings a node's interfaces up.
 pub fn bring_up(node: &mut Site) -> Result<()> {
-    let Site { route, ends, .. } = node;
+    let Site {
+        route,
+        ends,
+        backend,
+        ..
+    } = node;
     route.change(link::up(1)).context("lo")?;
     for (number, (own, _)) in ends.iter().enumerate() {
         route
             .change(link::up(own.index))
             .with_context(|| format!("interface {}", own.interface))?;
-        super::rest_after(number);
+        rest_after(*backend, number);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use anyhow::{Context, Result, bail};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
-use super::Network;
+use super::nodes::Network;
 use crate::lab::{End, Link};
 use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 

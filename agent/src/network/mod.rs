@@ -3,6 +3,7 @@
 mod address;
 mod link;
 mod namespace;
+mod nodes;
 mod opportunity;
 mod shaper;
 mod site;
@@ -11,40 +12,33 @@ mod wire;
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 
+use crate::backend::Backend;
 use crate::lab::{Change, Lab, Shaper};
-use crate::time::{monotonic_ns, sleep_until};
+use crate::sysctl;
 pub use namespace::Namespace;
-use site::Site;
+pub use nodes::Network;
+use site::{Site, rest_after};
 pub use tc::DIRECTORY as TC_DIRECTORY;
 
 /// The hidden namespace in which every link's wire lies.
 const WIRE: &str = "wire";
 
-/// After so many nodes, or interfaces of one, the machine rests for a moment, far shorter than any timer of its network.
-/// Its kernel has work put off until then, such as making room for what is counted on each CPU (pcpu_balance_workfn()).
-/// And who never rests is charged for system calls (netwarp_time.c), of which tc makes thousands.
-const PER_REST: usize = 50;
-const REST_NS: i64 = 1_000;
-
-/// A built network: the namespaces by node.
-pub struct Network {
-    pub nodes: BTreeMap<String, Namespace>,
-    pub wire: Namespace,
-}
-
 impl Network {
-    /// Builds everything that `lab` names, or fails with what the kernel or tc said.
-    pub fn build(lab: &Lab) -> Result<Self> {
-        namespace::write_sysctls(&lab.machine.sysctl)?;
+    /// Builds everything that `lab` names, or fails with the message of the kernel or of tc.
+    pub fn build(lab: &Lab, backend: &'static dyn Backend) -> Result<Self> {
         let wire = Namespace::create(WIRE)?;
-        wire.run(|| namespace::write_sysctls(&lab.wire.sysctl))??;
+        wire.run(|| sysctl::write(&lab.wire.sysctl))??;
         let mut nodes = BTreeMap::new();
         for node in &lab.nodes {
             nodes.insert(node.name.clone(), Namespace::for_node(node)?);
         }
-        let network = Self { nodes, wire };
+        let network = Self {
+            backend,
+            nodes,
+            wire,
+        };
         for l in &lab.links {
             link::create(&network, l).with_context(|| format!("link {}", l.name))?;
             wire::connect(&network.wire, l).with_context(|| format!("wire of link {}", l.name))?;
@@ -57,8 +51,8 @@ impl Network {
             address::assign(site)?;
             address::connect(site)
         })?;
-        // Of every link both ends can send before anything sleeps or runs: what the kernel says of a fresh interface (MLD
-        // reports) would be lost at an end that cannot, and the wire could not account for it.
+        // Of every link both ends can send before anything sleeps or runs: what the kernel sends from a fresh interface
+        // (MLD reports) would be lost at an end that cannot, and the wire could not account for it.
         each(&mut sites, address::settle)?;
         wire::settle(&network.wire, lab)?;
         each(&mut sites, opportunity::apply)?;
@@ -91,26 +85,13 @@ impl Network {
         }
         Ok(())
     }
-
-    pub fn node(&self, name: &str) -> Result<&Namespace> {
-        self.nodes
-            .get(name)
-            .ok_or_else(|| anyhow!("there is no node {name}"))
-    }
 }
 
 /// Takes one step at every node.
 fn each(sites: &mut [Site], step: impl Fn(&mut Site) -> Result<()>) -> Result<()> {
     for (number, site) in sites.iter_mut().enumerate() {
         step(site).with_context(|| format!("node {}", site.name))?;
-        rest_after(number);
+        rest_after(site.backend, number);
     }
     Ok(())
-}
-
-/// Rests if this is the last of so many.
-fn rest_after(number: usize) {
-    if number % PER_REST == PER_REST - 1 {
-        sleep_until(monotonic_ns() + REST_NS);
-    }
 }

@@ -8,7 +8,8 @@ use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 
-use crate::lab::{Node, Sysctls};
+use crate::lab::Node;
+use crate::sysctl;
 
 const NETNS_DIR: &str = "/run/netns";
 
@@ -55,7 +56,7 @@ impl Namespace {
     pub fn for_node(node: &Node) -> Result<Self> {
         let namespace = Self::create(&node.name)?;
         namespace
-            .run(|| write_sysctls(&node.sysctl))?
+            .run(|| sysctl::write(&node.sysctl))?
             .with_context(|| format!("node {}", node.name))?;
         Ok(namespace)
     }
@@ -72,23 +73,4 @@ impl Namespace {
     pub fn file(&self) -> &File {
         &self.file
     }
-}
-
-/// Sets sysctls in the namespace of this thread, in their order.
-pub fn write_sysctls(settings: &Sysctls) -> Result<()> {
-    settings
-        .0
-        .iter()
-        .try_for_each(|(name, value)| write_sysctl(name, value))
-}
-
-/// Sets a sysctl (`net.ipv4.ip_forward`) in the namespace of this thread.
-fn write_sysctl(name: &str, value: &str) -> Result<()> {
-    let path = Path::new("/proc/sys").join(name.replace('.', "/"));
-    std::fs::write(&path, value).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => {
-            anyhow::anyhow!("this kernel has no sysctl {name} that a node can set")
-        }
-        _ => anyhow::anyhow!("sysctl {name} = {value:?} was refused: {e}"),
-    })
 }

@@ -5,7 +5,7 @@
 use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
-use super::Namespace;
+use super::namespace::Namespace;
 use super::wire::tcmsg;
 use crate::lab::Shaper;
 use crate::netlink::{Netlink, Request};

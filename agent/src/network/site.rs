@@ -5,17 +5,22 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use netlink_sys::protocols::NETLINK_ROUTE;
 
-use super::Network;
+use super::nodes::Network;
+use crate::backend::Backend;
 use crate::lab::{End, Lab, Route};
 use crate::netlink::Netlink;
+
+/// After so many nodes, or interfaces of one, the machine rests for a moment.
+const PER_REST: usize = 50;
 
 /// A node under construction.
 pub struct Site<'a> {
     pub name: &'a str,
+    pub backend: &'static dyn Backend,
     /// Its ends of links, each with the end that it faces.
     pub ends: Vec<(&'a End, &'a End)>,
     pub routes: Vec<&'a Route>,
-    /// When the run starts, in nanoseconds since the machine's boot.
+    /// When the run starts.
     pub t0_ns: i64,
     /// A socket in its namespace.
     pub route: Netlink,
@@ -37,6 +42,7 @@ impl<'a> Site<'a> {
         let site = |name: &'a str| {
             Ok(Self {
                 name,
+                backend: network.backend,
                 ends: ends.remove(name).unwrap_or_default(),
                 routes: routes.remove(name).unwrap_or_default(),
                 t0_ns: lab.t0_ns,
@@ -48,5 +54,12 @@ impl<'a> Site<'a> {
             .map(|node| node.name.as_str())
             .map(site)
             .collect()
+    }
+}
+
+/// Rests if this is the last of so many.
+pub fn rest_after(backend: &dyn Backend, number: usize) {
+    if number % PER_REST == PER_REST - 1 {
+        backend.rest();
     }
 }

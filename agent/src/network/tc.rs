@@ -6,8 +6,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use super::Network;
+use super::nodes::Network;
 use super::site::Site;
+use crate::backend::Backend;
 use crate::lab::{End, NewQueue};
 
 /// The variable that names the directory of tc's tables and plug-ins, in the environment of everything in a lab.
@@ -24,7 +25,9 @@ pub fn apply(network: &Network, node: &Site) -> Result<()> {
     if lines.is_empty() {
         return Ok(());
     }
-    network.node(node.name)?.run(|| batch(node.name, &lines))?
+    network
+        .node(node.name)?
+        .run(|| batch(network.backend, node.name, &lines))?
 }
 
 /// Changes the queue at an end in place, or replaces it.
@@ -37,7 +40,9 @@ pub fn change(network: &Network, end: &End, queue: &NewQueue) -> Result<()> {
         &queue.kind,
         &queue.options,
     );
-    network.node(&end.node)?.run(|| batch(&end.node, &[line]))?
+    network
+        .node(&end.node)?
+        .run(|| batch(network.backend, &end.node, &[line]))?
 }
 
 /// tc's lines for an interface. The rate is an htb that spaces packets exactly: its buckets hold one byte. The
@@ -78,9 +83,9 @@ fn queue_line(verb: &str, device: &str, handle: u16, kind: &str, options: &[Stri
 
 /// Runs tc lines in the namespace of this thread, which is that of `node`. What a discipline draws when it is made
 /// depends on the node and the lines alone.
-fn batch(node: &str, lines: &[String]) -> Result<()> {
+fn batch(backend: &dyn Backend, node: &str, lines: &[String]) -> Result<()> {
     let first = lines.first().map_or("", String::as_str);
-    crate::chance::name(&format!("tc {node} {first}"))?;
+    backend.name_randomness(&format!("tc {node} {first}"))?;
     let mut child = Command::new("tc")
         .args(["-batch", "-"])
         .stdin(Stdio::piped())
@@ -95,21 +100,21 @@ fn batch(node: &str, lines: &[String]) -> Result<()> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned()
+    let message = String::from_utf8_lossy(&output.stderr).into_owned()
         + &String::from_utf8_lossy(&output.stdout);
-    bail!("{}", explain(lines, &said))
+    bail!("{}", explain(lines, &message))
 }
 
-/// tc's words, with the line that they are about ("Command failed -:3" counts from 1).
-fn explain(lines: &[String], said: &str) -> String {
-    let number = said
+/// tc's message, with the line that they are about ("Command failed -:3" counts from 1).
+fn explain(lines: &[String], message: &str) -> String {
+    let number = message
         .lines()
         .find_map(|l| l.strip_prefix("Command failed -:"))
         .and_then(|n| n.trim().parse::<usize>().ok());
     let line = number
         .and_then(|n| lines.get(n.wrapping_sub(1)))
         .map_or("(unknown line)", String::as_str);
-    let words: Vec<&str> = said
+    let words: Vec<&str> = message
         .lines()
         .map(str::trim)
         .filter(|l| !l.is_empty() && !l.starts_with("Command failed"))
@@ -124,8 +129,9 @@ mod tests {
 
     #[test]
     fn the_refused_line_is_named() {
-        let said = "What is \"limmit\"?\nUsage: ... pfifo [ limit PACKETS ]\nCommand failed -:2\n";
-        let text = explain(&["qdisc add a", "qdisc add b"].map(String::from), said);
+        let message =
+            "What is \"limmit\"?\nUsage: ... pfifo [ limit PACKETS ]\nCommand failed -:2\n";
+        let text = explain(&["qdisc add a", "qdisc add b"].map(String::from), message);
         assert!(
             text.starts_with("tc refused `qdisc add b`: What is \"limmit\"?"),
             "{text}"

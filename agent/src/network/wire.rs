@@ -4,7 +4,8 @@
 use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
-use super::{Namespace, link};
+use super::namespace::Namespace;
+use super::{link, tc};
 use crate::constants::{UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S};
 use crate::lab::{Change, End, Lab, Link, Loss, Wire};
 use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
@@ -154,7 +155,7 @@ fn words(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_ne_bytes()).collect()
 }
 
-/// What netem_change() resets unless it is told again, and what costs nothing to repeat.
+/// What netem_change() resets unless it is given again, and what costs nothing to repeat.
 fn fixed_attributes(request: Request, wire: &Wire) -> Request {
     let bytes_per_s = wire.rate_bps.map_or(UNLIMITED_WIRE_BYTES_PER_S, |rate| {
         rate / 8 + WIRE_ALLOWANCE_BYTES_PER_S
@@ -238,8 +239,8 @@ fn probability(p: f64) -> u32 {
     (p.clamp(0.0, 1.0) * f64::from(u32::MAX)).round() as u32
 }
 
-/// The table of the jitter's distribution, where netem has to be told: at first if it is not netem's own (uniform), and
-/// when it changes. netem cannot be told to forget a table, so uniform becomes a table then.
+/// The table of the jitter's distribution, where netem has to be given it: at first if it is not netem's own (uniform),
+/// and when it changes. netem cannot forget a table, so uniform becomes a table then.
 fn jitter_table(wire: &Wire, before: Option<&Wire>) -> Result<Option<Vec<u8>>> {
     match (&wire.distribution, before) {
         (Some(name), None) => distribution_table(name).map(Some),
@@ -260,7 +261,7 @@ fn uniform_table() -> Vec<u8> {
 
 /// iproute2's table of a named distribution: numbers that are 8192 times the deviation in units of jitter.
 fn distribution_table(name: &str) -> Result<Vec<u8>> {
-    let place = std::env::var(super::TC_DIRECTORY).context(
+    let place = std::env::var(tc::DIRECTORY).context(
         "this machine has no directory of iproute2's distributions, such as /usr/lib/tc",
     )?;
     let path = format!("{place}/{name}.dist");

@@ -104,7 +104,7 @@ const SHOWN: [&str; 18] = [
 pub struct Flows(Vec<&'static Entry>);
 
 impl Flows {
-    /// With the columns for this format; people are not told the name of their only file.
+    /// With the columns for this format; a table for people leaves out the name of their only file.
     pub fn new(format: Format, files: usize) -> Self {
         let is_in = |name: &str| match format {
             Format::Text => SHOWN.contains(&name) && (name != "file" || files > 1),

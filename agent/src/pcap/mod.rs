@@ -1,9 +1,10 @@
-//! `netwarp pcap FILE...`: what captures tell of flows. The `capture` crate does the work; here files are read and
+//! `netwarp pcap FILE...`: metrics of the flows in captures. The `capture` crate does the work; here files are read and
 //! tables are written.
 
 mod cells;
 mod flows;
 mod interval;
+mod options;
 mod output;
 mod packets;
 mod series;
@@ -12,60 +13,24 @@ mod table;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use netwarp_capture::{Analysis, CaptureStats};
 
-use output::Format;
+pub use options::Options;
 use source::{End, Source};
 use table::Table;
 
 const FILE_UNREADABLE: u8 = 2;
 const CANNOT_WRITE: u8 = 4;
 
-#[derive(clap::Args)]
-pub struct Options {
-    /// Captures; - is standard input
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
-    /// One row for each packet, in place of one for each flow and direction
-    #[arg(long, group = "table")]
-    packets: bool,
-    /// One row for each flow, direction and interval of time: 100ms, 1s, 1min
-    #[arg(long, group = "table", value_name = "INTERVAL", value_parser = interval::parse)]
-    series: Option<u64>,
-    /// All columns, as CSV
-    #[arg(long, group = "format")]
-    csv: bool,
-    /// The same as JSON
-    #[arg(long, group = "format")]
-    json: bool,
-    /// The same as an Arrow IPC stream
-    #[arg(long, group = "format")]
-    arrow: bool,
-    /// Write to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-}
-
-impl Options {
-    fn format(&self) -> Format {
-        match (self.csv, self.json, self.arrow) {
-            (true, _, _) => Format::Csv,
-            (_, true, _) => Format::Json,
-            (_, _, true) => Format::Arrow,
-            _ => Format::Text,
-        }
-    }
-}
-
 pub fn main(options: &Options) -> ExitCode {
     match run(options) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(FILE_UNREADABLE),
-        // Whoever read the output has seen enough.
+        // The reader of the output has closed it.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("error: {error:#}"));
@@ -96,7 +61,7 @@ fn run(options: &Options) -> Result<bool> {
             }
         };
         let (analysis, end) = table.take(&path.display().to_string(), &mut source)?;
-        tell(path, &analysis, &end);
+        report_end(path, &analysis, &end);
         whole &= !matches!(end, End::Damaged { .. });
     }
     table.finish()?;
@@ -104,7 +69,7 @@ fn run(options: &Options) -> Result<bool> {
 }
 
 /// How the file ended, and what of it is in no flow: on standard error.
-fn tell(path: &Path, analysis: &Analysis, end: &End) {
+fn report_end(path: &Path, analysis: &Analysis, end: &End) {
     let path = path.display();
     match end {
         End::Whole => {}

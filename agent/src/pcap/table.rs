@@ -7,9 +7,10 @@ use netwarp_capture::file::Frame;
 use netwarp_capture::{Analysis, Interval, Observation, Place, Series};
 
 use super::flows::Flows;
+use super::options::Options;
 use super::output::Output;
 use super::source::{End, Source};
-use super::{Options, packets, series};
+use super::{packets, series};
 
 /// What is written of each capture.
 enum Rows {

@@ -1,13 +1,11 @@
-//! Captures: taps in the kernel (linux/netwarp.h) whose packets the guard writes as pcap files.
+//! Captures: their filters are compiled here; the packets are the backend's to take.
 
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::lab::{Capture, Lab};
+use crate::lab::Lab;
 use crate::network::Network;
-
-const CONTROL: &str = "/proc/netwarp_capture";
 
 /// Opens every capture of the lab; packets come once recording is on.
 pub fn open(network: &Network, lab: &Lab) -> Result<()> {
@@ -25,17 +23,12 @@ pub fn open(network: &Network, lab: &Lab) -> Result<()> {
             .transpose()
             .with_context(place)?
             .unwrap_or_default();
-        let line = line(id, capture, &filter);
         network
             .node(&capture.node)?
-            .run(|| std::fs::write(CONTROL, line))?
+            .run(|| network.backend.open_capture(id, capture, &filter))?
             .with_context(place)?;
     }
     Ok(())
-}
-
-fn line(id: usize, capture: &Capture, filter: &str) -> String {
-    format!("{id} {} {} {filter}", capture.index, capture.snap)
 }
 
 /// A filter in tcpdump's words as classic BPF in numbers, made by tcpdump itself.

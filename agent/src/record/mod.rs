@@ -1,7 +1,6 @@
-//! What a run leaves behind besides the guard's exact tables: samples over netlink.
+//! What a run leaves behind beside exact records: samples over netlink, and captures.
 
 pub mod captures;
-pub mod exact;
 mod links;
 mod queues;
 mod sockets;

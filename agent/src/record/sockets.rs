@@ -44,12 +44,13 @@ impl Sockets {
 
     pub fn sample(&mut self, time_ns: i64) -> Result<()> {
         for (node, netlink) in &mut self.nodes {
-            let mut told = Vec::new();
+            let mut payloads = Vec::new();
             netlink.dump(request(MOVING, false, &[]), |_, payload| {
-                told.push(payload.to_vec());
+                payloads.push(payload.to_vec());
             })?;
-            let mut sockets: Vec<Socket> = told.iter().filter_map(|p| Socket::parse(p)).collect();
-            // The kernel tells of them in the order of its hash tables, whose size depends on the machine's memory.
+            let mut sockets: Vec<Socket> =
+                payloads.iter().filter_map(|p| Socket::parse(p)).collect();
+            // The kernel lists them in the order of its hash tables, whose size depends on the machine's memory.
             sockets.sort_by_key(Socket::cookie);
             for socket in sockets {
                 self.columns.extend(&[Entry {

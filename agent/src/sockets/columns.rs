@@ -13,8 +13,8 @@ use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
 use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder};
 use arrow_schema::DataType::{self, Boolean, Int64, UInt8, UInt16, UInt32, UInt64, Utf8};
 
-use super::Socket;
 use super::field::{Field, Width};
+use super::socket::Socket;
 use crate::table;
 use crate::tables::sockets::COLUMNS;
 

@@ -1,4 +1,4 @@
-//! Numbers that the kernel tells of a socket: each by its column name, the block in which it stands, place and width.
+//! Numbers that the kernel reports of a socket: each by its column name, the block in which it stands, place and width.
 //! Blocks are netlink attributes (INET_DIAG_… of linux/inet_diag.h); block 0 is the message's own header.
 
 pub const HEADER: u16 = 0;
@@ -22,7 +22,7 @@ pub enum Width {
     Bits(u8, u8),
     /// The lowest bit of a byte.
     Flag,
-    /// Bytes per second in 64 bits, 0 or all ones for none; told in bits per second.
+    /// Bytes per second in 64 bits, 0 or all ones for none; reported in bits per second.
     Rate,
     /// A time in 32 bits that 0 or all ones stand for before the first sample: an estimate of the RTT.
     Estimate,
@@ -89,7 +89,7 @@ impl Field {
 /// The socket's state (1 established …), which stands in the header.
 pub const STATE: Field = Field::new(HEADER, "state", 1, Width::U8);
 
-/// The rest of struct inet_diag_msg that tells something.
+/// The rest of struct inet_diag_msg that is reported.
 pub const MESSAGE: &[Field] = &[
     Field::new(HEADER, "recv_queue_bytes", 56, Width::U32),
     Field::new(HEADER, "send_queue_bytes", 60, Width::U32),

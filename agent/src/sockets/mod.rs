@@ -1,4 +1,4 @@
-//! TCP sockets as the kernel tells of them over NETLINK_SOCK_DIAG: one decoder for the lab's samples
+//! TCP sockets as the kernel reports them over NETLINK_SOCK_DIAG: one decoder for the lab's samples
 //! (`record/sockets.rs`) and for the monitor (`watch/`).
 
 mod columns;

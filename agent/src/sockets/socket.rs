@@ -30,7 +30,7 @@ impl<'a> Socket<'a> {
         Some(Self { payload, blocks })
     }
 
-    /// The bytes of a block; none if the kernel did not tell it.
+    /// The bytes of a block; none if the kernel did not report it.
     #[inline]
     pub fn block(&self, number: u16) -> &'a [u8] {
         let (at, len) = self.blocks[usize::from(number)];
@@ -38,7 +38,7 @@ impl<'a> Socket<'a> {
         &self.payload[at..at + usize::from(len)]
     }
 
-    /// A number; `None` where the kernel did not tell it.
+    /// A number; `None` where the kernel did not report it.
     pub fn read(&self, field: &Field) -> Option<u64> {
         field.width.read(self.block(field.block), field.offset)
     }
@@ -72,7 +72,7 @@ impl<'a> Socket<'a> {
         self.word(68)
     }
 
-    /// Empty where the kernel did not tell it.
+    /// Empty where the kernel did not report it.
     pub fn congestion_control(&self) -> &'a str {
         let name = self.block(INET_DIAG_CONG);
         let end = name.iter().position(|&b| b == 0).unwrap_or(name.len());

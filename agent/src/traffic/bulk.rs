@@ -8,10 +8,12 @@ use anyhow::{Context, Result};
 use nix::sys::socket::{Shutdown, accept, shutdown};
 use serde::Deserialize;
 
+use super::flow_stats::FlowStats;
+use super::generator::{Generator, Setup};
 use super::socket::tcp_info;
 use super::tcp::{self, Ends};
+use super::threads::{lock, spawn};
 use super::transfers::{Transfer, Transfers};
-use super::{Account, Generator, Setup, lock, spawn};
 use crate::sockets::TcpInfo;
 use crate::time::{monotonic_ns, sleep_until};
 
@@ -26,7 +28,7 @@ struct Fields {
     connect_ahead_ns: i64,
 }
 
-/// What the threads tell the main one.
+/// What the threads share with the main one.
 #[derive(Default)]
 struct Progress {
     connect_ns: Option<i64>,
@@ -103,16 +105,13 @@ impl Generator for Bulk {
         let _ = shutdown(self.sender.as_raw_fd(), Shutdown::Write);
     }
 
-    fn account(&mut self, account: &mut Account) -> Result<()> {
+    fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
         let progress = lock(&self.progress);
-        account.error.clone_from(&progress.error);
-        account.connect_ns = progress.connect_ns;
-        account.end_ns = progress
-            .done_ns
-            .unwrap_or(account.end_ns)
-            .min(account.end_ns);
-        account.add_sender(&TcpInfo::new(&tcp_info(self.sender.as_raw_fd())?));
-        account.received_bytes = match (progress.taken, progress.receiver) {
+        stats.error.clone_from(&progress.error);
+        stats.connect_ns = progress.connect_ns;
+        stats.end_ns = progress.done_ns.unwrap_or(stats.end_ns).min(stats.end_ns);
+        stats.add_sender(&TcpInfo::new(&tcp_info(self.sender.as_raw_fd())?));
+        stats.received_bytes = match (progress.taken, progress.receiver) {
             // The kernel's counter has the FIN as a byte.
             (Some(taken), _) => Some(taken),
             (None, Some(fd)) => TcpInfo::new(&tcp_info(fd)?).get("bytes_received"),
@@ -153,9 +152,9 @@ fn receive(
     lock(progress).receiver = Some(fd);
     let got = tcp::discard(fd, bytes.unwrap_or(u64::MAX));
     let end_ns = monotonic_ns() - t0_ns;
-    let mut told = lock(progress);
-    (told.done_ns, told.taken) = (Some(end_ns), Some(got));
-    drop(told);
+    let mut shared = lock(progress);
+    (shared.done_ns, shared.taken) = (Some(end_ns), Some(got));
+    drop(shared);
     if Some(got) == bytes {
         lock(transfers).complete(flow_id, end_ns)?;
     }

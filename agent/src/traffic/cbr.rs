@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
+use super::generator::{Generator, Setup};
 use super::udp::{self, Pattern};
-use super::{Generator, Setup};
 
 /// Each packet takes its time at the rate.
 struct Even;

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use serde::Deserialize;
 
+use super::generator::{Generator, Setup};
 use super::program::{self, Plan};
-use super::{Generator, Setup};
 use crate::lab::Flow;
 
 /// Its fields in the lab.

@@ -14,10 +14,12 @@ use serde::Deserialize;
 
 use super::draws::{Distribution, Draws};
 use super::exchange;
+use super::flow_stats::FlowStats;
+use super::generator::{Generator, Setup};
 use super::socket::tcp_info;
 use super::tcp;
+use super::threads::{lock, spawn};
 use super::transfers::{Transfer, Transfers};
-use super::{Account, Generator, Setup, lock, spawn};
 use crate::sockets::TcpInfo;
 use crate::time::{monotonic_ns, sleep_until};
 
@@ -63,15 +65,15 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let mut orders = Vec::new();
     let (done, answers) = channel();
     for number in 0..fields.senders {
-        let (listener, told) = (Arc::clone(&listener), Arc::clone(&progress));
+        let (listener, shared) = (Arc::clone(&listener), Arc::clone(&progress));
         spawn(
             format!("to {} {number}", flow.name),
             move || match exchange::accepted(listener.as_raw_fd()) {
                 Ok(socket) => {
-                    lock(&told).senders.push(socket);
+                    lock(&shared).senders.push(socket);
                     exchange::answer(socket);
                 }
-                Err(e) => fail(&told, format!("sender {number}: {e:#}")),
+                Err(e) => fail(&shared, format!("sender {number}: {e:#}")),
             },
         )?;
         let socket = Arc::new(tcp::client(setup.network, flow, cc, 0)?);
@@ -105,7 +107,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     Ok(Box::new(Incast { sockets, progress }))
 }
 
-/// What goes wrong first is told, unless it is our own `stop`.
+/// Keeps the first error, unless it comes of our own `stop`.
 fn fail(progress: &Mutex<Progress>, why: String) {
     let mut progress = lock(progress);
     if !progress.stopped {
@@ -116,7 +118,7 @@ fn fail(progress: &Mutex<Progress>, why: String) {
 /// When a connection was made, or a response was there; or why not.
 type Answer = Result<i64>;
 
-/// The client's end of one connection: connects, and then takes each response, of as many bytes as it is told.
+/// The client's end of one connection: connects, and then takes each response, of as many bytes as are ordered.
 fn receive(socket: &OwnedFd, to: SocketAddr, ordered: &Receiver<u64>, done: &Sender<Answer>) {
     let connected = tcp::connect(socket, to).map(|()| monotonic_ns());
     if done.send(connected).is_err() {
@@ -207,20 +209,20 @@ impl Generator for Incast {
         }
     }
 
-    fn account(&mut self, account: &mut Account) -> Result<()> {
+    fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
         let progress = lock(&self.progress);
-        account.error.clone_from(&progress.error);
-        account.connect_ns = progress.connect_ns;
+        stats.error.clone_from(&progress.error);
+        stats.connect_ns = progress.connect_ns;
         // The responses are what is measured: sent by the senders, received by the client.
         for &sender in &progress.senders {
-            account.add_sender(&TcpInfo::new(&tcp_info(sender)?));
+            stats.add_sender(&TcpInfo::new(&tcp_info(sender)?));
         }
         let mut received = 0;
         for socket in &self.sockets {
             let info = tcp_info(socket.as_raw_fd())?;
             received += TcpInfo::new(&info).get("bytes_received").unwrap_or(0);
         }
-        account.received_bytes = Some(received);
+        stats.received_bytes = Some(received);
         Ok(())
     }
 }

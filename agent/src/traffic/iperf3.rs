@@ -6,8 +6,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
+use super::flow_stats::FlowStats;
+use super::generator::{Generator, Setup};
 use super::program::{self, Plan};
-use super::{Account, Generator, Setup};
 use crate::lab::Flow;
 
 /// How many intervals a receiver of UDP is asked for at most.
@@ -42,7 +43,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     program::prepare(setup, plan)
 }
 
-/// The server's words. Of UDP it alone knows what arrived, so that it says so, in short intervals: of these those in the
+/// The server's command. Of UDP it alone knows what arrived, so it reports in short intervals: of these those in the
 /// run's window count.
 fn server(flow: &Flow, options: &Fields) -> Vec<String> {
     let mut words: Vec<String> = [
@@ -66,7 +67,7 @@ fn is_udp(options: &Fields) -> bool {
     options.protocol == "udp"
 }
 
-/// How often a receiver of UDP says what arrived, in seconds: ten times a second, up to 2000 times in all.
+/// How often a receiver of UDP reports what arrived, in seconds: ten times a second, up to 2000 times in all.
 fn interval(flow: &Flow) -> String {
     let tenths = (flow.duration_ns / MAX_INTERVALS / 100_000_000).clamp(1, 600);
     format!("{}.{}", tenths / 10, tenths % 10)
@@ -112,33 +113,33 @@ fn client(flow: &Flow, options: &Fields) -> Vec<String> {
     words
 }
 
-/// What iperf3 says of itself: `end.sum_sent`, `end.sum_received`, for UDP `end.sum`; its own error is ours.
-fn read(out: &Path, account: &mut Account) -> Result<()> {
+/// Reads iperf3's report: `end.sum_sent`, `end.sum_received`, for UDP `end.sum`; its own error is ours.
+fn read(out: &Path, stats: &mut FlowStats) -> Result<()> {
     let text = std::fs::read_to_string(out).context("iperf3's output")?;
-    let told: serde_json::Value =
+    let report: serde_json::Value =
         serde_json::from_str(&text).context("iperf3's output is no JSON")?;
-    if let Some(error) = told["error"].as_str() {
-        account.error = Some(format!("iperf3: {error}"));
+    if let Some(error) = report["error"].as_str() {
+        stats.error = Some(format!("iperf3: {error}"));
         return Ok(());
     }
-    let end = &told["end"];
+    let end = &report["end"];
     let sum = |name: &str, what: &str| {
         end[name][what]
             .as_u64()
             .or_else(|| end["sum"][what].as_u64())
     };
-    account.sent_bytes = sum("sum_sent", "bytes");
-    account.received_bytes = sum("sum_received", "bytes");
+    stats.sent_bytes = sum("sum_sent", "bytes");
+    stats.received_bytes = sum("sum_received", "bytes");
     // The bytes that a receiver counted came in the time that it counted, which a deep queue makes longer than the test.
-    account.received_in_ns = end["sum_received"]["seconds"]
+    stats.received_in_ns = end["sum_received"]["seconds"]
         .as_f64()
         .map(|seconds| (seconds * 1e9).round() as i64);
-    account.retransmits = end["sum_sent"]["retransmits"].as_u64().map(|v| v as u32);
-    account.sent_pkts = end["sum"]["packets"].as_u64();
-    account.received_pkts = account
+    stats.retransmits = end["sum_sent"]["retransmits"].as_u64().map(|v| v as u32);
+    stats.sent_pkts = end["sum"]["packets"].as_u64();
+    stats.received_pkts = stats
         .sent_pkts
         .zip(end["sum"]["lost_packets"].as_u64())
         .map(|(all, lost)| all - lost.min(all));
-    account.jitter_us = end["sum"]["jitter_ms"].as_f64().map(|ms| ms * 1e3);
+    stats.jitter_us = end["sum"]["jitter_ms"].as_f64().map(|ms| ms * 1e3);
     Ok(())
 }

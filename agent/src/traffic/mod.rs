@@ -1,39 +1,40 @@
 //! Generators, one kind of flow a file. Each flow is prepared while the lab is built, waits in its own threads for its
-//! start, and gives an account of itself at the end. A new kind is a file here and its line in `KINDS`.
+//! start, and gives its statistics at the end. A new kind is a file here and its line in `KINDS`.
 
-mod account;
 mod bulk;
 mod cbr;
 mod command;
 mod draws;
+mod echoes;
 mod exchange;
+mod flow_stats;
+mod generator;
 mod incast;
 mod iperf3;
 mod on_off;
 mod ping;
 mod poisson;
 mod program;
-mod receipts;
+mod receiver_stats;
 mod request;
 mod socket;
 mod tcp;
+mod threads;
 mod transfers;
 mod udp;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
-use nix::sys::signal::SigSet;
 
+use self::flow_stats::FlowStats;
+use self::generator::{Generator, Setup, Tables};
+use self::receiver_stats::Datagrams;
+use self::threads::lock;
+use self::transfers::Transfers;
 use crate::lab::{Flow, Lab};
 use crate::network::Network;
-use account::Account;
-use receipts::Datagrams;
-use transfers::Transfers;
-
-const STACK_BYTES: usize = 64 * 1024;
 
 /// Opens a flow's sockets and starts its threads, which wait for their start.
 type Prepare = fn(&Setup) -> Result<Box<dyn Generator>>;
@@ -50,37 +51,6 @@ const KINDS: &[(&str, Prepare)] = &[
     ("ping", ping::prepare),
     ("command", command::prepare),
 ];
-
-/// What a flow is prepared with.
-struct Setup<'a> {
-    network: &'a Network,
-    flow: &'a Flow,
-    /// When the run's clock starts.
-    t0_ns: i64,
-    /// The run directory.
-    dir: &'a Path,
-    tables: &'a Tables,
-}
-
-/// The tables in which generators record what they measure.
-#[derive(Clone)]
-struct Tables {
-    pings: Arc<Mutex<Vec<ping::Rows>>>,
-    datagrams: Arc<Mutex<Datagrams>>,
-    transfers: Arc<Mutex<Transfers>>,
-}
-
-/// A prepared or running flow.
-trait Generator {
-    /// The flow's time is over: no more is sent.
-    fn stop(&mut self);
-    /// Whether it needs a little more time after the run's end to finish its account (programs do).
-    fn is_busy(&mut self) -> bool {
-        false
-    }
-    /// What it did; called once, after the run's end.
-    fn account(&mut self, account: &mut Account) -> Result<()>;
-}
 
 /// All flows of a run.
 pub struct Flows {
@@ -144,37 +114,20 @@ impl Flows {
 
     /// Writes `flows.arrows`, and what the generators recorded.
     pub fn finish(mut self, dir: &Path) -> Result<()> {
-        let mut accounts = Vec::new();
+        let mut all = Vec::new();
         for (flow, generator) in &mut self.flows {
-            let mut account = Account::new(flow);
+            let mut stats = FlowStats::new(flow);
             generator
-                .account(&mut account)
+                .collect(&mut stats)
                 .with_context(|| format!("flow {}", flow.name))?;
-            accounts.push(account);
+            all.push(stats);
         }
-        account::write(dir, &accounts)?;
-        ping::write(dir, &lock(&self.tables.pings))?;
+        flow_stats::write(dir, &all)?;
+        echoes::write(dir, &lock(&self.tables.pings))?;
         // Threads that still wait for something hold a reference; they never write again.
         lock(&self.tables.datagrams).finish()?;
         lock(&self.tables.transfers).finish()
     }
-}
-
-/// A thread of a generator. Signals are not for it: the end of some child would wake it where it sleeps in the kernel.
-fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
-    thread::Builder::new()
-        .name(name)
-        .stack_size(STACK_BYTES)
-        .spawn(|| {
-            let _ = SigSet::all().thread_block();
-            work();
-        })
-        .context("cannot start a thread")
-}
-
-/// A generator's threads never panic while they hold a lock.
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -185,7 +138,9 @@ mod tests {
     fn a_kind_that_is_not_known_is_refused_by_name() {
         let refused = kind_of("bulks").err().map(|e| e.to_string());
         assert_eq!(
-            refused.as_deref().and_then(|said| said.split(';').next()),
+            refused
+                .as_deref()
+                .and_then(|message| message.split(';').next()),
             Some("this agent has no tool \"bulks\"")
         );
     }

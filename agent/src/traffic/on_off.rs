@@ -4,8 +4,8 @@ use anyhow::Result;
 use serde::Deserialize;
 
 use super::draws::{Distribution, Draws};
+use super::generator::{Generator, Setup};
 use super::udp::{self, Pattern};
-use super::{Generator, Setup};
 
 /// Its fields in the lab: those of UDP (serde cannot refuse unknown fields of a struct within), and its own.
 #[derive(Debug, Deserialize)]

@@ -4,7 +4,6 @@
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -17,10 +16,11 @@ use nix::sys::socket::{
 use nix::sys::time::TimeSpec;
 use serde::Deserialize;
 
+use super::echoes::{Echo, Echoes};
+use super::flow_stats::FlowStats;
+use super::generator::{Generator, Setup, Tables};
 use super::socket::echo;
-use super::{Account, Generator, Setup, Tables, lock, spawn};
-use crate::table::Batch;
-use crate::tables::pings;
+use super::threads::{lock, spawn};
 use crate::time::{monotonic_ns, realtime_offset_ns, sleep_until};
 
 const ICMP_ECHO: u8 = 8;
@@ -32,19 +32,6 @@ const ICMPV6_ECHO_REQUEST: u8 = 128;
 struct Fields {
     interval_ns: i64,
     size: usize,
-}
-
-/// One echo request.
-#[derive(Debug, Clone, Copy)]
-struct Echo {
-    sent_ns: i64,
-    rtt_ns: Option<i64>,
-}
-
-/// A flow's rows of `pings.arrows`.
-pub struct Rows {
-    flow_id: u32,
-    echoes: Vec<Echo>,
 }
 
 /// A flow of echo requests.
@@ -126,15 +113,14 @@ impl Generator for Ping {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    fn account(&mut self, account: &mut Account) -> Result<()> {
+    fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
         let echoes = lock(&self.echoes);
         let answered = echoes.iter().filter(|e| e.rtt_ns.is_some()).count();
-        account.sent_bytes = Some((echoes.len() * self.size) as u64);
-        account.received_bytes = Some((answered * self.size) as u64);
-        (account.sent_pkts, account.received_pkts) =
-            (Some(echoes.len() as u64), Some(answered as u64));
-        account.error.clone_from(&lock(&self.error));
-        lock(&self.tables.pings).push(Rows {
+        stats.sent_bytes = Some((echoes.len() * self.size) as u64);
+        stats.received_bytes = Some((answered * self.size) as u64);
+        (stats.sent_pkts, stats.received_pkts) = (Some(echoes.len() as u64), Some(answered as u64));
+        stats.error.clone_from(&lock(&self.error));
+        lock(&self.tables.pings).push(Echoes {
             flow_id: self.flow_id,
             echoes: echoes.clone(),
         });
@@ -184,22 +170,6 @@ fn settle(echoes: &mut [Echo], sequence: u16, received_ns: i64) {
     if let Some(echo) = newest.and_then(|i| echoes.get_mut(i)) {
         echo.rtt_ns.get_or_insert(received_ns - echo.sent_ns);
     }
-}
-
-/// Writes `pings.arrows`.
-pub fn write(dir: &Path, flows: &[Rows]) -> Result<()> {
-    let mut table = Batch::<pings::Rows>::create(dir)?;
-    for flow in flows {
-        for (sequence, echo) in (0..).zip(&flow.echoes) {
-            table.push(pings::Row {
-                flow_id: flow.flow_id,
-                sequence,
-                sent_ns: echo.sent_ns,
-                rtt_ns: echo.rtt_ns,
-            })?;
-        }
-    }
-    table.finish()
 }
 
 #[cfg(test)]

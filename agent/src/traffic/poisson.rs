@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use super::draws::{Distribution, Draws};
+use super::generator::{Generator, Setup};
 use super::udp::{self, Pattern};
-use super::{Generator, Setup};
 
 /// Exponential intervals with the mean that the rate gives.
 struct Poisson;

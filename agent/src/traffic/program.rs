@@ -4,27 +4,27 @@
 //! What they print is kept beside the records; neither may write more than a limit, and none outlives the run.
 
 use std::fs::File;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Context, Result, bail};
-use nix::sys::signal::{SigSet, Signal, killpg};
+use anyhow::{Result, bail};
+use nix::sys::signal::{Signal, killpg};
 
-use super::{Account, Generator, Setup, lock, spawn};
+use super::flow_stats::FlowStats;
+use super::generator::{Generator, Setup};
+use super::threads::{lock, spawn};
+use crate::backend::Backend;
+use crate::machine::program::{self, MAX_FILE_BYTES};
 use crate::time::{monotonic_ns, sleep_until};
 
-/// The longest file that a program may write: it must not fill the host's disk.
-const MAX_OUTPUT_BYTES: u64 = 256 << 20;
-/// What is kept of such a file.
+/// What is kept of a file that has reached the limit.
 const KEPT_OUTPUT_BYTES: u64 = 64 << 10;
 /// How often a server that is not ready yet is asked again, and when it should be: before t0.
 const READY_STEP_NS: i64 = 10_000_000;
 const READY_BEFORE_T0_NS: i64 = 1_000_000_000;
 const TAIL_BYTES: usize = 400;
-/// Where programs start: the guest's own, writable, and the same on every host.
-const WORK: &str = "/run";
 
 /// What is to be started.
 pub struct Plan {
@@ -38,8 +38,8 @@ pub struct Plan {
     pub report: Option<Report>,
 }
 
-/// Reads the account of a flow from what a program printed.
-pub type Report = fn(&Path, &mut Account) -> Result<()>;
+/// Reads the statistics of a flow from what a program printed.
+pub type Report = fn(&Path, &mut FlowStats) -> Result<()>;
 
 /// A client and, if there is one, its server.
 struct Programs {
@@ -59,12 +59,16 @@ struct Client {
 /// Starts the server and waits until it is ready; the client waits for its start in a thread.
 pub fn prepare(setup: &Setup, plan: Plan) -> Result<Box<dyn Generator>> {
     let (flow, network, t0_ns) = (setup.flow, setup.network, setup.t0_ns);
+    let backend = network.backend;
     let server = match &plan.server {
-        Some(words) => Some(
-            network
-                .node(&flow.to)?
-                .run(|| start(&format!("{} server", flow.name), words, &plan.server_out))??,
-        ),
+        Some(words) => Some(network.node(&flow.to)?.run(|| {
+            start(
+                backend,
+                &format!("{} server", flow.name),
+                words,
+                &plan.server_out,
+            )
+        })??),
         None => None,
     };
     let mut programs = Programs {
@@ -90,7 +94,7 @@ pub fn prepare(setup: &Setup, plan: Plan) -> Result<Box<dyn Generator>> {
         sleep_until(at);
         let child = nix::sched::setns(&namespace, nix::sched::CloneFlags::CLONE_NEWNET)
             .map_err(anyhow::Error::from)
-            .and_then(|()| start(&name, &words, &out));
+            .and_then(|()| start(backend, &name, &words, &out));
         let mut client = lock(&client);
         client.started_ns = Some(monotonic_ns() - t0_ns);
         match child {
@@ -121,7 +125,7 @@ impl Programs {
             {
                 bail!(
                     "the server `{name}` ended early: {}",
-                    self.told(status, &self.plan.server_out)
+                    self.describe_end(status, &self.plan.server_out)
                 );
             }
             if monotonic_ns() + READY_STEP_NS > deadline_ns {
@@ -132,11 +136,11 @@ impl Programs {
     }
 
     /// How a program ended, with the end of what it printed.
-    fn told(&self, status: ExitStatus, out: &Path) -> String {
+    fn describe_end(&self, status: ExitStatus, out: &Path) -> String {
         let how = match (status.code(), status.signal()) {
             (Some(code), _) => format!("exit status {code}"),
             (_, Some(libc::SIGXFSZ)) => {
-                format!("it wrote more than {} MB", MAX_OUTPUT_BYTES >> 20)
+                format!("it wrote more than {} MB", MAX_FILE_BYTES >> 20)
             }
             (_, Some(signal)) => format!("signal {signal}"),
             _ => "unknown".to_string(),
@@ -172,39 +176,39 @@ impl Generator for Programs {
                 .is_some_and(|server| matches!(server.try_wait(), Ok(None)))
     }
 
-    fn account(&mut self, account: &mut Account) -> Result<()> {
+    fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
         self.is_busy();
         let mut client = lock(&self.client);
-        account.connect_ns = client.started_ns;
-        account.error.clone_from(&client.error);
+        stats.connect_ns = client.started_ns;
+        stats.error.clone_from(&client.error);
         if let Some(status) = client.status.filter(|s| !s.success()) {
             let words = self.plan.client.join(" ");
-            account.error = Some(format!(
+            stats.error = Some(format!(
                 "the client `{words}` failed: {}",
-                self.told(status, &self.plan.client_out)
+                self.describe_end(status, &self.plan.client_out)
             ));
         }
         if let Some(mut child) = client.child.take() {
             // What runs for as long as it may is ended with the run; a test has had its time to finish.
             end(&mut child);
             if self.plan.report.is_some() {
-                account.error = Some(format!(
+                stats.error = Some(format!(
                     "`{}` had not ended with the run",
                     self.plan.client.join(" ")
                 ));
             }
         }
         drop(client);
-        if let (Some(report), None) = (self.plan.report, &account.error) {
-            report(&self.plan.client_out, account)?;
+        if let (Some(report), None) = (self.plan.report, &stats.error) {
+            report(&self.plan.client_out, stats)?;
         }
         if let Some(mut server) = self.server.take() {
             let early = server.try_wait()?.filter(|s| !s.success());
             end(&mut server);
-            if let (Some(status), None) = (early, &account.error) {
-                account.error = Some(format!(
+            if let (Some(status), None) = (early, &stats.error) {
+                stats.error = Some(format!(
                     "the server failed: {}",
-                    self.told(status, &self.plan.server_out)
+                    self.describe_end(status, &self.plan.server_out)
                 ));
             }
         }
@@ -216,7 +220,7 @@ impl Generator for Programs {
 /// Of what fills a disk only the beginning is kept.
 fn cut(out: &Path) -> Result<()> {
     for path in [out.to_path_buf(), errors_of(out)] {
-        if std::fs::metadata(&path).is_ok_and(|m| m.len() >= MAX_OUTPUT_BYTES) {
+        if std::fs::metadata(&path).is_ok_and(|m| m.len() >= MAX_FILE_BYTES) {
             File::options()
                 .write(true)
                 .open(&path)?
@@ -226,37 +230,10 @@ fn cut(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Starts a program in the namespace of this thread, in a process group of its own, with chance of its own: `name`.
-fn start(name: &str, words: &[String], out: &Path) -> Result<Child> {
-    crate::chance::name(name)?;
-    let (program, args) = words.split_first().context("an empty command")?;
-    let mut command = Command::new(program);
-    command
-        .args(args)
-        .stdin(Stdio::null())
-        .stdout(File::create(out)?)
-        .stderr(File::create(errors_of(out))?)
-        .env("TMPDIR", WORK)
-        .current_dir(WORK)
-        .process_group(0);
-    // SAFETY: between fork and exec only sigprocmask and setrlimit are called, which are async-signal-safe.
-    unsafe {
-        command.pre_exec(|| {
-            // A generator's thread blocks all signals; a program gets them.
-            SigSet::empty().thread_set_mask()?;
-            let limit = libc::rlimit {
-                rlim_cur: MAX_OUTPUT_BYTES,
-                rlim_max: MAX_OUTPUT_BYTES,
-            };
-            if libc::setrlimit(libc::RLIMIT_FSIZE, &limit) < 0 {
-                return Err(std::io::Error::last_os_error());
-            }
-            Ok(())
-        });
-    }
-    command
-        .spawn()
-        .with_context(|| format!("cannot start `{program}`"))
+/// Starts a program in the namespace of this thread, with a stream of random numbers of its own: `name`.
+fn start(backend: &dyn Backend, name: &str, words: &[String], out: &Path) -> Result<Child> {
+    backend.name_randomness(name)?;
+    program::start(words, &backend.work_dir(), out, &errors_of(out))
 }
 
 fn errors_of(out: &Path) -> PathBuf {

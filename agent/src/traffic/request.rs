@@ -11,10 +11,12 @@ use serde::Deserialize;
 
 use super::draws::{Distribution, Draws};
 use super::exchange;
+use super::flow_stats::FlowStats;
+use super::generator::{Generator, Setup};
 use super::socket::tcp_info;
 use super::tcp::{self, Ends};
+use super::threads::{lock, spawn};
 use super::transfers::{Transfer, Transfers};
-use super::{Account, Generator, Setup, lock, spawn};
 use crate::sockets::TcpInfo;
 use crate::time::{monotonic_ns, sleep_until};
 
@@ -97,16 +99,16 @@ impl Generator for Requests {
         let _ = shutdown(self.client.as_raw_fd(), Shutdown::Both);
     }
 
-    fn account(&mut self, account: &mut Account) -> Result<()> {
+    fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
         let progress = lock(&self.progress);
-        account.error.clone_from(&progress.error);
-        account.connect_ns = progress.connect_ns;
+        stats.error.clone_from(&progress.error);
+        stats.connect_ns = progress.connect_ns;
         // The responses are what is measured: sent by the server, received by the client.
         if let Some(fd) = progress.server {
-            account.add_sender(&TcpInfo::new(&tcp_info(fd)?));
+            stats.add_sender(&TcpInfo::new(&tcp_info(fd)?));
         }
         let client = tcp_info(self.client.as_raw_fd())?;
-        account.received_bytes = TcpInfo::new(&client).get("bytes_received");
+        stats.received_bytes = TcpInfo::new(&client).get("bytes_received");
         Ok(())
     }
 }

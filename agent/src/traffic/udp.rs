@@ -1,11 +1,9 @@
-//! UDP sources that never wait for anything, and an exact account of what arrived.
+//! UDP sources that never wait for anything, and the exact statistics of what arrived.
 //!
-//! A source plans a thousand departures at a time and hands them to the kernel with one system call
-//! (`/proc/netwarp_send`); the receiver takes a thousand datagrams with one `recvmmsg` that sleeps in the kernel. Each
-//! datagram begins with its sequence number and the instant of its sending.
+//! A source plans a thousand departures at a time and hands them to the backend; the receiver takes a thousand datagrams
+//! with one `recvmmsg` that sleeps in the kernel. Each datagram begins with its sequence number and the instant of its
+//! sending.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
@@ -18,16 +16,18 @@ use nix::sys::socket::{
 use serde::Deserialize;
 
 use super::draws::{Distribution, Draws, cut_exponential_mean};
-use super::receipts::{Receipts, receive};
+use super::flow_stats::FlowStats;
+use super::generator::{Generator, Setup};
+use super::receiver_stats::{ReceiverStats, receive};
 use super::socket::bound;
-use super::{Account, Generator, Setup, lock, spawn};
+use super::threads::{lock, spawn};
+use crate::backend::{Departure, TimedSender};
 use crate::constants::{
     ETHERNET_HEADER_BYTES, IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, MIN_PAYLOAD_BYTES,
     UDP_HEADER_BYTES,
 };
 use crate::lab::Flow;
 
-const CONTROL: &str = "/proc/netwarp_send";
 /// Departures handed over at once.
 const BATCH: usize = 1024;
 /// struct netwarp_payload: what every datagram has at least.
@@ -132,7 +132,7 @@ impl<P: Pattern> Iterator for Departures<P> {
 struct UdpFlow {
     sink: Arc<OwnedFd>,
     sent: Arc<Mutex<Sent>>,
-    receipts: Arc<Mutex<Receipts>>,
+    received: Arc<Mutex<ReceiverStats>>,
     receiver: Option<JoinHandle<()>>,
 }
 
@@ -154,32 +154,29 @@ pub fn prepare<P: Pattern + 'static>(
     let to = SocketAddr::new(flow.destination, flow.destination_port);
     let source = network.node(&flow.from)?.run(|| pair(from, to))??;
     let sink = Arc::new(network.node(&flow.to)?.run(|| pair(to, from))??);
-    let control = OpenOptions::new()
-        .write(true)
-        .open(CONTROL)
-        .context(CONTROL)?;
+    let sender = network.backend.timed_sender(source)?;
     let departures = Departures::new(flow, fields, pattern);
     let sent = Arc::new(Mutex::new(Sent::default()));
-    let receipts = Arc::new(Mutex::new(Receipts::default()));
-    let (start, duration, told) = (t0_ns + flow.start_ns, flow.duration_ns, Arc::clone(&sent));
+    let receiver_stats = Arc::new(Mutex::new(ReceiverStats::default()));
+    let (start, duration, progress) = (t0_ns + flow.start_ns, flow.duration_ns, Arc::clone(&sent));
     spawn(format!("from {}", flow.name), move || {
-        if let Err(e) = send(control, &source, departures, start, duration, &told) {
-            lock(&told).error = Some(format!("{e:#}"));
+        if let Err(e) = send(sender, departures, start, duration, &progress) {
+            lock(&progress).error = Some(format!("{e:#}"));
         }
     })?;
-    let (id, socket, account, table) = (
+    let (id, socket, received, table) = (
         flow.id,
         Arc::clone(&sink),
-        Arc::clone(&receipts),
+        Arc::clone(&receiver_stats),
         Arc::clone(&setup.tables.datagrams),
     );
     let receiver = spawn(format!("to {}", flow.name), move || {
-        receive(id, &socket, t0_ns, &account, &table)
+        receive(id, &socket, t0_ns, &received, &table)
     })?;
     Ok(Box::new(UdpFlow {
         sink,
         sent,
-        receipts,
+        received: receiver_stats,
         receiver: Some(receiver),
     }))
 }
@@ -188,21 +185,21 @@ impl Generator for UdpFlow {
     /// Departures end with the flow's duration by themselves.
     fn stop(&mut self) {}
 
-    fn account(&mut self, account: &mut Account) -> Result<()> {
+    fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
         // Wakes the receiver, which takes what its socket still holds and ends.
         let _ = shutdown(self.sink.as_raw_fd(), Shutdown::Read);
         if let Some(receiver) = self.receiver.take() {
             let _ = receiver.join();
         }
-        let (sent, receipts) = (lock(&self.sent), lock(&self.receipts));
-        account.error = sent.error.clone().or_else(|| receipts.error.clone());
-        account.sent_pkts = Some(sent.packets);
-        account.sent_bytes = Some(sent.bytes);
-        account.received_bytes = Some(receipts.bytes);
-        account.received_pkts = Some(receipts.unique());
-        account.duplicate_pkts = Some(receipts.duplicates());
-        account.reordered_pkts = Some(receipts.reordered);
-        account.jitter_us = receipts.jitter_us();
+        let (sent, received) = (lock(&self.sent), lock(&self.received));
+        stats.error = sent.error.clone().or_else(|| received.error.clone());
+        stats.sent_pkts = Some(sent.packets);
+        stats.sent_bytes = Some(sent.bytes);
+        stats.received_bytes = Some(received.bytes);
+        stats.received_pkts = Some(received.unique());
+        stats.duplicate_pkts = Some(received.duplicates());
+        stats.reordered_pkts = Some(received.reordered);
+        stats.jitter_us = received.jitter_us();
         Ok(())
     }
 }
@@ -220,39 +217,30 @@ fn pair(local: SocketAddr, remote: SocketAddr) -> Result<OwnedFd> {
 
 /// Hands over departures, batch by batch, until `duration_ns` is over.
 fn send(
-    mut control: File,
-    socket: &OwnedFd,
+    mut sender: Box<dyn TimedSender>,
     departures: impl Iterator<Item = (i64, u32)>,
     start_ns: i64,
     duration_ns: i64,
-    told: &Mutex<Sent>,
+    progress: &Mutex<Sent>,
 ) -> Result<()> {
     let mut departures = departures
         .take_while(|(at, _)| *at < duration_ns)
+        .map(|(at, payload_bytes)| Departure {
+            at_ns: start_ns + at,
+            payload_bytes,
+        })
         .peekable();
     let mut sequence = 0_u64;
     while departures.peek().is_some() {
-        let batch: Vec<(i64, u32)> = departures.by_ref().take(BATCH).collect();
-        let mut request = Vec::with_capacity(16 + batch.len() * 16);
-        request.extend_from_slice(&(socket.as_raw_fd() as u32).to_ne_bytes());
-        request.extend_from_slice(&(batch.len() as u32).to_ne_bytes());
-        request.extend_from_slice(&sequence.to_ne_bytes());
-        for (at, bytes) in &batch {
-            request.extend_from_slice(&(start_ns + at).to_ne_bytes());
-            request.extend_from_slice(&u64::from(*bytes).to_ne_bytes());
-        }
-        let done = control
-            .write(&request)
-            .context("sending datagrams")?
-            .saturating_sub(16)
-            / 16;
+        let batch: Vec<Departure> = departures.by_ref().take(BATCH).collect();
+        let done = sender.send(sequence, &batch)?;
         sequence += done as u64;
-        let mut told = lock(told);
-        told.packets = sequence;
-        told.bytes += batch
+        let mut sent = lock(progress);
+        sent.packets = sequence;
+        sent.bytes += batch
             .iter()
             .take(done)
-            .map(|(_, bytes)| u64::from(*bytes))
+            .map(|departure| u64::from(departure.payload_bytes))
             .sum::<u64>();
         if done < batch.len() {
             bail!("datagram {sequence} could not be sent");
@@ -285,10 +273,10 @@ pub mod tests {
     fn a_field_that_is_not_known_is_refused() {
         let more = FLOW.replace(r#""seed":7"#, r#""seed":7,"speed":1"#);
         let refused = flow(&more).fields::<Fields>().err();
-        let said = refused.map(|e| format!("{e:#}")).unwrap_or_default();
+        let message = refused.map(|e| format!("{e:#}")).unwrap_or_default();
         assert!(
-            said.starts_with("fields of the tool x: unknown field `speed`"),
-            "{said}"
+            message.starts_with("fields of the tool x: unknown field `speed`"),
+            "{message}"
         );
     }
 }

@@ -131,7 +131,7 @@ fn quoted(text: &mut Vec<u8>, name: &str) {
 mod tests {
     use super::*;
 
-    fn told(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    fn cell(write: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut text = Vec::new();
         write(&mut text);
         String::from_utf8_lossy(&text).into_owned()
@@ -139,9 +139,9 @@ mod tests {
 
     #[test]
     fn cells() {
-        assert_eq!(told(|t| seconds(t, 12_000_034_999)), "12.000034");
-        assert_eq!(told(|t| seconds(t, 0)), "0.000000");
-        assert_eq!(told(|t| quoted(t, "a,\"b\"")), "\"a,\"\"b\"\"\"");
-        assert_eq!(told(|t| number(t, u64::MAX)), "18446744073709551615");
+        assert_eq!(cell(|t| seconds(t, 12_000_034_999)), "12.000034");
+        assert_eq!(cell(|t| seconds(t, 0)), "0.000000");
+        assert_eq!(cell(|t| quoted(t, "a,\"b\"")), "\"a,\"\"b\"\"\"");
+        assert_eq!(cell(|t| number(t, u64::MAX)), "18446744073709551615");
     }
 }

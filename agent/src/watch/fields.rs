@@ -1,6 +1,6 @@
 //! Which columns are written.
 
-use super::Trouble;
+use super::error::WatchError;
 use crate::sockets::{CONTROLS, Column, FIELDS, IDENTITY, MEMORY, MESSAGE, STATE};
 
 /// The columns of `sockets.arrows` but the node's, then the queues, owner and memory of the socket, which the lab's
@@ -23,7 +23,7 @@ fn known() -> Vec<Column> {
 const PROCESS: [Column; 2] = [Column::Process, Column::Pid];
 
 /// The columns that were asked for by name, or else all there are; those of the process `with_processes`.
-pub fn choose(names: &[String], with_processes: bool) -> Result<Vec<Column>, Trouble> {
+pub fn choose(names: &[String], with_processes: bool) -> Result<Vec<Column>, WatchError> {
     let mut all = known();
     if names.is_empty() {
         all.extend(PROCESS.into_iter().filter(|_| with_processes));
@@ -36,7 +36,7 @@ pub fn choose(names: &[String], with_processes: bool) -> Result<Vec<Column>, Tro
         .collect::<Result<_, _>>()?;
     for (at, column) in chosen.iter().enumerate() {
         if chosen[..at].contains(column) {
-            return Err(Trouble::Usage(format!(
+            return Err(WatchError::Usage(format!(
                 "--fields names {} twice",
                 column.name()
             )));
@@ -46,7 +46,7 @@ pub fn choose(names: &[String], with_processes: bool) -> Result<Vec<Column>, Tro
 }
 
 /// A column by its name, or by the kernel's name of it, which lacks the unit: `snd_wnd`, `tcpi_snd_wnd`.
-fn find(all: &[Column], name: &str) -> Result<Column, Trouble> {
+fn find(all: &[Column], name: &str) -> Result<Column, WatchError> {
     if name == "time_s" {
         return Ok(Column::Time);
     }
@@ -65,7 +65,7 @@ fn find(all: &[Column], name: &str) -> Result<Column, Trouble> {
             .min()
             .map_or(String::new(), |(_, near)| format!("did you mean {near}? "));
         let names: Vec<&str> = all.iter().map(|c| c.name()).collect();
-        Trouble::Usage(format!(
+        WatchError::Usage(format!(
             "--fields: there is no {name:?}; {near}There are: {}",
             names.join(" ")
         ))

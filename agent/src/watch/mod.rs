@@ -1,6 +1,7 @@
 //! `netwarp watch`: the connection monitor. One thread samples, another decodes, filters and writes, a third draws.
 
 mod csv;
+mod error;
 mod fields;
 mod filter;
 mod namespace;
@@ -15,7 +16,6 @@ mod view;
 mod writer;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -25,6 +25,7 @@ use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 
 use crate::netlink::Netlink;
 use crate::time::exact_timers;
+use error::WatchError;
 pub use options::Options;
 use options::Target;
 use processes::Processes;
@@ -36,30 +37,13 @@ const USAGE: u8 = 2;
 const ENVIRONMENT: u8 = 4;
 const INTERRUPTED: u8 = 130;
 
-/// What the user can mend, and how the exit code says whose fault it is.
-#[derive(Debug)]
-pub enum Trouble {
-    Usage(String),
-    Environment(String),
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Self::Usage(text) | Self::Environment(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for Trouble {}
-
 /// Exit codes: 0 fine, or ended by a signal where no duration was given; 2 usage; 4 this environment cannot;
 /// 130 interrupted before the duration was over.
 pub fn main(options: &Options) -> ExitCode {
     let code = match watch(options) {
         Ok(Some(report)) => {
             if !options.quiet {
-                report.tell();
+                report.print();
             }
             if report.tally.end == End::Signal && options.duration.is_some() {
                 INTERRUPTED
@@ -71,7 +55,7 @@ pub fn main(options: &Options) -> ExitCode {
         Err(e) => {
             eprintln!("error: {e:#}");
             match e.downcast_ref() {
-                Some(Trouble::Usage(_)) => USAGE,
+                Some(WatchError::Usage(_)) => USAGE,
                 _ => ENVIRONMENT,
             }
         }
@@ -82,7 +66,7 @@ pub fn main(options: &Options) -> ExitCode {
 /// `None`: the reader of our output has gone, and nothing is left to say.
 fn watch(options: &Options) -> Result<Option<Report>> {
     let filter_text = options.filter.join(" ");
-    let filter = filter::parse(&filter_text).map_err(|e| Trouble::Usage(e.to_string()))?;
+    let filter = filter::parse(&filter_text).map_err(|e| WatchError::Usage(e.to_string()))?;
     let (targets, live) = targets(options)?;
     let named = |name: &str| options.fields.iter().any(|f| f.trim() == name);
     let processes =
@@ -101,7 +85,11 @@ fn watch(options: &Options) -> Result<Option<Report>> {
         interval_ns: options.interval,
         duration_ns: options.duration,
     };
-    let note: fn(&str) = if options.quiet || live { |_| () } else { tell };
+    let note: fn(&str) = if options.quiet || live {
+        |_| ()
+    } else {
+        print_line
+    };
     if processes && !nix::unistd::geteuid().is_root() {
         note("without root only the processes of one's own are known");
     }
@@ -126,13 +114,13 @@ fn watch(options: &Options) -> Result<Option<Report>> {
 }
 
 /// What is written, and whether there is a live table: where standard output is a terminal that nothing else is written
-/// to. Where nothing was said and there is no terminal, CSV is.
+/// to. Where neither is asked for and there is no terminal, it is CSV.
 fn targets(options: &Options) -> Result<(Vec<Target>, bool)> {
     let mut targets = options.targets()?;
     let terminal = std::io::stdout().is_terminal();
     if targets.contains(&Target::Arrow(None)) && terminal {
         let text = "an Arrow stream is not for a terminal: name a file, or pipe it on";
-        return Err(Trouble::Usage(text.to_string()).into());
+        return Err(WatchError::Usage(text.to_string()).into());
     }
     let live = terminal && !options.quiet && !targets.contains(&Target::Csv(None));
     if targets.is_empty() && !live {
@@ -141,7 +129,7 @@ fn targets(options: &Options) -> Result<(Vec<Target>, bool)> {
     Ok((targets, live))
 }
 
-/// What the live table says of the watch.
+/// The heading of the live table.
 fn title(options: &Options, filter: &str) -> String {
     let mut words = vec![format!("every {} ms", options.interval as f64 / 1e6)];
     words.extend(options.netns.iter().map(|name| format!("in {name}")));
@@ -151,7 +139,7 @@ fn title(options: &Options, filter: &str) -> String {
     words.join("   ")
 }
 
-/// What an Arrow stream says of itself, beside its columns.
+/// Describes an Arrow stream, beside its columns.
 fn about(options: &Options, filter: &str) -> HashMap<String, String> {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -170,11 +158,11 @@ fn about(options: &Options, filter: &str) -> HashMap<String, String> {
     .collect()
 }
 
-fn tell(text: &str) {
+fn print_line(text: &str) {
     eprintln!("{text}");
 }
 
-/// What is said at the end.
+/// What is printed at the end.
 struct Report {
     tally: Tally,
     seen: Seen,
@@ -183,7 +171,7 @@ struct Report {
 }
 
 impl Report {
-    fn tell(&self) {
+    fn print(&self) {
         let (tally, seen) = (&self.tally, &self.seen);
         let ended = seen.connections - seen.alive.min(seen.connections);
         let mut text = format!(
@@ -210,6 +198,6 @@ impl Report {
         if seen.rows == 0 && !self.filter.is_empty() {
             text += &format!("\nno socket matched `{}`", self.filter);
         }
-        tell(&text);
+        print_line(&text);
     }
 }

@@ -8,7 +8,7 @@ use anyhow::Result;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
 
-use super::Trouble;
+use super::error::WatchError;
 
 const NAMED: &str = "/run/netns";
 
@@ -25,12 +25,12 @@ pub fn enter(name: &str) -> Result<()> {
         None => Err(refused),
     });
     entered.map_err(|e| match e {
-        Errno::EINVAL => Trouble::Usage(format!("{} is no network namespace", place.display())),
-        Errno::EPERM => Trouble::Environment(format!(
+        Errno::EINVAL => WatchError::Usage(format!("{} is no network namespace", place.display())),
+        Errno::EPERM => WatchError::Environment(format!(
             "not permitted to enter the network namespace {name}: that takes root (CAP_SYS_ADMIN). \
              Try: sudo netwarp watch --netns {name}"
         )),
-        _ => Trouble::Environment(format!("cannot enter the network namespace {name}: {e}")),
+        _ => WatchError::Environment(format!("cannot enter the network namespace {name}: {e}")),
     })?;
     Ok(())
 }
@@ -53,18 +53,18 @@ fn user(name: &str) -> Option<File> {
         .flatten()
 }
 
-fn missing(name: &str, place: &Path, error: &std::io::Error) -> Trouble {
+fn missing(name: &str, place: &Path, error: &std::io::Error) -> WatchError {
     if error.kind() == ErrorKind::PermissionDenied {
-        return Trouble::Environment(format!(
+        return WatchError::Environment(format!(
             "not permitted to open {}: that takes root",
             place.display()
         ));
     }
     if place.starts_with("/proc") && !name.contains('/') {
-        return Trouble::Usage(format!("no process has the number {name}"));
+        return WatchError::Usage(format!("no process has the number {name}"));
     }
     if name.contains('/') {
-        return Trouble::Usage(format!("cannot open {}: {error}", place.display()));
+        return WatchError::Usage(format!("cannot open {}: {error}", place.display()));
     }
     let mut known: Vec<String> = std::fs::read_dir(NAMED)
         .map(|d| {
@@ -79,5 +79,5 @@ fn missing(name: &str, place: &Path, error: &std::io::Error) -> Trouble {
     } else {
         format!("there are {}", known.join(", "))
     };
-    Trouble::Usage(format!("there is no network namespace {name:?}; {known}"))
+    WatchError::Usage(format!("there is no network namespace {name:?}; {known}"))
 }

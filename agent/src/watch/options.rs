@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::Trouble;
+use super::error::WatchError;
 
 const SECOND_NS: i64 = 1_000_000_000;
 const SHORTEST_NS: i64 = SECOND_NS / 1000;
@@ -40,7 +40,7 @@ pub struct Options {
     /// Only these columns, in this order, separated by commas
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub fields: Vec<String>,
-    /// Tell the processes that hold the sockets (without root, those of one's own)
+    /// Name the processes that hold the sockets (without root, those of one's own)
     #[arg(short, long)]
     pub processes: bool,
     /// No live table, and nothing on standard error but errors
@@ -91,7 +91,7 @@ pub enum Target {
 
 impl Options {
     /// What was asked to be written; `None` for a file is standard output.
-    pub fn targets(&self) -> Result<Vec<Target>, Trouble> {
+    pub fn targets(&self) -> Result<Vec<Target>, WatchError> {
         let file = |path: &PathBuf| (path.as_os_str() != "-").then(|| path.clone());
         let mut targets = Vec::new();
         match &self.output {
@@ -100,7 +100,7 @@ impl Options {
                 Some("csv") => targets.push(Target::Csv(file(path))),
                 Some("arrow" | "arrows" | "ipc") => targets.push(Target::Arrow(file(path))),
                 _ => {
-                    return Err(Trouble::Usage(format!(
+                    return Err(WatchError::Usage(format!(
                         "--output {}: a file ends in .csv or .arrow; or say --csv, or --arrow FILE",
                         path.display()
                     )));
@@ -112,7 +112,7 @@ impl Options {
         targets.extend(self.arrow.iter().map(|path| Target::Arrow(file(path))));
         let to_stdout = |t: &&Target| matches!(t, Target::Csv(None) | Target::Arrow(None));
         if targets.iter().filter(to_stdout).count() > 1 {
-            return Err(Trouble::Usage(
+            return Err(WatchError::Usage(
                 "CSV and Arrow cannot both go to standard output".to_string(),
             ));
         }

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use nix::sys::stat::{SFlag, fstat};
 
-use super::Trouble;
 use super::csv::Csv;
+use super::error::WatchError;
 use super::options::Target;
 use super::sink::Sink;
 use crate::sockets::{Column, Columns, Entry};
 use crate::table::Table;
 
-/// Opens what was asked for; `about` is what an Arrow stream says of itself.
+/// Opens what was asked for; `about` describes an Arrow stream.
 pub fn open(
     targets: &[Target],
     columns: &[Column],
@@ -41,7 +41,7 @@ fn writer(file: Option<&Path>) -> Result<Box<dyn Write + Send>> {
         return Ok(Box::new(std::io::stdout()));
     };
     let file = File::create(path)
-        .map_err(|e| Trouble::Environment(format!("cannot write {}: {e}", path.display())))?;
+        .map_err(|e| WatchError::Environment(format!("cannot write {}: {e}", path.display())))?;
     Ok(Box::new(file))
 }
 

@@ -98,7 +98,7 @@ pub fn run(netlink: &mut Netlink, plan: &Plan, outlet: &Outlet, ends: &Ends) -> 
             bytes.clear();
             netlink
                 .dump_into(request(plan.states, true, &plan.bytecode), &mut bytes)
-                .context("the kernel does not tell of its sockets")?;
+                .context("the kernel does not report its sockets")?;
             outlet.waiting.fetch_add(bytes.len(), Ordering::Relaxed);
             let sample = Sample {
                 time_ns: now - begin,

@@ -97,7 +97,7 @@ impl TableRow {
                 socket.congestion_control().to_string(),
                 process,
             ],
-            numbers: NUMBERS.map(|name| told(socket, name)),
+            numbers: NUMBERS.map(|name| number_of(socket, name)),
             rates: [None, None],
         }
     }
@@ -131,7 +131,7 @@ impl TableRow {
     }
 }
 
-fn told(socket: &Socket, name: &str) -> Option<u64> {
+fn number_of(socket: &Socket, name: &str) -> Option<u64> {
     FIELDS
         .iter()
         .find(|f| f.name == name)

@@ -13,7 +13,7 @@ use nix::sys::eventfd::EventFd;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use super::Trouble;
+use super::error::WatchError;
 use super::sampler::{self, End, Ends, Outlet, Plan, Tally};
 use super::view::View;
 use super::writer::{Inlet, Writer};
@@ -67,7 +67,7 @@ pub fn run(
     go_first();
     let tally = sampler::run(netlink, plan, &outlet, &ends);
     drop(outlet);
-    // Whoever does not want to wait for the writer may interrupt a second time.
+    // A second interruption ends the wait for the writer.
     while matches!(signals.read_signal(), Ok(Some(_))) {}
     watched().thread_unblock()?;
     let (written, writer) = thread
@@ -77,11 +77,12 @@ pub fn run(
         let drawn = viewer
             .join()
             .map_err(|_| anyhow!("the viewer broke down"))?;
-        drawn.map_err(|e| Trouble::Environment(format!("cannot draw on this terminal: {e:#}")))?;
+        drawn
+            .map_err(|e| WatchError::Environment(format!("cannot draw on this terminal: {e:#}")))?;
     }
     match written {
         Err(e) if reader_gone(&e) => Ok((None, writer)),
-        Err(e) => Err(Trouble::Environment(format!("cannot write any more: {e:#}")).into()),
+        Err(e) => Err(WatchError::Environment(format!("cannot write any more: {e:#}")).into()),
         Ok(()) => {
             let tally = tally?;
             Ok(((tally.end != End::ReaderGone).then_some(tally), writer))

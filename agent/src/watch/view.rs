@@ -24,7 +24,7 @@ const SPACING: usize = 2;
 /// What the writer leaves for the viewer.
 #[derive(Default)]
 struct Now {
-    shown: Vec<TableRow>,
+    rows: Vec<TableRow>,
     time_ns: i64,
     samples: u64,
 }
@@ -61,8 +61,8 @@ impl Sink for Keeper {
         if self.due() {
             let mut coming = std::mem::take(&mut self.coming);
             let since = (time_ns - now.time_ns) as f64 / 1e9;
-            super::table_row::add_rates(&mut coming, &now.shown, since);
-            now.shown = coming;
+            super::table_row::add_rates(&mut coming, &now.rows, since);
+            now.rows = coming;
             now.time_ns = time_ns;
             self.kept = Some(Instant::now());
         }
@@ -136,7 +136,7 @@ impl View {
 
     fn rows(&self, order: &Order) -> (Vec<TableRow>, String) {
         let now = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut rows = now.shown.clone();
+        let mut rows = now.rows.clone();
         order.sort(&mut rows);
         let seconds = now.time_ns as f64 / 1e9;
         let head = format!(
@@ -220,7 +220,7 @@ fn aligned(column: usize, text: String) -> Cell<'static> {
     })
 }
 
-/// Does what a key says; whether it says to leave.
+/// Does what a key is for; returns whether that is to leave.
 fn leave(key: KeyEvent, looks: &mut Looks, rows: usize) -> bool {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {

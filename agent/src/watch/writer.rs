@@ -120,7 +120,7 @@ impl Writer {
         if !self.filter.matches(&socket, process.as_deref()) {
             return None;
         }
-        // While the kernel goes through its table, a connection may move in it and be told twice.
+        // While the kernel goes through its table, a connection may move in it and be reported twice.
         match self.connections.insert(socket.cookie(), self.samples) {
             Some(last) if last == self.samples => return None,
             Some(_) => {}

@@ -1,6 +1,6 @@
 //! The pcap format (draft-ietf-opsawg-pcap): a header of 24 bytes, then frames behind headers of 16.
 
-use super::{Damage, Frame, MAX_FRAME_BYTES, Step};
+use super::step::{Damage, Frame, MAX_FRAME_BYTES, Step};
 use crate::bytes::{Order, be32};
 
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
@@ -10,7 +10,7 @@ const MODIFIED: u32 = 0xa1b2_cd34;
 const FILE_HEADER_BYTES: usize = 24;
 const FRAME_HEADER_BYTES: usize = 16;
 const MODIFIED_HEADER_BYTES: usize = 24;
-/// The upper bits of the link type tell the length of the frame check sequence.
+/// The upper bits of the link type hold the length of the frame check sequence.
 const LINK_TYPE_MASK: u32 = 0x03ff_ffff;
 
 /// Whether a file begins as these do.
@@ -19,7 +19,7 @@ pub fn is_magic(bytes: &[u8]) -> bool {
     be32(bytes, 0).is_some_and(|magic| known(magic) || known(magic.swap_bytes()))
 }
 
-/// What the file's header tells.
+/// What is in the file's header.
 #[derive(Debug)]
 pub struct Pcap {
     order: Order,
@@ -29,7 +29,7 @@ pub struct Pcap {
 }
 
 impl Pcap {
-    /// Reads the file's header, if it is one; tells its length.
+    /// Reads the file's header, if it is one; returns its length.
     pub fn open(bytes: &[u8]) -> Option<(Self, usize)> {
         let magic = be32(bytes, 0)?;
         let (order, magic) = match magic {
@@ -70,7 +70,7 @@ impl Pcap {
         let frame = Frame {
             time_ns: i64::from(seconds) * 1_000_000_000 + i64::from(ticks) * self.tick_ns,
             link_type: self.link_type,
-            // A file that says less than it holds is mended, as Wireshark does.
+            // A length that is less than what is there is corrected, as in Wireshark.
             wire_bytes: wire_bytes.max(captured),
             bytes: frame,
         };

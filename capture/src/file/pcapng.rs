@@ -1,7 +1,7 @@
 //! The pcapng format (draft-ietf-opsawg-pcapng): sections of blocks. What is not a packet or a description that is
 //! needed to read one is skipped.
 
-use super::{Damage, Frame, MAX_FRAME_BYTES, MAX_HEADERS_BYTES, Step};
+use super::step::{Damage, Frame, MAX_FRAME_BYTES, MAX_HEADERS_BYTES, Step};
 use crate::bytes::{Order, be32, u8_at};
 
 pub const SECTION_HEADER: u32 = 0x0a0d_0d0a;

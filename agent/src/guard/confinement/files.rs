@@ -8,7 +8,7 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope, make_bitflags,
 };
 
-use super::Places;
+use super::places::Places;
 
 /// The newest version that this was tested with. Older ones enforce what they know: 2 (Linux 5.19) files, 3 (6.2) that
 /// none is cut, 5 (6.10) devices, 6 (6.12) that no other process gets a signal. What they lack in between, TCP (4)
@@ -102,7 +102,7 @@ impl Files {
 
 /// The version that is enforced here; 0: none.
 pub fn abi() -> u32 {
-    // Without flags this restricts nothing, and says what there is.
+    // Without flags this restricts nothing, and returns the version that there is.
     match RestrictSelf::default().no_new_privs(false).apply() {
         Ok(status) => match status.landlock {
             LandlockStatus::Available { effective_abi, .. } => effective_abi.min(TESTED) as u32,

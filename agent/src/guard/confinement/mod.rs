@@ -4,28 +4,17 @@
 //! follows from that.
 
 mod files;
+mod places;
 mod syscalls;
 #[cfg(test)]
 mod tests;
-
-use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use seccompiler::BpfProgram;
 use serde::Serialize;
 
 use files::Files;
-
-/// What of the host a machine needs.
-pub struct Places<'a> {
-    pub kernel: &'a Path,
-    /// Written and read.
-    pub run_dir: &'a Path,
-    /// Written and read, nobody else's.
-    pub memory_dir: &'a Path,
-    /// Read, with everything beneath.
-    pub read: &'a [PathBuf],
-}
+pub use places::Places;
 
 /// What this host can enforce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -44,7 +33,7 @@ impl Level {
     }
 }
 
-/// Made before the fork, where errors can be told, and applied after it.
+/// Made before the fork, where errors can be reported, and applied after it.
 pub struct Confinement {
     files: Option<Files>,
     filter: Option<BpfProgram>,

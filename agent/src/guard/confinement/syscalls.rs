@@ -2,7 +2,7 @@
 //! the C library does for them). The guest's own system calls never get here: the host skips them (PTRACE_SYSEMU) before
 //! it asks a filter, and where it does not, the kernel has put its own getpid() in their place.
 //!
-//! Missing on purpose, because Landlock says nothing of them: socket() and all that goes with it (a socket in the file
+//! Missing on purpose, because Landlock does not govern them: socket() and all that goes with it (a socket in the file
 //! system, such as a container engine's, takes nothing but connect()), chmod, chown, utime and extended attributes (of
 //! any file of the user), truncate(), link(), symlink(), mknod(), setsid() and setpgid() (out of the process group that
 //! the guard ends), mounts, namespaces, bpf, io_uring, keys, the memory of others, shared memory, message queues.

@@ -1,12 +1,13 @@
 //! As much of a filter as the kernel can decide by itself (INET_DIAG_REQ_BYTECODE, inet_diag_bc_run()): it lets through
-//! at least what passes, so that it need not tell of thousands of sockets that do not. The filter has the last word.
+//! at least what passes, so that it need not report thousands of sockets that do not. The filter decides in the end.
 //!
-//! An operation says how far to go on if it holds, and how far if not. Whoever arrives exactly at the end has passed,
-//! whoever jumps four bytes beyond it has not.
+//! An operation says how far to go on if it holds, and how far if not. A socket that arrives exactly at the end has
+//! passed, one that jumps four bytes beyond it has not.
 
 use std::net::IpAddr;
 
-use super::{Comparison, Filter, Host, Side};
+use super::expression::{Comparison, Filter, Side};
+use super::host::Host;
 
 const JUMP: u8 = 1;
 const SOURCE_GE: u8 = 2;

@@ -1,8 +1,8 @@
 //! Words → filter. `and` binds closer than `or`, as in ss; words without either between them are an `and`.
 
+use super::expression::{Comparison, Filter, Side};
 use super::host::{Host, port};
 use super::words::{FilterError, Word, words};
-use super::{Comparison, Filter, Side};
 
 /// Names of states as bits, as ss has them: states first, then groups of them.
 const STATES: &[(&str, u32)] = &[
@@ -35,10 +35,10 @@ const KEYWORDS: &[&str] = &[
     "src", "dst", "sport", "dport", "state", "exclude", "cc", "process", "comm", "pid", "and",
     "or", "not",
 ];
-/// Of ss's conditions those that are not told of TCP sockets here.
+/// Those of ss's conditions that are not known of TCP sockets here.
 const ONLY_SS: &[&str] = &["dev", "fwmark", "cgroup", "autobound"];
 
-/// The filter that `text` says; an empty text is every socket.
+/// Parses a filter; an empty text is every socket.
 pub fn parse(text: &str) -> Result<Filter, FilterError> {
     let words = words(text)?;
     if words.is_empty() {
@@ -250,7 +250,8 @@ fn nearest(text: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Filter, bytecode};
+    use super::super::bytecode;
+    use super::super::expression::Filter;
     use super::parse;
 
     #[test]

@@ -1,156 +1,40 @@
 """RED's law: how often packets were dropped at each average of the queue, beside what the law says (`red-law`).
 
-The average is reckoned anew from what each packet found on arrival, in the kernel's own arithmetic. Writes
-`red-law/red-law.csv`, one row for each step of the average over all runs, what it found, and a figure.
+Writes `red-law/red-law.csv`, one row for each step of the average over all runs, what it found, and a figure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from netwarp.analysis.interval import normal_interval
-from netwarp.analysis.red import Red, averages, drop_probabilities, red_of
-from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
-from netwarp.store.files import make_folder, read_json, write_atomic
-from netwarp.store.findings import Finding, Holds, write_findings
+from netwarp.store.files import make_folder, write_atomic
+from netwarp.store.findings import write_findings
 from netwarp.store.result import ResultDir
-from netwarp.store.rundir import RunDir
-from netwarp.store.summary import axis_text
+from netwarp.views.red_law.analysis import arrivals_of, findings_of, label_of, steps_of
 
 FOLDER = "red-law"
-STEPS = 16
-"""Into how many steps the averages between min and max are divided."""
-MIN_COUNT = 200
-UNLIKELY = 4.0
-"""Deviations of the sum of what was dropped from what was likely, beyond which the law does not hold."""
-
-Values = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Arrivals:
-    """One run's packets at RED in order of arrival: when, what they found, the average with each, its fate."""
-
-    label: str
-    time_s: Values
-    backlog_bytes: NDArray[np.int64]
-    average_bytes: Values
-    dropped: NDArray[np.bool_]
-    likely: Values
-
-
-@dataclass(frozen=True)
-class Step:
-    """Packets that came while the average was in a step: how many, and what became of them.
-
-    `fraction` of them was dropped; its interval is what chance leaves, given how likely each drop was. `law` is the
-    fraction by Floyd and Jacobson, `base` p_b, `expected` how many were likely to be dropped.
-    """
-
-    average_bytes: float
-    packets: int
-    dropped: int
-    fraction: float
-    low: float
-    high: float
-    law: float
-    base: float
-    expected: float
 
 
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     """The table, the findings, the figure. Raises StoreError for runs without RED, or with several."""
     runs = [run for run in result.planned if result.is_complete(run.id) and result.run(run.id).has_rows("packets")]
-    found = [_arrivals(result.run(run.id), _label(run.point)) for run in runs]
+    found = [arrivals_of(result.run(run.id), label_of(run.point)) for run in runs]
     reds = {red for red, _ in found}
     if len(reds) != 1:
         raise StoreError('the view red-law is about one queue "red …" with min, max, avpkt, burst and probability')
     (red,) = reds
     arrivals = [one for _, one in found]
-    steps = list(_steps(red, arrivals))
+    steps = list(steps_of(red, arrivals))
     folder = make_folder(result.path / FOLDER)
     write_atomic(folder / "red-law.csv", pl.DataFrame([asdict(step) for step in steps]).write_csv)
-    written = [folder / "red-law.csv", write_findings(folder, list(_findings(red, arrivals)))]
+    written = [folder / "red-law.csv", write_findings(folder, list(findings_of(red, arrivals)))]
     if figures:
         # Lazily: matplotlib takes long to import, and tables need none.
         from netwarp.views.red_law.figure import draw  # noqa: PLC0415
 
         written += draw(red, arrivals, steps, str(result.plan.get("name", "")), result.plots / "red-law")
     return written
-
-
-def _label(point: Any) -> str:
-    return ", ".join(axis_text(value) for value in dict(point).values()) or "the run"
-
-
-def _arrivals(run: RunDir, label: str) -> tuple[Red, Arrivals]:
-    ends = (end for link in read_json(run.path / "run.json")["lab"]["links"] for end in link["ends"])
-    queues = [(end["index"], red_of(Qdisc.of(end.get("queue")))) for end in ends]
-    its = [(index, red) for index, red in queues if red is not None]
-    if len(its) != 1:
-        raise StoreError('the view red-law is about one queue "red …" with min, max, avpkt, burst and probability')
-    ((index, red),) = its
-    columns = ("enqueue_ns", "packet_bytes", "backlog_bytes", "fate")
-    frame = run.scan("packets").filter(interface_index=index).select(columns).sort("enqueue_ns").collect()
-    dropped = frame["fate"].to_numpy() == 1
-    # The backlog just after an arrival holds the packet itself, unless it was dropped.
-    own = np.where(dropped, 0, frame["packet_bytes"].to_numpy().astype(np.int64))
-    backlog = frame["backlog_bytes"].to_numpy().astype(np.int64) - own
-    average = averages(red, backlog)
-    likely = drop_probabilities(red, average, dropped)
-    return red, Arrivals(label, frame["enqueue_ns"].to_numpy() / 1e9, backlog, average, dropped, likely)
-
-
-def _steps(red: Red, arrivals: Sequence[Arrivals]) -> Iterator[Step]:
-    average = np.concatenate([one.average_bytes for one in arrivals])
-    dropped = np.concatenate([one.dropped for one in arrivals])
-    likely = np.concatenate([one.likely for one in arrivals])
-    width = (red.max_bytes - red.min_bytes) / STEPS
-    at = np.floor((average - red.min_bytes) / width).astype(np.int64)
-    for step in np.unique(at):
-        its = at == step
-        count = int(its.sum())
-        if count < MIN_COUNT and step != STEPS:  # beyond max there are few: all are dropped
-            continue
-        fraction = float(dropped[its].mean())
-        # Given the fates before it each drop is a matter of its own probability: the variances add up.
-        low, high = normal_interval(fraction, float((likely[its] * (1 - likely[its])).sum()) ** 0.5 / count)
-        yield Step(
-            average_bytes=float(average[its].mean()),
-            packets=count,
-            dropped=int(dropped[its].sum()),
-            fraction=fraction,
-            low=max(low, 0.0),
-            high=min(high, 1.0),
-            law=float(red.drop_fraction(average[its]).mean()),
-            base=float(red.base_probability(average[its]).mean()),
-            expected=float(likely[its].sum()),
-        )
-
-
-def _findings(red: Red, arrivals: Sequence[Arrivals]) -> Iterator[Finding]:
-    packets = sum(len(one.dropped) for one in arrivals)
-    against = sum(int((one.dropped & (one.likely == 0) | ~one.dropped & (one.likely == 1)).sum()) for one in arrivals)
-    yield Finding(
-        f"no packet is dropped while the average is below min ({red.min_bytes} bytes), every one beyond max "
-        f"({red.max_bytes} bytes)",
-        Holds.NO if against else Holds.YES,
-        f"{against} of {packets} packets are against it",
-    )
-    dropped = sum(int(one.dropped.sum()) for one in arrivals)
-    likely = sum(float(one.likely.sum()) for one in arrivals)
-    deviation = sum(float((one.likely * (1 - one.likely)).sum()) for one in arrivals) ** 0.5
-    off = (dropped - likely) / deviation if deviation else 0.0
-    yield Finding(
-        "between them packets are dropped as likely as Floyd and Jacobson's law says",
-        Holds.YES if abs(off) < UNLIKELY else Holds.NO,
-        f"{dropped} dropped, {likely:.0f} likely: {off:+.1f} standard deviations",
-    )

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from netwarp.analysis.red import Red
 from netwarp.plots import style
-
-if TYPE_CHECKING:
-    from netwarp.views.red_law import Arrivals, Step
+from netwarp.views.red_law.analysis import Arrivals, Step
 
 _HEIGHT_IN = 4.6
 _STRETCH_S = 0.1

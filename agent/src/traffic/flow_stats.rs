@@ -1,4 +1,4 @@
-//! `flows.arrows`: what each flow says of itself at its end.
+//! `flows.arrows`: the sums of each flow at its end.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::tables::flows;
 
 /// Times are from t0. Byte counts are the kernel's own (tcp_info), not what the program asked for.
 #[derive(Debug, Default)]
-pub struct Account {
+pub struct FlowStats {
     pub flow_id: u32,
     pub name: String,
     pub tool: String,
@@ -33,7 +33,7 @@ pub struct Account {
     pub received_in_ns: Option<i64>,
 }
 
-impl Account {
+impl FlowStats {
     pub fn new(flow: &Flow) -> Self {
         Self {
             flow_id: flow.id,
@@ -45,7 +45,7 @@ impl Account {
         }
     }
 
-    /// What a sending socket says of itself, beside what others of the same flow have said.
+    /// Adds what a sending socket counted; a flow may have several.
     pub fn add_sender(&mut self, info: &TcpInfo) {
         let add = |sum: &mut Option<u64>, name: &str| {
             if let Some(value) = info.get(name) {
@@ -86,11 +86,11 @@ impl Account {
     }
 }
 
-/// Writes the accounts of all flows.
-pub fn write(dir: &Path, accounts: &[Account]) -> Result<()> {
+/// Writes the table.
+pub fn write(dir: &Path, flows: &[FlowStats]) -> Result<()> {
     let mut table = Batch::<flows::Rows>::create(dir)?;
-    for account in accounts {
-        table.push(account.row())?;
+    for stats in flows {
+        table.push(stats.row())?;
     }
     table.finish()
 }

@@ -1,9 +1,9 @@
-//! What a UDP flow's receiver saw: `datagrams.arrows` and its sums.
+//! What a UDP flow's receiver got: `datagrams.arrows` and its sums.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Mutex;
 
-use super::lock;
+use super::threads::lock;
 use crate::constants::MIN_PAYLOAD_BYTES;
 use crate::table::Batch;
 use crate::tables::datagrams;
@@ -39,7 +39,7 @@ impl Datagram {
 
 /// The sums over a flow's datagrams.
 #[derive(Default)]
-pub struct Receipts {
+pub struct ReceiverStats {
     pub bytes: u64,
     /// Arrived after one with a higher sequence number.
     pub reordered: u64,
@@ -52,7 +52,7 @@ pub struct Receipts {
     jitter_ns: f64,
 }
 
-impl Receipts {
+impl ReceiverStats {
     fn add(&mut self, datagram: &Datagram) {
         self.packets += 1;
         self.bytes += u64::from(datagram.bytes);
@@ -100,7 +100,7 @@ pub fn receive(
     flow_id: u32,
     socket: &OwnedFd,
     t0_ns: i64,
-    receipts: &Mutex<Receipts>,
+    stats: &Mutex<ReceiverStats>,
     table: &Mutex<Datagrams>,
 ) {
     let realtime = realtime_offset_ns();
@@ -112,9 +112,9 @@ pub fn receive(
             let Some(datagram) = inbox.datagram(index, t0_ns, realtime) else {
                 return;
             };
-            lock(receipts).add(&datagram);
+            lock(stats).add(&datagram);
             if let Err(e) = lock(table).push(datagram.row(flow_id)) {
-                lock(receipts).error = Some(format!("{e:#}"));
+                lock(stats).error = Some(format!("{e:#}"));
                 return;
             }
         }

@@ -1,0 +1,169 @@
+//! What an engine does for a lab. The default methods are those of a kernel that knows nothing of netwarp, in real
+//! time: a lab that asks for more is refused with the reason.
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail, ensure};
+
+use crate::lab::{Capture, Lab, MachineSettings};
+use crate::machine;
+use crate::time::monotonic_ns;
+
+/// An engine as the agent sees it.
+pub trait Backend: Sync {
+    /// The engine's, as in netwarp's own registry of engines.
+    fn name(&self) -> &'static str;
+
+    /// Refuses to begin in a place that is not this engine's.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Prepares the machine before anything of the run is read.
+    fn boot(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Where the run's description is read and its tables are written.
+    fn run_dir(&self) -> PathBuf {
+        PathBuf::from(".")
+    }
+
+    /// Where programs of a lab start and keep temporary files.
+    fn work_dir(&self) -> PathBuf {
+        std::env::temp_dir()
+    }
+
+    /// Applies the settings of the whole machine. Only a machine that is the lab's alone may have sysctls set.
+    fn configure(&self, settings: &MachineSettings) -> Result<()> {
+        let names: Vec<&str> = settings.sysctl.0.iter().map(|(n, _)| n.as_str()).collect();
+        ensure!(
+            names.is_empty(),
+            "the engine {} does not set sysctls of the whole machine, which others use as well: {}",
+            self.name(),
+            names.join(", ")
+        );
+        machine::limit_open_files(settings.open_files)
+    }
+
+    /// The instant of CLOCK_MONOTONIC from which the lab's `t0_ns` counts.
+    fn origin_ns(&self) -> i64 {
+        monotonic_ns()
+    }
+
+    /// Lets the kernel do what it has put off, between steps of building a network.
+    fn rest(&self) {}
+
+    /// Gives what this thread starts next a stream of random numbers by this name, whatever else runs in the lab.
+    fn name_randomness(&self, _name: &str) -> Result<()> {
+        Ok(())
+    }
+
+    /// Opens a capture in the network namespace of this thread; `filter` is classic BPF in numbers, empty for none.
+    /// Packets come once recording is on.
+    fn open_capture(&self, _id: usize, _capture: &Capture, _filter: &str) -> Result<()> {
+        bail!("the engine {} takes no captures", self.name())
+    }
+
+    /// Starts exact records, if the lab asks for them, and the captures that are open.
+    fn start_recording(&self, lab: &Lab) -> Result<()> {
+        ensure!(
+            !lab.record.exact,
+            "the engine {} has no exact records; set `exact = false` in the scenario's `record`",
+            self.name()
+        );
+        Ok(())
+    }
+
+    /// Ends what `start_recording` started, and hands over the last records.
+    fn stop_recording(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// What sends the datagrams of this UDP socket at the instants that are planned for them.
+    fn timed_sender(&self, socket: OwnedFd) -> Result<Box<dyn TimedSender>>;
+
+    /// Ends the machine, or just this program where the machine is others' as well.
+    fn end(&self, outcome: ExitCode) -> ExitCode {
+        outcome
+    }
+}
+
+/// Sends datagrams at planned instants.
+pub trait TimedSender: Send {
+    /// Sends each datagram at its instant. Its payload begins with its sequence number, from `first_sequence` on, and
+    /// the instant of its sending. Returns how many were sent: fewer than given only where one could not be sent.
+    fn send(&mut self, first_sequence: u64, departures: &[Departure]) -> Result<usize>;
+}
+
+/// When a datagram leaves, on CLOCK_MONOTONIC, and its size.
+#[derive(Debug, Clone, Copy)]
+pub struct Departure {
+    pub at_ns: i64,
+    pub payload_bytes: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+    use crate::lab::Sysctls;
+
+    /// An engine with nothing of its own.
+    struct Plain;
+
+    impl Backend for Plain {
+        fn name(&self) -> &'static str {
+            "plain"
+        }
+        fn timed_sender(&self, _socket: OwnedFd) -> Result<Box<dyn TimedSender>> {
+            bail!("the engine plain sends nothing")
+        }
+    }
+
+    fn lab() -> Result<Lab> {
+        Ok(serde_json::from_str(include_str!(
+            "../../testdata/lab.json"
+        ))?)
+    }
+
+    fn message(result: Result<()>) -> String {
+        result.err().map(|e| format!("{e:#}")).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_an_engine_cannot_do_is_refused_by_name() -> Result<()> {
+        let mut lab = lab()?;
+        lab.record.exact = true;
+        assert_eq!(
+            message(Plain.start_recording(&lab)),
+            "the engine plain has no exact records; set `exact = false` in the scenario's `record`"
+        );
+        let capture = lab.record.captures.first().context("a capture")?;
+        assert_eq!(
+            message(Plain.open_capture(0, capture, "")),
+            "the engine plain takes no captures"
+        );
+        let shared = MachineSettings {
+            sysctl: Sysctls(vec![("kernel.threads-max".into(), "1".into())]),
+            open_files: 64,
+        };
+        assert!(message(Plain.configure(&shared)).ends_with("as well: kernel.threads-max"));
+        Ok(())
+    }
+
+    #[test]
+    fn what_every_engine_can_do_needs_nothing_of_its_own() -> Result<()> {
+        let mut lab = lab()?;
+        lab.record.exact = false;
+        Plain.start_recording(&lab)?;
+        Plain.stop_recording()?;
+        Plain.name_randomness("client")?;
+        assert!(Plain.origin_ns() > 0);
+        assert_eq!(Plain.end(ExitCode::from(3)), ExitCode::from(3));
+        Ok(())
+    }
+}

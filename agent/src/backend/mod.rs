@@ -1,0 +1,45 @@
+//! What differs between engines while a lab runs. A backend is a type in a file of its own that implements `Backend`,
+//! and its line in `BACKENDS`; everything else in the agent is common to all engines.
+
+mod base;
+mod uml;
+
+use anyhow::{Context, Result};
+
+pub use base::{Backend, Departure, TimedSender};
+
+/// Every backend there is.
+const BACKENDS: &[&dyn Backend] = &[&uml::Uml];
+
+/// The name of the backend whose machine has the agent as its first program.
+pub const DEFAULT: &str = uml::NAME;
+
+/// The backend of an engine.
+pub fn find(name: &str) -> Result<&'static dyn Backend> {
+    let known = || BACKENDS.iter().map(|b| b.name()).collect::<Vec<_>>();
+    BACKENDS
+        .iter()
+        .find(|backend| backend.name() == name)
+        .copied()
+        .with_context(|| {
+            format!(
+                "this agent has no engine {name:?}; it has {}",
+                known().join(", ")
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_that_is_not_known_is_refused_with_those_that_are() {
+        assert_eq!(find(DEFAULT).map(|b| b.name()).ok(), Some(DEFAULT));
+        let refused = find("umm")
+            .err()
+            .map(|e| format!("{e:#}"))
+            .unwrap_or_default();
+        assert!(refused.starts_with("this agent has no engine \"umm\"; it has "));
+    }
+}

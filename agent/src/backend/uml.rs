@@ -1,0 +1,137 @@
+//! User Mode Linux in virtual time, with netwarp's own kernel: records, captures, timed sends and streams of random
+//! numbers are the kernel's work (`kernels/tree/files/arch/um/kernel/netwarp*.c`, `linux/netwarp.h`), because a system
+//! call of a program costs more than a packet does, and a program that wakes can move what is measured.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+use super::base::{Backend, Departure, TimedSender};
+use crate::lab::{Capture, Lab, MachineSettings};
+use crate::time::{monotonic_ns, sleep_until};
+use crate::{machine, sysctl};
+
+pub const NAME: &str = "uml";
+
+const RECORDER: &str = "/proc/netwarp";
+const CAPTURES: &str = "/proc/netwarp_capture";
+const RANDOMNESS: &str = "/proc/netwarp_chance";
+const SENDER: &str = "/proc/netwarp_send";
+
+/// Far shorter than any timer of a lab's network.
+const REST_NS: i64 = 1_000;
+
+/// The agent is the first program of the guest, and the guest is this run's alone.
+pub struct Uml;
+
+impl Backend for Uml {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn check(&self) -> Result<()> {
+        machine::ensure_guest()
+    }
+
+    fn boot(&self) -> Result<()> {
+        machine::boot()
+    }
+
+    fn run_dir(&self) -> PathBuf {
+        machine::RUN_DIR.into()
+    }
+
+    fn work_dir(&self) -> PathBuf {
+        machine::WORK_DIR.into()
+    }
+
+    fn configure(&self, settings: &MachineSettings) -> Result<()> {
+        machine::limit_open_files(settings.open_files)?;
+        sysctl::write(&settings.sysctl)
+    }
+
+    /// The guest's clock begins with its boot.
+    fn origin_ns(&self) -> i64 {
+        0
+    }
+
+    /// The kernel has work put off until then, such as making room for what is counted on each CPU
+    /// (pcpu_balance_workfn()). And a program that never rests is charged for system calls (netwarp_time.c), of which
+    /// tc makes thousands.
+    fn rest(&self) {
+        sleep_until(monotonic_ns() + REST_NS);
+    }
+
+    fn name_randomness(&self, name: &str) -> Result<()> {
+        std::fs::write(RANDOMNESS, name)
+            .with_context(|| format!("this kernel has no streams of chance ({RANDOMNESS})"))
+    }
+
+    fn open_capture(&self, id: usize, capture: &Capture, filter: &str) -> Result<()> {
+        let line = format!("{id} {} {} {filter}", capture.index, capture.snap);
+        Ok(std::fs::write(CAPTURES, line)?)
+    }
+
+    /// Every root queue of every node's interface, every ACK and every arrival.
+    fn start_recording(&self, lab: &Lab) -> Result<()> {
+        let mut text = String::new();
+        if lab.record.exact {
+            text += "acks\narrivals\n";
+            for end in lab.links.iter().flat_map(|l| &l.ends) {
+                text += &format!("interface {}\n", end.index);
+            }
+        }
+        control_recorder(&(text + "start\n"))
+    }
+
+    fn stop_recording(&self) -> Result<()> {
+        control_recorder("stop\n")
+    }
+
+    fn timed_sender(&self, socket: OwnedFd) -> Result<Box<dyn TimedSender>> {
+        let control = OpenOptions::new()
+            .write(true)
+            .open(SENDER)
+            .context(SENDER)?;
+        Ok(Box::new(KernelSender { control, socket }))
+    }
+
+    /// The end of pid 1 is the end of the machine.
+    fn end(&self, _outcome: ExitCode) -> ExitCode {
+        machine::power_off()
+    }
+}
+
+fn control_recorder(text: &str) -> Result<()> {
+    std::fs::write(RECORDER, text)
+        .with_context(|| format!("this kernel has no exact recorder ({RECORDER})"))
+}
+
+/// Hands a batch of departures to the kernel with one system call.
+struct KernelSender {
+    control: File,
+    socket: OwnedFd,
+}
+
+/// Of struct netwarp_batch, and of each struct netwarp_departure in it.
+const HEADER_BYTES: usize = 16;
+const ENTRY_BYTES: usize = 16;
+
+impl TimedSender for KernelSender {
+    fn send(&mut self, first_sequence: u64, departures: &[Departure]) -> Result<usize> {
+        let mut request = Vec::with_capacity(HEADER_BYTES + departures.len() * ENTRY_BYTES);
+        request.extend_from_slice(&(self.socket.as_raw_fd() as u32).to_ne_bytes());
+        request.extend_from_slice(&(departures.len() as u32).to_ne_bytes());
+        request.extend_from_slice(&first_sequence.to_ne_bytes());
+        for departure in departures {
+            request.extend_from_slice(&departure.at_ns.to_ne_bytes());
+            request.extend_from_slice(&u64::from(departure.payload_bytes).to_ne_bytes());
+        }
+        let written = self.control.write(&request).context("sending datagrams")?;
+        Ok(written.saturating_sub(HEADER_BYTES) / ENTRY_BYTES)
+    }
+}

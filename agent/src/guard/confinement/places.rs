@@ -1,0 +1,14 @@
+//! Files and directories of the host that a machine uses.
+
+use std::path::{Path, PathBuf};
+
+/// What of the host a machine needs.
+pub struct Places<'a> {
+    pub kernel: &'a Path,
+    /// Written and read.
+    pub run_dir: &'a Path,
+    /// Written and read, nobody else's.
+    pub memory_dir: &'a Path,
+    /// Read, with everything beneath.
+    pub read: &'a [PathBuf],
+}

@@ -1,0 +1,53 @@
+//! The command line of the guard.
+
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// The User Mode Linux kernel
+    #[arg(long)]
+    pub kernel: PathBuf,
+    /// The run directory, with run.json in it
+    #[arg(long)]
+    pub dir: PathBuf,
+    /// A directory of this machine's alone where its memory file lies, unlinked: must allow execution
+    #[arg(long)]
+    pub memory_dir: PathBuf,
+    /// What the machine may read, directories with all that is in them, beside its own
+    #[arg(long)]
+    pub read: Vec<PathBuf>,
+    /// Memory of the machine in bytes
+    #[arg(long)]
+    pub memory: u64,
+    /// Seed of every random number in the machine
+    #[arg(long)]
+    pub seed: u64,
+    /// CPU to run on
+    #[arg(long)]
+    pub cpu: Option<usize>,
+    /// Seconds of real time after which the run is killed
+    #[arg(long)]
+    pub time_limit: f64,
+    /// Start of the run's clock, in nanoseconds since the machine's boot
+    #[arg(long)]
+    pub t0: i64,
+    /// PATH of every program in the lab
+    #[arg(long)]
+    pub search_path: String,
+    /// Where tc's tables of distributions and its plug-ins lie
+    #[arg(long)]
+    pub tc_directory: Option<PathBuf>,
+    /// Write exact records
+    #[arg(long)]
+    pub exact: bool,
+    /// Name of a capture's file, in the order of the lab's captures
+    #[arg(long = "capture")]
+    pub captures: Vec<String>,
+}
+
+impl Options {
+    /// Whether the kernel writes records at all.
+    pub fn records(&self) -> bool {
+        self.exact || !self.captures.is_empty()
+    }
+}

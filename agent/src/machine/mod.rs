@@ -1,0 +1,53 @@
+//! The guest as a machine, whatever runs in it: its file systems, the environment of its programs, its end.
+
+mod file_systems;
+pub mod program;
+
+use std::convert::Infallible;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::reboot::{RebootMode, reboot};
+use nix::sys::resource::{Resource, setrlimit};
+
+use crate::constants::KERNEL_SUFFIX;
+
+/// Where the guest sees its run directory, writable. The rest of the host is read-only.
+pub const RUN_DIR: &str = "/run/netwarp";
+
+/// Where programs start: the guest's own, writable, and the same on every host.
+pub const WORK_DIR: &str = "/run";
+
+/// Refuses to go on anywhere but in the guest, because what follows mounts file systems and powers off. To be pid 1 is
+/// not enough: in a container any program is.
+pub fn ensure_guest() -> Result<()> {
+    let release = nix::sys::utsname::uname()?
+        .release()
+        .to_string_lossy()
+        .into_owned();
+    ensure!(
+        std::process::id() == 1 && release.ends_with(KERNEL_SUFFIX),
+        "`init` is for the first program of netwarp's own kernel (this is process {} of Linux {release}); `netwarp run` \
+         starts it there",
+        std::process::id()
+    );
+    Ok(())
+}
+
+/// Mounts what programs expect, and the run directory. The root, with /dev in it, is the host's, read-only: the kernel
+/// has mounted it.
+pub fn boot() -> Result<()> {
+    file_systems::mount_all(RUN_DIR)
+}
+
+/// How many files this process and all that it starts may have open.
+pub fn limit_open_files(files: u64) -> Result<()> {
+    setrlimit(Resource::RLIMIT_NOFILE, files, files).context("RLIMIT_NOFILE")
+}
+
+/// The end of the machine, with every process in it.
+pub fn power_off() -> ! {
+    nix::unistd::sync();
+    let result: nix::Result<Infallible> = reboot(RebootMode::RB_POWER_OFF);
+    eprintln!("netwarp: power off: {result:?}");
+    std::process::exit(1)
+}

@@ -1,0 +1,25 @@
+//! Settings of the kernel by name (`net.ipv4.ip_forward`), in the network namespace of this thread.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::lab::Sysctls;
+
+/// Sets sysctls in their order.
+pub fn write(settings: &Sysctls) -> Result<()> {
+    settings
+        .0
+        .iter()
+        .try_for_each(|(name, value)| write_one(name, value))
+}
+
+fn write_one(name: &str, value: &str) -> Result<()> {
+    let path = Path::new("/proc/sys").join(name.replace('.', "/"));
+    std::fs::write(&path, value).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            anyhow::anyhow!("this kernel has no sysctl {name} that a node can set")
+        }
+        _ => anyhow::anyhow!("sysctl {name} = {value:?} was refused: {e}"),
+    })
+}

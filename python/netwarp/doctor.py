@@ -16,6 +16,8 @@ from pathlib import Path
 from rich.console import Console
 
 from netwarp.agent import AGENT, SEARCH_PATH, AgentError, confinement_here, find_agent
+from netwarp.engines.mappings import USUAL_MAPPINGS, max_mappings
+from netwarp.engines.memory import SHARED_MEMORY, memory_place, wrong_with
 from netwarp.flows import KINDS
 from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
 from netwarp.kernels.build import WORK
@@ -24,17 +26,8 @@ from netwarp.kernels.source import SERIES, find_source
 from netwarp.scratch import RUNS, clean_stale
 from netwarp.terminal import Terminal
 
-MEMORY_BYTES = 256_000_000
-"""Free bytes wanted where a virtual machine keeps its memory file."""
-
-SHARED_MEMORY = Path("/dev/shm")
-
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
-_MAX_MAP_COUNT = Path("/proc/sys/vm/max_map_count")
-USUAL_MAPPINGS = 65_530
-"""The kernel's own vm.max_map_count (DEFAULT_MAX_MAP_COUNT): enough for 6,400 flows, or 250 MB of scattered memory in
-one program of a lab."""
 
 # program → (Debian package, what netwarp wants it for)
 _BUILD_PROGRAMS = {
@@ -129,23 +122,6 @@ def clean(*, environ: Mapping[str, str] | None = None, console: Console | None =
     return removed
 
 
-def memory_place(environ: Mapping[str, str] | None = None) -> tuple[Path | None, list[str]]:
-    """Return where a virtual machine can keep its memory file, and what is wrong with each place before it.
-
-    The places are TMPDIR when it is set, /dev/shm, /tmp. One is fit when files there can be mapped executable and
-    256 MB are free. None when no place is fit.
-    """
-    environ = os.environ if environ is None else environ
-    own = environ.get("TMPDIR")
-    wrongs: list[str] = []
-    for place in [*([Path(own)] if own else []), SHARED_MEMORY, Path("/tmp")]:
-        wrong = _wrong_with(place)
-        if wrong is None:
-            return place, wrongs
-        wrongs.append(wrong)
-    return None, wrongs
-
-
 def _program(name: str, package: str, purpose: str) -> Finding:
     # A lab's programs are looked for where the lab will, which is not where the PATH of a usual user leads.
     found = shutil.which(name, path=SEARCH_PATH if name in _LAB_PROGRAMS else None)
@@ -228,28 +204,10 @@ def _memory(environ: Mapping[str, str]) -> Finding:
 def _fix_memory(environ: Mapping[str, str]) -> str:
     if environ.get("TMPDIR"):
         return "unset TMPDIR"
-    if "noexec" in (_wrong_with(SHARED_MEMORY) or ""):
+    if "noexec" in (wrong_with(SHARED_MEMORY) or ""):
         return _as_root(f"mount -o remount,exec {SHARED_MEMORY}")
     home = cache_directory(environ).parent / "tmp"
     return f"mkdir -p {shlex.quote(str(home))} && export TMPDIR={shlex.quote(str(home))}"
-
-
-def _wrong_with(place: Path) -> str | None:
-    """Return what keeps a memory file from living in a directory, as a sentence, or None."""
-    try:
-        free = shutil.disk_usage(place).free
-        with tempfile.TemporaryFile(dir=place) as file:
-            file.truncate(mmap.PAGESIZE)
-            mmap.mmap(file.fileno(), mmap.PAGESIZE, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_EXEC).close()
-    except PermissionError:
-        writable = os.access(place, os.W_OK | os.X_OK)
-        reason = "is mounted noexec, so memory there cannot hold programs" if writable else "cannot be written"
-        return f"{place} {reason}."
-    except OSError as error:
-        return f"{place} cannot be used ({error.strerror})."
-    if free < MEMORY_BYTES:
-        return f"{place} has only {free / 1e6:.0f} MB free of the {MEMORY_BYTES / 1e6:.0f} MB wanted."
-    return None
 
 
 def _tracing() -> Finding:
@@ -262,14 +220,6 @@ def _tracing() -> Finding:
     except (OSError, subprocess.TimeoutExpired) as error:
         return _forbidden(str(error))
     return Finding("ptrace", True, "a process may trace its children")
-
-
-def max_mappings() -> int:
-    """How many memory mappings this host grants a process (`vm.max_map_count`)."""
-    try:
-        return int(_MAX_MAP_COUNT.read_text())
-    except (OSError, ValueError):
-        return USUAL_MAPPINGS
 
 
 def _mappings() -> Finding:

@@ -10,18 +10,18 @@ from pathlib import Path
 import polars as pl
 from rich.console import Console
 
-from netwarp.analysis.ensemble import statistics_frame
-from netwarp.analysis.expectations import Checked, check_expectations
-from netwarp.analysis.faults import FaultError, contained
-from netwarp.analysis.harm import with_harm
-from netwarp.analysis.run_metrics import compute_metrics, is_current
+from netwarp.analysis.run.faults import FaultError, contained
+from netwarp.analysis.run.run_metrics import compute_metrics, is_current
+from netwarp.analysis.summary.ensemble import statistics_frame
+from netwarp.analysis.summary.expectations import Checked, check_expectations
+from netwarp.analysis.summary.harm import with_harm
 from netwarp.engines import Engine, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute import Execution, execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, parse_scenario
-from netwarp.scenario.trace import KEPT, trace_files
+from netwarp.scenario.model.trace import KEPT, trace_files
 from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, read_text, write_bytes
 from netwarp.store.findings import NAME as FINDINGS

@@ -10,7 +10,7 @@ import pytest
 from e2e_command import netwarp
 from e2e_runs import Runs
 from e2e_traffic import FORWARD, SECOND, account, datagrams_of, flow, packets_of, pair, unaccounted
-from netwarp.scenario.trace import load_trace
+from netwarp.scenario.model.trace import load_trace
 from netwarp.store.rundir import RunDir
 
 FRAME_BITS = 1514 * 8

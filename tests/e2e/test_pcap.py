@@ -14,7 +14,7 @@ from e2e_captures import ACK, MS, Talk, segment, write_pcap
 from e2e_command import NETWARP, netwarp
 from e2e_runs import Runs
 from e2e_traffic import account, flow, pair
-from netwarp.analysis.captures import CaptureError, flows_of
+from netwarp.analysis.flow.captures import CaptureError, flows_of
 from netwarp.store.rundir import RunDir
 
 LOSSY = pair(

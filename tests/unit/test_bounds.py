@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from netwarp.scenario import load_scenario
-from netwarp.scenario.bounds import MAX_ENTRIES
+from netwarp.scenario.check.bounds import MAX_ENTRIES
 from netwarp.scenario.errors import ScenarioError
-from netwarp.scenario.load import parse_scenario
+from netwarp.scenario.load.loader import parse_scenario
+from netwarp.scenario.model.trace import MAX_ROWS, parse_trace
 from netwarp.scenario.toml import MAX_DEPTH, TomlError, TomlSyntaxError, parse_toml
-from netwarp.scenario.trace import MAX_ROWS, parse_trace
 from netwarp.words import did_you_mean
 
 BASE = """name = "t"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from netwarp import doctor
 from netwarp.doctor import Finding
+from netwarp.engines import memory
 from netwarp.kernels.cache import Kernel, digest_of, write_facts
 from netwarp.kernels.recipe import tree_digest
 from rich.console import Console
@@ -110,13 +111,13 @@ def test_the_agent_stands_beside_the_interpreter_or_on_path(tmp_path: Path, monk
 
 
 def test_the_memory_file_lives_where_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, wrongs = doctor.memory_place({"TMPDIR": str(tmp_path)})
+    place, wrongs = memory.memory_place({"TMPDIR": str(tmp_path)})
     assert (place, wrongs) == (tmp_path, [])
-    place, wrongs = doctor.memory_place({"TMPDIR": str(tmp_path / "nowhere")})
+    place, wrongs = memory.memory_place({"TMPDIR": str(tmp_path / "nowhere")})
     assert place != tmp_path / "nowhere"
     assert wrongs[0] == f"{tmp_path / 'nowhere'} cannot be used (No such file or directory)."
-    monkeypatch.setattr(doctor, "MEMORY_BYTES", 10**18)
-    assert doctor.memory_place({})[0] is None
+    monkeypatch.setattr(memory, "MEMORY_BYTES", 10**18)
+    assert memory.memory_place({})[0] is None
     entry = finding("memory file", {"HOME": str(tmp_path)})
     assert not entry.ok
     assert "MB free of the" in entry.detail

@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.analysis.ensemble import statistics_frame
-from netwarp.analysis.statistics import median_coverage, median_rank
-from netwarp.analysis.table import ensemble_table
+from netwarp.analysis.summary.ensemble import statistics_frame
+from netwarp.cli.tables import ensemble_table
+from netwarp.stats.statistics import median_coverage, median_rank
 from rich.console import Console
 from scipy import stats  # type: ignore[import-untyped]
 

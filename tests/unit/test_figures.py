@@ -5,18 +5,18 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.analysis.censoring import Durations, held
-from netwarp.analysis.distribution import cumulative, distributed_stem
-from netwarp.analysis.phases import Phase, Span, bbr_spans
-from netwarp.analysis.selection import select
-from netwarp.analysis.weighting import TimeWeighted
-from netwarp.plots.chart import value_text, value_texts, wants_log
-from netwarp.plots.figure_spec import Curve, FigureSpec, Quantity
+from netwarp.analysis.flow.phases import Phase, Span, bbr_spans
+from netwarp.analysis.run.distribution import cumulative, distributed_stem
+from netwarp.analysis.summary.selection import select
+from netwarp.plots.charts.chart import value_text, value_texts, wants_log
+from netwarp.plots.charts.metric import draw_metric
 from netwarp.plots.formats import formats_of
 from netwarp.plots.labels import in_order, metric_label, numbers_of
-from netwarp.plots.metric import draw_metric
-from netwarp.plots.strip import change_rows
-from netwarp.plots.worker import Task, shares
+from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity
+from netwarp.plots.timeseries.strip import change_rows
+from netwarp.plots.timeseries.worker import Task, shares
+from netwarp.stats.censoring import Durations, held
+from netwarp.stats.weighting import TimeWeighted
 from netwarp.store.description import changes_of
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import create_result

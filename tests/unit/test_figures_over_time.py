@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.plots.comparison import comparisons
-from netwarp.plots.curves import schedules
-from netwarp.plots.figure_specs import shares_of, spec_of
-from netwarp.plots.result import draw_comparisons
-from netwarp.plots.scale import log_ticks, wants_log
+from netwarp.plots.timeseries.comparison import comparisons
+from netwarp.plots.timeseries.curves import schedules
+from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
+from netwarp.plots.timeseries.result import draw_comparisons
+from netwarp.plots.timeseries.scale import log_ticks, wants_log
 from netwarp.store.description import Description, End
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir

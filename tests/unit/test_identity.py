@@ -11,11 +11,11 @@ from netwarp.fields import Directed, Distribution
 from netwarp.flows import KINDS
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
-from netwarp.scenario.identity import UNCOUNTED
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.netem import FourState, GilbertElliott, Jitter, RandomLoss
-from netwarp.scenario.resolve import Resolver
-from netwarp.scenario.trace import Row, Trace
+from netwarp.scenario.model.netem import FourState, GilbertElliott, Jitter, RandomLoss
+from netwarp.scenario.model.trace import Row, Trace
+from netwarp.scenario.points.identity import UNCOUNTED
+from netwarp.scenario.points.resolve import Resolver
 from pydantic import BaseModel
 
 FLOWS = {

@@ -17,7 +17,7 @@ from netwarp.lab.tc import change_lines, end_lines
 from netwarp.plan import make_plan
 from netwarp.qdisc import Qdisc
 from netwarp.scenario import parse_scenario, shipped_scenarios
-from netwarp.scenario.load import load_scenario
+from netwarp.scenario.load.loader import load_scenario
 from scenario_texts import DUMBBELL, replaced
 from test_load import EVERYTHING
 

@@ -18,7 +18,7 @@ from netwarp.flows.ping import PingFlow
 from netwarp.flows.request import RequestFlow
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, load_scenario, parse_scenario, scenario_schema, shipped_scenarios
-from netwarp.scenario.paths import parse_setting, setting_of
+from netwarp.scenario.model.paths import parse_setting, setting_of
 from scenario_texts import DUMBBELL, replaced
 
 EVERYTHING = """\

@@ -7,13 +7,13 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from netwarp.analysis.monitor import METRICS as MONITORED
-from netwarp.analysis.monitor import monitored
-from netwarp.plots.monitor import METRICS, draw_monitor
+from netwarp.plots.timeseries.monitor import METRICS, draw_monitor
 from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.monitor import read_monitor, without_control
 from netwarp.store.rundir import open_run
 from netwarp.store.socket_columns import SOCKET_COLUMNS
+from netwarp.views.connection_monitor.analysis import METRICS as MONITORED
+from netwarp.views.connection_monitor.analysis import monitored
 from synthetic import lab, write_description, write_table
 
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.plan import Plan, make_plan
-from netwarp.scenario import ScenarioError, parse_scenario, resolve
+from netwarp.scenario import ScenarioError, parse_scenario
+from netwarp.scenario.points import resolve
 from scenario_texts import DUMBBELL, replaced
 
 SWEEP = """[sweep]

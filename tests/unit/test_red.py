@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from netwarp.analysis.red import Red, averages, drop_probabilities, red_of
 from netwarp.qdisc import Qdisc
+from netwarp.views.red_law.red import Red, averages, drop_probabilities, red_of
 
 RED = Red(min_bytes=30_000, max_bytes=90_000, wlog=4, max_p=0.1)
 

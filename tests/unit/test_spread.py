@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.plots.comparison import MAX_NAMES, MAX_NUMBERS, MAX_SEEDS, comparisons
-from netwarp.plots.figure_spec import Curve, Quantity
-from netwarp.plots.figure_specs import shares_of, spec_of
-from netwarp.plots.metric import draw_metric
-from netwarp.plots.result import draw_comparisons
-from netwarp.plots.spread import SPANS, across, averaged, together
+from netwarp.plots.charts.metric import draw_metric
+from netwarp.plots.timeseries.comparison import MAX_NAMES, MAX_NUMBERS, MAX_SEEDS, comparisons
+from netwarp.plots.timeseries.figure_spec import Curve, Quantity
+from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
+from netwarp.plots.timeseries.result import draw_comparisons
+from netwarp.plots.timeseries.spread import SPANS, across, averaged, together
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
 from synthetic import write_run

@@ -4,7 +4,7 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
-from netwarp.analysis.theory import (
+from netwarp.views.queueing_theory.theory import (
     Service,
     constant,
     cut_exponential,

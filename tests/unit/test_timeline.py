@@ -13,8 +13,8 @@ from netwarp.lab import build_lab, commands, draw, network_notes
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
-from netwarp.scenario.notes import notes
-from netwarp.scenario.timeline import timeline
+from netwarp.scenario.model.timeline import timeline
+from netwarp.scenario.points.notes import notes
 from scenario_texts import DUMBBELL, replaced
 
 MS = 10**6

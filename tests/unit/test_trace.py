@@ -13,8 +13,8 @@ from netwarp.lab.tc import end_lines
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
-from netwarp.scenario.opportunities import Opportunities
-from netwarp.scenario.trace import MAX_BYTES, Trace, load_trace, parse_trace, shipped_traces, trace_files
+from netwarp.scenario.model.opportunities import Opportunities
+from netwarp.scenario.model.trace import MAX_BYTES, Trace, load_trace, parse_trace, shipped_traces, trace_files
 from netwarp.store.opportunities import opportunities_of
 from netwarp.traces.generate import TRACES, text_of
 from scenario_texts import replaced

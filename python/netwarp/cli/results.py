@@ -22,7 +22,7 @@ from netwarp.cli.common import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from netwarp.analysis.expectations import Checked
+    from netwarp.analysis.summary.expectations import Checked
     from netwarp.store.findings import Finding
     from netwarp.study import Study
 
@@ -35,7 +35,7 @@ def tell(study: "Study", *, as_json: bool) -> int:
     if as_json:
         write_json(study.summary.write_json())
     else:
-        from netwarp.analysis.table import ensemble_table, metrics_table
+        from netwarp.cli.tables import ensemble_table, metrics_table
 
         several = study.summary["seed"].n_unique() > 1
         axes = study.result.axes
@@ -118,7 +118,7 @@ def plot(
 
         formats = formats_of(format_)
         if directory.is_file():
-            from netwarp.plots.monitor import draw_monitor
+            from netwarp.plots.timeseries.monitor import draw_monitor
 
             columns = [name.strip() for name in (metric or "").split(",") if name.strip()]
             figures = draw_monitor(directory, columns, formats, output)
@@ -128,7 +128,7 @@ def plot(
 
             figures = plot_result(open_verified(directory).path, formats, output)
         else:
-            from netwarp.plots.metric import draw_metric
+            from netwarp.plots.charts.metric import draw_metric
 
             axes = [axis.strip() for axis in (by or "").split(",") if axis.strip()]
             figures = draw_metric(directory, metric, axes, kind=kind, formats=formats, out=output)

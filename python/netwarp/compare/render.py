@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from netwarp.analysis.permutation import fewest_paired
 from netwarp.compare.judgement import Comparison, Row, Verdict
 from netwarp.compare.match import Point
+from netwarp.stats.permutation import fewest_paired
 
 _TOLD = 5
 

@@ -7,15 +7,20 @@ the lock, and with it the reservation, ends with the process.
 
 import contextlib
 import fcntl
+import mmap
 import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from netwarp.kernels import cache_directory
 
+MEMORY_BYTES = 256_000_000
+"""Free bytes wanted where a virtual machine keeps its memory file."""
+
+SHARED_MEMORY = Path("/dev/shm")
 ROOM_BYTES = 64 << 20
 """What stays free."""
 _WAIT_S = 0.2
@@ -24,6 +29,41 @@ _LEDGER = ".ledger"
 
 class NoRoomError(Exception):
     """A machine's memory does not fit into its place, even alone; the message has the numbers."""
+
+
+def memory_place(environ: Mapping[str, str] | None = None) -> tuple[Path | None, list[str]]:
+    """Return where a virtual machine can keep its memory file, and what is wrong with each place before it.
+
+    The places are TMPDIR when it is set, /dev/shm, /tmp. One is fit when files there can be mapped executable and
+    256 MB are free. None when no place is fit.
+    """
+    environ = os.environ if environ is None else environ
+    own = environ.get("TMPDIR")
+    wrongs: list[str] = []
+    for place in [*([Path(own)] if own else []), SHARED_MEMORY, Path("/tmp")]:
+        wrong = wrong_with(place)
+        if wrong is None:
+            return place, wrongs
+        wrongs.append(wrong)
+    return None, wrongs
+
+
+def wrong_with(place: Path) -> str | None:
+    """Return what keeps a memory file from living in a directory, as a sentence, or None."""
+    try:
+        free = shutil.disk_usage(place).free
+        with tempfile.TemporaryFile(dir=place) as file:
+            file.truncate(mmap.PAGESIZE)
+            mmap.mmap(file.fileno(), mmap.PAGESIZE, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_EXEC).close()
+    except PermissionError:
+        writable = os.access(place, os.W_OK | os.X_OK)
+        reason = "is mounted noexec, so memory there cannot hold programs" if writable else "cannot be written"
+        return f"{place} {reason}."
+    except OSError as error:
+        return f"{place} cannot be used ({error.strerror})."
+    if free < MEMORY_BYTES:
+        return f"{place} has only {free / 1e6:.0f} MB free of the {MEMORY_BYTES / 1e6:.0f} MB wanted."
+    return None
 
 
 def free_bytes(place: Path) -> int:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from netwarp.agent import SEARCH_PATH, AgentError, confinement_here, find_agent
-from netwarp.doctor import max_mappings, memory_place
 from netwarp.engines.base import (
     Capabilities,
     EngineError,
@@ -28,8 +27,8 @@ from netwarp.engines.base import (
 )
 from netwarp.engines.confinement import readable, withheld
 from netwarp.engines.leavings import odd_files, read_start
-from netwarp.engines.mappings import too_many_mappings
-from netwarp.engines.memory import NoRoomError, reserved
+from netwarp.engines.mappings import max_mappings, too_many_mappings
+from netwarp.engines.memory import NoRoomError, memory_place, reserved
 from netwarp.engines.programs import (
     digest_of,
     libraries_digest,
@@ -40,7 +39,7 @@ from netwarp.engines.programs import (
 )
 from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
 from netwarp.plan import Plan
-from netwarp.scenario.kernel_features import KernelFeature, kernel_features
+from netwarp.scenario.check.kernel_features import KernelFeature, kernel_features
 from netwarp.scenario.model import RunOptions, Scenario
 from netwarp.scenario.source import Keys
 from netwarp.words import did_you_mean

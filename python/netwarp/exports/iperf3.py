@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from netwarp.analysis.flows import FlowData, load_flows
-from netwarp.analysis.senders import Sender
+from netwarp.analysis.flow.flows import FlowData, load_flows
+from netwarp.analysis.flow.senders import Sender
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.exports.names import stem
 from netwarp.store.errors import StoreError

@@ -24,9 +24,9 @@ from netwarp.lab.network import NS_PER_S, Hop, Network
 from netwarp.lab.sizes import Sizes
 from netwarp.qdisc import Qdisc
 from netwarp.scenario.model import Link
-from netwarp.scenario.netem import LossModel, RandomLoss
-from netwarp.scenario.opportunities import BYTES, NS_PER_MS, OVERHEAD_BYTES, Opportunities
-from netwarp.scenario.timeline import State
+from netwarp.scenario.model.netem import LossModel, RandomLoss
+from netwarp.scenario.model.opportunities import BYTES, NS_PER_MS, OVERHEAD_BYTES, Opportunities
+from netwarp.scenario.model.timeline import State
 
 Timeline = Sequence[tuple[int, State]]
 

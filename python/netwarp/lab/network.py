@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from netwarp.constants import ETHERNET_HEADER_BYTES, IPV4_HEADER_BYTES, TCP_HEADER_BYTES
-from netwarp.scenario.addresses import Interface, link_addresses
-from netwarp.scenario.hops import hops_from
 from netwarp.scenario.model import Link, Scenario
-from netwarp.scenario.opportunities import Opportunities
-from netwarp.scenario.timeline import State, timeline
+from netwarp.scenario.model.addresses import Interface, link_addresses
+from netwarp.scenario.model.hops import hops_from
+from netwarp.scenario.model.opportunities import Opportunities
+from netwarp.scenario.model.timeline import State, timeline
 
 ACK_FRAME_BYTES = ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + TCP_HEADER_BYTES
 """An Ethernet frame that holds a TCP acknowledgement with timestamps."""

@@ -8,13 +8,13 @@ from netwarp.flows import kind_of
 from netwarp.lab.network import Network
 from netwarp.lab.sizes import MIN_SOCKET_BYTES, Sizes
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.notes import Found
+from netwarp.scenario.points.notes import Found
 
 _RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 
 
 def network_notes(scenario: Scenario) -> Iterator[Found]:
-    """Notes for `netwarp.scenario.notes`: on a scenario without sweep and cases."""
+    """Notes for `netwarp.scenario.points.notes`: on a scenario without sweep and cases."""
     network = Network(scenario)
     sizes = Sizes(scenario, network)
     yield from _own_bottlenecks(scenario, sizes)

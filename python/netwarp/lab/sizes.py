@@ -9,7 +9,7 @@ from netwarp.flows import kind_of
 from netwarp.lab.network import NS_PER_S, Hop, Network, Path
 from netwarp.qdisc import Qdisc
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.timeline import State
+from netwarp.scenario.model.timeline import State
 
 MIB = 2**20
 MIN_SOCKET_BYTES = 6_291_456  # the kernel's own default of tcp_rmem[2] on hosts with plenty of memory

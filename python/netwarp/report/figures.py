@@ -8,13 +8,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from netwarp.analysis.distribution import cumulative
-from netwarp.analysis.selection import NAME, SEED, names_of
-from netwarp.plots import style, timeline
-from netwarp.plots.chart import Chart, series_text
+from netwarp.analysis.run.distribution import cumulative
+from netwarp.analysis.summary.selection import NAME, SEED, names_of
+from netwarp.plots import style
+from netwarp.plots.charts.chart import Chart, series_text
+from netwarp.plots.charts.metric import KINDS, charts
 from netwarp.plots.labels import numbers_of
-from netwarp.plots.metric import KINDS, charts
-from netwarp.plots.timeline import Life, Steps, Timeline
+from netwarp.plots.timeseries import timeline
+from netwarp.plots.timeseries.timeline import Life, Steps, Timeline
 from netwarp.report.svg import inline
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import ResultDir

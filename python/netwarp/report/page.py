@@ -13,8 +13,8 @@ import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from netwarp.analysis.ensemble import statistics_frame
-from netwarp.analysis.expectations import Checked
+from netwarp.analysis.summary.ensemble import statistics_frame
+from netwarp.analysis.summary.expectations import Checked
 from netwarp.report import drawing, extras, quantities, tables
 from netwarp.report.drawing import way_text
 from netwarp.report.panels import panels

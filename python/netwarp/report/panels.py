@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from netwarp.analysis import series
-from netwarp.analysis.flows import FlowData, load_flows
-from netwarp.analysis.phases import Phase, flow_phases
-from netwarp.analysis.sharing import jain_over_time
-from netwarp.analysis.weighting import Values
+from netwarp.analysis.flow.flows import FlowData, load_flows
+from netwarp.analysis.flow.phases import Phase, flow_phases
+from netwarp.analysis.flow.sharing import jain_over_time
+from netwarp.analysis.run import series
 from netwarp.plots import style
-from netwarp.plots.curves import JAIN
 from netwarp.plots.labels import in_order, is_ordered
-from netwarp.plots.series import reduce_series
+from netwarp.plots.timeseries.curves import JAIN
+from netwarp.plots.timeseries.series import reduce_series
 from netwarp.report.selection import Choice, at, members
+from netwarp.stats.weighting import Values
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text, axis_title

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from netwarp.analysis.flows import FlowData
-from netwarp.analysis.selection import SEED
-from netwarp.plots.comparison import MAX_SEEDS
+from netwarp.analysis.flow.flows import FlowData
+from netwarp.analysis.summary.selection import SEED
+from netwarp.plots.timeseries.comparison import MAX_SEEDS
 from netwarp.report.quantities import count
 from netwarp.store.result import ResultDir
 from netwarp.store.summary import PlannedRun, RunOutcome, axis_text

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from netwarp.analysis.expectations import Checked, Judgement
+from netwarp.analysis.summary.expectations import Checked, Judgement
 from netwarp.report.quantities import count
 from netwarp.report.tables import left_out
 from netwarp.store.findings import Finding, Holds

@@ -15,15 +15,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from netwarp.analysis.interval import normal_interval
-from netwarp.analysis.red import Red, averages, drop_probabilities, red_of
 from netwarp.qdisc import Qdisc
+from netwarp.stats.intervals import normal_interval
 from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, read_json, write_atomic
 from netwarp.store.findings import Finding, Holds, write_findings
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text
+from netwarp.views.red_law.red import Red, averages, drop_probabilities, red_of
 
 FOLDER = "red-law"
 STEPS = 16

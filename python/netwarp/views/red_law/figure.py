@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from netwarp.analysis.red import Red
 from netwarp.plots import style
+from netwarp.views.red_law.red import Red
 
 if TYPE_CHECKING:
     from netwarp.views.red_law import Arrivals, Step

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from netwarp.analysis.fairness import jain_index
+from netwarp.stats.fairness import jain_index
 from netwarp.store.description import Flow
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_json

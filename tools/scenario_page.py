@@ -238,7 +238,7 @@ or into one of these tables of it:
 | fixed or drawn | a size or duration X (always), `X exponential` or `X pareto` (of that mean) | |
 | name | 1 to 64 letters, digits, `_` and `-` | |
 | path | dotted keys, such as `links.bottleneck.rate` or `flows.bulk.cc` | |
-| by direction | a plain value, or `{{ forward = …, back = … }}` | |
+| by direction | a plain value, or `{{ forward = …, reverse = … }}` | |
 
 `--set PATH=VALUE` replaces the value at a path, or adds a tuner (`--set 'tuners.big.sysctl={{…}}'`); `--sweep PATH=[…]`
 adds an axis, or replaces the one of that path. What a case sets cannot be set so too: `--case` chooses others.

@@ -73,7 +73,7 @@ def rerun(
     note_warnings(engine, console)
     repeated: dict[str, Repeated] = {}
     with _directory(keep) as place, _result(place, plan, engine) as new:
-        compare = _Comparison(old, new, made, keep is None, repeated)
+        compare = _RecordsComparison(old, new, made, keep is None, repeated)
         with RunProgress(plan, console) as progress:
 
             def hear(event: str, run: Run, outcome: Outcome | None) -> None:
@@ -92,7 +92,7 @@ def rerun(
 
 
 @dataclass(frozen=True)
-class _Comparison:
+class _RecordsComparison:
     old: ResultDir
     new: ResultDir
     made: Mapping[str, str]

@@ -122,7 +122,7 @@ def make_study(
         with RunProgress(plan, console) as progress:
             make = partial(execute, jobs=jobs) if dask is None else _on_cluster(dask, console)
             execution = make(plan, engine, result, fail_fast=fail_fast, retry_failed=retry_failed, progress=progress)
-        summary = summarise(result, told=execution.done)
+        summary = summarise(result, reported=execution.done)
         checked = () if execution.interrupted else check_expectations(summary, scenario.expect)
         figures = _draw(result, summary, console) if plots and not execution.interrupted else ()
         views = () if execution.interrupted else _view(result, scenario, summary, plots, console)
@@ -140,10 +140,10 @@ def _on_cluster(address: str, console: Console) -> Callable[..., Execution]:
     # Lazily: what speaks to other machines takes a second to import.
     from netwarp.execute.cluster import execute_on_cluster
 
-    def tell(text: str) -> None:
+    def report(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    return partial(execute_on_cluster, address=address, tell=tell)
+    return partial(execute_on_cluster, address=address, report=report)
 
 
 def analyse_again(directory: Path, *, plots: bool = True, console: Console | None = None) -> Study:
@@ -174,9 +174,9 @@ def open_study(directory: Path) -> Study:
     return Study(result, Execution(kept=[run.id for run in result.planned]), summary, checked, figures)
 
 
-def summarise(result: ResultDir, told: Collection[str] = ()) -> pl.DataFrame:
+def summarise(result: ResultDir, reported: Collection[str] = ()) -> pl.DataFrame:
     """Write the result's summary and its statistics; returns the summary. For `told` see `ResultDir.write_summary`."""
-    summary = result.write_summary(told, lambda rows: with_harm(rows, result.axes))
+    summary = result.write_summary(reported, lambda rows: with_harm(rows, result.axes))
     result.write_statistics(statistics_frame(summary, result.axes))
     return summary
 

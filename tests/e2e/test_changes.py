@@ -127,7 +127,7 @@ def test_a_ramp_is_followed(runs: Runs) -> None:
 
 def test_a_shipped_trace_is_what_the_link_carries(runs: Runs) -> None:
     text = pair(overload("80mbit"), duration="10s").replace(
-        'rate = "10mbit"', 'trace = { forward = "lte" }\nrate = { back = "10mbit" }'
+        'rate = "10mbit"', 'trace = { forward = "lte" }\nrate = { reverse = "10mbit" }'
     )
     run = runs(text.replace("pfifo limit 1000", "pfifo limit 20"))
     left = packets_of(run, "cbr").filter(fate=0)["dequeue_ns"].to_numpy()

@@ -1,4 +1,4 @@
-"""Every finding that is not fine says what is wrong and gives the command that mends it."""
+"""Every finding that is not fine says what is wrong and gives the command that fixes it."""
 
 import io
 import mmap
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from netwarp import doctor
-from netwarp.doctor import Finding
+from netwarp.doctor import CheckResult
 from netwarp.engines import memory
 from netwarp.kernels.cache import Kernel, digest_of, write_facts
 from netwarp.kernels.recipe import tree_digest
 from rich.console import Console
 
 
-def finding(name: str, environ: dict[str, str] | None = None) -> Finding:
+def finding(name: str, environ: dict[str, str] | None = None) -> CheckResult:
     found = {entry.name: entry for entry in doctor.diagnose(environ=environ or {"HOME": "/nonexistent"})}
     return found[name]
 
@@ -143,7 +143,7 @@ def test_a_place_mounted_noexec_is_remounted(monkeypatch: pytest.MonkeyPatch) ->
         ("1", "docker run --cap-add=SYS_PTRACE …"),
     ],
 )
-def test_forbidden_tracing_is_mended_by_who_forbids_it(
+def test_forbidden_tracing_is_fixed_by_who_forbids_it(
     scope: str, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "scope").write_text(f"{scope}\n")

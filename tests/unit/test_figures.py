@@ -208,7 +208,7 @@ def test_distributions_within_runs_draw(tmp_path: Path, kind: str, metric: str) 
 
 
 @pytest.mark.parametrize(
-    ("metric", "by", "kind", "said"),
+    ("metric", "by", "kind", "output"),
     [
         ("flow.goodput", [], "auto", 'did you mean "flow.goodput_mbps"'),
         ("flow.goodput_mbps", ["links.b.que"], "auto", 'did you mean "links.b.queue"'),
@@ -219,9 +219,9 @@ def test_distributions_within_runs_draw(tmp_path: Path, kind: str, metric: str) 
         ("flow.goodput_mbps", [CONTROL], "pie", "not a kind of figure"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(tmp_path: Path, metric: str, by: list[str], kind: str, said: str) -> None:
+def test_what_cannot_be_drawn_is_said(tmp_path: Path, metric: str, by: list[str], kind: str, output: str) -> None:
     write_metrics(tmp_path / "r", (5, 50), ("cubic", "bbr"), 1)
-    with pytest.raises(SelectionError, match=said):
+    with pytest.raises(SelectionError, match=output):
         draw_metric(tmp_path / "r", metric, by, kind=kind, formats=("svg",), out=tmp_path)
 
 

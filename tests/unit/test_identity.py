@@ -233,7 +233,7 @@ def _below(annotation: object, at: str, key: str) -> Iterator[tuple[str, str]]:
         if model is Row:
             yield from ((at, f"Row.{name}") for name in Row._fields)
         elif issubclass(model, Directed):
-            for way in ("forward", "back"):
+            for way in ("forward", "reverse"):
                 yield from _below(model.model_fields[way].annotation, f"{at}.{way}", key)
         else:
             tools = [kind.tool for kind in KINDS.values() if kind.model is model]

@@ -165,5 +165,5 @@ def test_metrics_have_the_unit_that_their_name_says() -> None:
     units = {"us": "µs", "bps": "bit/s", "pkts": "packets", "bytes": "bytes"}
     columns = {column.name: column.unit for column in SOCKET_COLUMNS}
     for metric in MONITORED:
-        said = [units[word] for word in metric.column.split("_") if word in units]
-        assert said == [metric.unit] == [columns[metric.column]], metric
+        output = [units[word] for word in metric.column.split("_") if word in units]
+        assert output == [metric.unit] == [columns[metric.column]], metric

@@ -113,7 +113,7 @@ def test_outages_that_touch_are_one() -> None:
 
 def test_a_trace_in_one_direction_and_changes_of_the_rest() -> None:
     text = replaced(('rate = "10mbit"', 'rate = "10mbit"\ntrace = { forward = "lte" }'))
-    tail = change("1s", 'delay = "20ms"') + change("2s", 'rate = { back = "1mbit" }')
+    tail = change("1s", 'delay = "20ms"') + change("2s", 'rate = { reverse = "1mbit" }')
     assert len(series(tail, "rate", text=text)) == 100
     assert series(tail, "rate", way=1, text=text) == [(0, 10_000_000), (2000, 1_000_000)]
     assert series(tail, "delay", text=text) == [(0, 10 * MS), (1000, 20 * MS)]
@@ -243,9 +243,9 @@ def test_queues_that_the_kernel_cannot_change(queue: str, after: str, fragment: 
 )
 def test_notes_say_where_a_change_loses_packets(queue: str, after: str, fragment: str | None) -> None:
     scenario = parse_scenario(replaced(("pfifo limit 100", queue), tail=change("1s", f'queue = "{after}"')))
-    said = notes(scenario)
-    assert [note.where for note in said] == (["changes.0.queue"] if fragment else [])
-    assert all(fragment in note.message for note in said if fragment)
+    output = notes(scenario)
+    assert [note.where for note in output] == (["changes.0.queue"] if fragment else [])
+    assert all(fragment in note.message for note in output if fragment)
 
 
 def test_changes_can_be_swept() -> None:
@@ -289,9 +289,9 @@ def test_notes_look_at_every_point() -> None:
     """What a sweep or a case sets is what runs, and not what stands in the base."""
     swept = '[sweep]\n"links.bottleneck.loss" = ["0%", "1% 25%", "2% 25%"]\n"links.bottleneck.rate" = ["1mbit"]\n'
     assert [note.where for note in notes(parse_scenario(DUMBBELL + swept))] == ['sweep."links.bottleneck.loss"']
-    cases = '[[cases]]\nname = "a"\n[[cases]]\nname = "b"\nset = { "links.bottleneck.jitter.back" = "1ms 25%" }\n'
+    cases = '[[cases]]\nname = "a"\n[[cases]]\nname = "b"\nset = { "links.bottleneck.jitter.reverse" = "1ms 25%" }\n'
     (note,) = notes(parse_scenario(DUMBBELL + cases))
-    assert note.where == 'cases.1.set."links.bottleneck.jitter.back"'
+    assert note.where == 'cases.1.set."links.bottleneck.jitter.reverse"'
     base = replaced(('delay = "10ms"', 'delay = "10ms"\nloss = "1% 25%"'))
     assert notes(parse_scenario(base + swept.replace("25%", "").replace("% ", "%"))) == []
     queues = change("1s", 'queue = "fq_codel"') + '[sweep]\n"links.bottleneck.queue" = ["fq_codel", "pfifo limit 9"]\n'

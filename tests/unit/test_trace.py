@@ -148,20 +148,20 @@ def problem(text: str, folder: Path) -> str:
 def test_the_trace_is_the_rate(tmp_path: Path) -> None:
     scenario = parse_scenario(with_trace(tmp_path, "time,rate\n0,7mbit\n2,9mbit\n"), folder=tmp_path)
     link = scenario.links["bottleneck"]
-    assert (link.rate.forward, link.rate.back) == (7_000_000, 7_000_000)
+    assert (link.rate.forward, link.rate.reverse) == (7_000_000, 7_000_000)
     assert isinstance(link.trace.forward, Trace)
 
 
 def test_one_way_and_a_start_that_the_trace_does_not_tell(tmp_path: Path) -> None:
     text = with_trace(tmp_path, "time,rate\n1,7mbit\n2,9mbit\n")
-    assert "the trace does not tell the rate at the start (forward)" in problem(text, tmp_path)
+    assert "the trace does not give the initial rate (forward)" in problem(text, tmp_path)
     late = text.replace('trace = "radio.csv"', 'trace = "radio.csv"\nrate = "1mbit"')
     assert parse_scenario(late, folder=tmp_path).links["bottleneck"].rate.forward == 1_000_000
-    one_way = text.replace('trace = "radio.csv"', 'trace = { back = "lte" }\nrate = { forward = "3mbit" }')
+    one_way = text.replace('trace = "radio.csv"', 'trace = { reverse = "lte" }\nrate = { forward = "3mbit" }')
     link = parse_scenario(one_way, folder=tmp_path).links["bottleneck"]
     assert link.rate.forward == 3_000_000 and link.trace.forward is None
-    missing = text.replace('trace = "radio.csv"', 'trace = { back = "lte" }')
-    assert "the trace does not tell the rate at the start (forward)" in problem(missing, tmp_path)
+    missing = text.replace('trace = "radio.csv"', 'trace = { reverse = "lte" }')
+    assert "the trace does not give the initial rate (forward)" in problem(missing, tmp_path)
 
 
 def test_trouble_with_a_trace_is_said_at_its_link(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_the_files_that_a_result_keeps(tmp_path: Path) -> None:
     for name in ("a.csv", "b.up", "c.csv"):
         (tmp_path / name).write_text("time,rate\n0,1mbit\n")
     data = {
-        "links": {"x": {"trace": "lte"}, "y": {"trace": {"back": "a.csv"}}, "z": {}},
+        "links": {"x": {"trace": "lte"}, "y": {"trace": {"reverse": "a.csv"}}, "z": {}},
         "sweep": {"links.z.trace.forward": ["b.up", "wifi"], "links.z.rate": ["c.csv"]},
         "cases": [{"name": "k", "set": {"links.x.trace": {"forward": "c.csv"}}}],
     }
@@ -226,7 +226,7 @@ def test_a_result_keeps_both_of_two_files_of_one_name(tmp_path: Path) -> None:
     for number, folder in enumerate(("monday", "tuesday"), start=1):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "day.csv").write_text(f"time,rate\n0,{number}mbit\n")
-    data = {"links": {"x": {"trace": {"forward": "monday/day.csv", "back": "tuesday/day.csv"}}}}
+    data = {"links": {"x": {"trace": {"forward": "monday/day.csv", "reverse": "tuesday/day.csv"}}}}
     files = trace_files(data, tmp_path)
     assert len(files) == 2
     assert all(name.startswith("day-") and name.endswith(".csv") for name in files)
@@ -241,10 +241,10 @@ def test_a_result_keeps_both_of_two_files_of_one_name(tmp_path: Path) -> None:
 
 def test_a_link_with_opportunities_has_them_in_place_of_a_rate(tmp_path: Path) -> None:
     text = with_trace(tmp_path, "0\n7\n7\n1000\n2000\n").replace(
-        'trace = "radio.csv"', 'trace = { forward = "radio.csv" }\nrate = { back = "5mbit" }'
+        'trace = "radio.csv"', 'trace = { forward = "radio.csv" }\nrate = { reverse = "5mbit" }'
     )
     lab = build_lab(make_plan(parse_scenario(text, folder=tmp_path)).runs[0])
-    ahead, back = lab["links"][1]["ends"]
+    ahead, reverse = lab["links"][1]["ends"]
     assert ahead["opportunities"] == {
         "bytes": 1504,
         "overhead_bytes": -10,
@@ -252,12 +252,12 @@ def test_a_link_with_opportunities_has_them_in_place_of_a_rate(tmp_path: Path) -
         "mean_rate_bps": 30080,
         "trace": "0 7x2 1000 2000",
     }
-    assert ahead["wire"]["rate_bps"] is None and back["opportunities"] is None
+    assert ahead["wire"]["rate_bps"] is None and reverse["opportunities"] is None
     assert end_lines(ahead) == ["qdisc add dev eth1 parent 1:1 handle 10: pfifo limit 100"]
-    assert back["wire"]["rate_bps"] == 5_000_000 and len(end_lines(back)) == 3
-    said = "\n".join(commands(lab))
-    assert "# root of eth1 on r1, 1: opportunity (5 opportunities of 1504 bytes at 4 instants, period 2000ms" in said
-    assert "rate 8000000000000000bit" in said
+    assert reverse["wire"]["rate_bps"] == 5_000_000 and len(end_lines(reverse)) == 3
+    output = "\n".join(commands(lab))
+    assert "# root of eth1 on r1, 1: opportunity (5 opportunities of 1504 bytes at 4 instants, period 2000ms" in output
+    assert "rate 8000000000000000bit" in output
 
 
 def test_opportunities_that_no_run_gets_to_are_left_out(tmp_path: Path) -> None:

@@ -162,13 +162,13 @@ def run(
             page=report,
             console=stderr(),
         )
-        return results.tell(study, as_json=json)
+        return results.print_study(study, as_json=json)
     raise AssertionError("unreachable")
 
 
 @app.command
 def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
-    """Say what this machine lacks to build and run labs, and the command that mends it.
+    """Say what this machine lacks to build and run labs, and the command that fixes it.
 
     Parameters
     ----------
@@ -187,6 +187,6 @@ def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
             out.print(mark, style=style, end=" ")
             out.print(f"{finding.name}: {finding.detail}")
             if not finding.ok and finding.fix:
-                out.print(f"    mend: {finding.fix}")
+                out.print(f"    fix: {finding.fix}")
         return OK if all(finding.ok for finding in findings) else ENVIRONMENT
     raise AssertionError("unreachable")

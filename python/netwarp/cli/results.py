@@ -30,7 +30,7 @@ MAX_FINDINGS_WITH_VALUES = 12
 """Of more than these the statements alone are printed; their values stand in the view's tables."""
 
 
-def tell(study: "Study", *, as_json: bool) -> int:
+def print_study(study: "Study", *, as_json: bool) -> int:
     """Print a study and return the exit code that it deserves: a failed run outweighs a failed expectation."""
     if as_json:
         write_json(study.summary.write_json())
@@ -71,9 +71,11 @@ def _print_findings(findings: "list[Finding]", console: "Console") -> None:
     styles = {"holds": "green", "does not hold": "yellow", "cannot be told": "dim"}
     brief = len(findings) > MAX_FINDINGS_WITH_VALUES
     for found in findings:
-        said = f"published: {found.published}; " if found.published else ""
+        published = f"published: {found.published}; " if found.published else ""
         console.print(f"{found.judgement}:", style=styles[found.judgement], end=" ")
-        console.print(found.finding if brief else f"{found.finding} ({said}here: {found.measured})", soft_wrap=True)
+        console.print(
+            found.finding if brief else f"{found.finding} ({published}here: {found.measured})", soft_wrap=True
+        )
 
 
 def _print_expectations(expectations: "tuple[Checked, ...]", console: "Console") -> None:
@@ -156,7 +158,7 @@ def report(directory: Path, /, *, plots: bool = True, json: Annotated[bool, Para
     with errors():
         from netwarp.study import analyse_again
 
-        return tell(analyse_again(directory, plots=plots, console=stderr()), as_json=json)
+        return print_study(analyse_again(directory, plots=plots, console=stderr()), as_json=json)
     raise AssertionError("unreachable")
 
 

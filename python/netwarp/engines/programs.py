@@ -212,7 +212,7 @@ def _loaded(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) -
         )
     try:
         # The environment of a lab: the caller's could name other libraries (LD_PRELOAD, LD_LIBRARY_PATH).
-        told = subprocess.run(
+        output = subprocess.run(
             [ldd, path],
             env={"PATH": SEARCH_PATH, "LC_ALL": "C"},
             capture_output=True,
@@ -222,5 +222,5 @@ def _loaded(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) -
         )
     except subprocess.TimeoutExpired:
         raise EngineError(f"`ldd {path}` did not say within {_LDD_S:g} s which libraries it loads.") from None
-    found = re.findall(r"(/\S+) \(0x", told.stdout) if told.returncode == 0 else []
+    found = re.findall(r"(/\S+) \(0x", output.stdout) if output.returncode == 0 else []
     return tuple(map(Path, found))

@@ -405,10 +405,10 @@ def _last_words(directory: Path) -> str:
     panic = next((line for line in _console(directory) if "Kernel panic" in line), None)
     if panic is None:
         return _console_tail(directory)
-    return f": {panic}{_mend(panic)}"
+    return f": {panic}{_fix(panic)}"
 
 
-def _mend(panic: str) -> str:
+def _fix(panic: str) -> str:
     """What helps against a panic; the words of the first three are of arch/um/os-Linux/netwarp_host.c."""
     if "the host killed a process of the machine with signal 9" in panic:
         return _MEMORY_KILLER

@@ -148,8 +148,8 @@ def _timeline(run: RunDir) -> Drawn | None:
             f"{link.name}\n{one.name}", one.unit, [(at_ns / 1e9, value) for at_ns, value in one.steps]
         )
         for link in network.links
-        for way in link.ways
-        for one in way.series
+        for direction in link.directions
+        for one in direction.series
     }
     moments = [(change.at_ns / 1e9, change.what) for change in what.changes if "queue " in change.what]
     if not (uneven or series or moments):

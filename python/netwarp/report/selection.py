@@ -60,10 +60,10 @@ def _omitted(
 def members(flows: Sequence[FlowData]) -> tuple[list[FlowData], list[str]]:
     """The flows to show: of each name the first few; and sentences on the others."""
     kept: list[FlowData] = []
-    said = []
+    omitted = []
     for group, of_group in groupby(flows, key=lambda data: data.flow.group):
         listed = list(of_group)
         kept += listed[:MAX_MEMBERS]
         if len(listed) > MAX_MEMBERS:
-            said.append(f"Of the {len(listed)} flows {group} the first {MAX_MEMBERS} are shown each by itself.")
-    return kept, said
+            omitted.append(f"Of the {len(listed)} flows {group} the first {MAX_MEMBERS} are shown each by itself.")
+    return kept, omitted

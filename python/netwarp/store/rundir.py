@@ -80,8 +80,8 @@ class RunDir:
         """What `write_metrics` was told; None if there are no metrics that can be read."""
         try:
             with open_regular(self.metrics_path) as file:
-                told = pq.ParquetFile(file).metadata.metadata or {}
-            return bytes(told.get(_COMPUTED_BY.encode(), b"")).decode() or None
+                metadata = pq.ParquetFile(file).metadata.metadata or {}
+            return bytes(metadata.get(_COMPUTED_BY.encode(), b"")).decode() or None
         except (StoreError, OSError, ValueError, pa.ArrowException):
             return None
 

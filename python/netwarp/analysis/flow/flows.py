@@ -186,9 +186,9 @@ def _intervals(run: RunDir, flow: Flow, life: Window) -> iperf3.Intervals | None
 
 def _load_deliveries(run: RunDir, senders: dict[int, Sender], arrivals: dict[int, Datagrams]) -> dict[int, Deliveries]:
     """By flow id, of each flow the records that are closest to its receiver."""
-    told = {flow_id: deliveries.of_sender(sender) for flow_id, sender in senders.items()}
+    by_sender = {flow_id: deliveries.of_sender(sender) for flow_id, sender in senders.items()}
     own = {flow_id: deliveries.of_datagrams(found) for flow_id, found in arrivals.items()}
-    return told | load_arrivals(run, run.description.flows) | own
+    return by_sender | load_arrivals(run, run.description.flows) | own
 
 
 def run_window(description: Description) -> Window:

@@ -16,11 +16,11 @@ from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState
 
 LIMITED_SHARE = 0.05
-_TOLD = 5
+_MAX_REASONS = 5
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Validity:
     """`ok`, `suspect` or `failed`, and why, one sentence a reason."""
 
     status: str
@@ -29,12 +29,12 @@ class Verdict:
     @property
     def reason(self) -> str | None:
         """The first reasons as one line, and how many there are beyond; None if there are none."""
-        more = len(self.reasons) - _TOLD
-        told = [*self.reasons[:_TOLD], *([f"and {more} more such reasons"] if more > 0 else [])]
-        return "; ".join(told) or None
+        more = len(self.reasons) - _MAX_REASONS
+        listed = [*self.reasons[:_MAX_REASONS], *([f"and {more} more such reasons"] if more > 0 else [])]
+        return "; ".join(listed) or None
 
 
-def check_run(run_dir: Path) -> Verdict:
+def check_run(run_dir: Path) -> Validity:
     """Judge a run from its records.
 
     It has failed if a flow did not run; it is suspect if the sender's host was what limited a flow, if a flow had
@@ -46,9 +46,9 @@ def check_run(run_dir: Path) -> Verdict:
     run = open_run(run_dir)
     failures = (*_broken_tables(run), *_failed_flows(run))
     if failures:
-        return Verdict("failed", failures)
+        return Validity("failed", failures)
     doubts = (*_limited_flows(run), *_fallen_back(run), *conservation_doubts(run), *capacity_doubts(run))
-    return Verdict("suspect", doubts) if doubts else Verdict("ok", ())
+    return Validity("suspect", doubts) if doubts else Validity("ok", ())
 
 
 def flow_failure(flow: Flow, account: Mapping[str, Any] | None) -> str | None:

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import polars as pl
 
 from netwarp.analysis.summary.conditions import Selection, selection_text, selects
-from netwarp.analysis.summary.orders import Comparison, comparisons, order_text, span, step_text
+from netwarp.analysis.summary.orders import OrderedRuns, order_text, ordered_runs, span, step_text
 from netwarp.stats.intervals import Interval, mean_interval
 from netwarp.stats.tally import Tally, fewest_seeds, tally
 
@@ -192,7 +192,7 @@ def _check_order(summary: pl.DataFrame, expectation: Expectation) -> Checked:
         if not rows.filter(*selects(rows, step))["value"].is_not_null().any():
             why = _why_nothing(chosen.filter(*selects(chosen, step, runs_only=True)), scope, metric)
             return Checked(expectation, Judgement.FAILED, (), 0, f"{step_text(step)}: {why}")
-    compared = list(comparisons(rows, steps))
+    compared = list(ordered_runs(rows, steps))
     if not compared:
         return Checked(expectation, Judgement.FAILED, (), 0, "no two of these runs differ in nothing else")
     values = tuple(value for one in compared for step in one.values for value in step)
@@ -201,7 +201,7 @@ def _check_order(summary: pl.DataFrame, expectation: Expectation) -> Checked:
     return _judged(expectation, values, held, _order_found(compared, broken, steps))
 
 
-def _order_found(compared: Sequence[Comparison], broken: Sequence[Comparison], steps: Sequence[Selection]) -> str:
+def _order_found(compared: Sequence[OrderedRuns], broken: Sequence[OrderedRuns], steps: Sequence[Selection]) -> str:
     """The values of one comparison in words, the first that breaks the order or else the first, and how many do."""
     one = (broken or compared)[0]
     place = f" at {one.place}" if one.place else ""

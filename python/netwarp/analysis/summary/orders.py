@@ -12,7 +12,7 @@ _MEASURED = ("run_id", "status", "scope", "metric", "value")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class OrderedRuns:
     """Runs that differ in nothing but the steps: the values of each step, and where they stand otherwise, in words.
 
     `seed` is that of all of them; None if the steps choose seeds.
@@ -35,7 +35,7 @@ class Comparison:
         return " < ".join(span(values) for values in self.values)
 
 
-def comparisons(rows: pl.DataFrame, steps: Sequence[Selection]) -> Iterator[Comparison]:
+def ordered_runs(rows: pl.DataFrame, steps: Sequence[Selection]) -> Iterator[OrderedRuns]:
     """The rows of one metric compared step by step, among those alike in all columns that the steps do not name.
 
     Rows of a place where not every step has a value are no comparison.
@@ -48,7 +48,7 @@ def comparisons(rows: pl.DataFrame, steps: Sequence[Selection]) -> Iterator[Comp
         if all(values):
             place = selection_text(dict(zip(varied, key, strict=True)))
             seed = None if "seed" in steps[0] else int(part["seed"][0])
-            yield Comparison(place, seed, tuple(map(tuple, values)))
+            yield OrderedRuns(place, seed, tuple(map(tuple, values)))
 
 
 def order_text(steps: Sequence[Selection]) -> str:

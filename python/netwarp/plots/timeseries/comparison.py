@@ -40,7 +40,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunSet:
     """Runs that differ in one thing (`differs`), labelled by its values, and stand alike on all else (`rest`).
 
     `references` are the runs that they are compared with, with their labels: one for all, or one for each run, or none.
@@ -69,7 +69,7 @@ class Comparison:
         return self.references[0] if self.references else None
 
 
-def comparisons(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None = None) -> Iterator[Comparison]:
+def run_sets(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None = None) -> Iterator[RunSet]:
     """What the figures of a result compare; `curves_of` reads what they show of a run, as a rule all quantities.
 
     They compare the values of the sweep's first axis, for each combination of the others; without axes the cases, or
@@ -103,7 +103,7 @@ def comparisons(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | No
         if result.baseline is not None and place.get(CASE, result.baseline) != result.baseline:
             found = [places.get(_place({**runs[number].point, CASE: result.baseline})) for number in kept]
             references = [(result.baseline, shown(number)) for number in found if number is not None]
-        yield Comparison(
+        yield RunSet(
             differs=axis_title(axis),
             labels=shortened_alike([axis_text(_value(runs[number], axis)) for number in kept]),
             runs=on_each(shown, kept),
@@ -128,7 +128,7 @@ def compared_axis(result: ResultDir) -> str:
     return next((axis for axis in result.axes if axis != CASE), CASE if result.axes else SEED)
 
 
-def _against_baseline(result: ResultDir, shown: Sequence[Shown]) -> Iterator[Comparison]:
+def _against_baseline(result: ResultDir, shown: Sequence[Shown]) -> Iterator[RunSet]:
     """The cases that set the same paths, and the baseline; cases that set several things bear their own names."""
     cases = {run.point[CASE]: run for run in shown}
     baseline = cases.pop(result.baseline, None)
@@ -147,7 +147,7 @@ def _against_baseline(result: ResultDir, shown: Sequence[Shown]) -> Iterator[Com
             names.sort(key=lambda name: natural_key(labels[name]))
         references = [] if baseline is None else [(behind, baseline)]
         runs = [cases[name] for name in names]
-        yield Comparison(differs, [labels[name] for name in names], runs, {}, slug("-".join(varied)), references)
+        yield RunSet(differs, [labels[name] for name in names], runs, {}, slug("-".join(varied)), references)
 
 
 def _shown(directory: RunDir, run: PlannedRun, curves_of: Callable[[RunDir], RunCurves]) -> Shown:

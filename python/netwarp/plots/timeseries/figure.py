@@ -163,10 +163,10 @@ def _finish(axes: Axes, spec: FigureSpec, ticks: int) -> None:
 
 def _spoken(spec: FigureSpec) -> list[str]:
     """What the dashed lines mean, in words if they are few; nothing where the panels show it."""
-    said = [words for _, words in spec.changes if words]
+    texts = [words for _, words in spec.changes if words]
     if not spec.quantity.secondary_axis:
-        said += [f"rate of {s.label} {', '.join(f'{rate:g}' for _, rate in s.steps)} Mbit/s" for s in spec.schedules]
-    words = "; ".join(said)
+        texts += [f"rate of {s.label} {', '.join(f'{rate:g}' for _, rate in s.steps)} Mbit/s" for s in spec.schedules]
+    words = "; ".join(texts)
     return [f"dashed: {words}" if len(words) + len(spec.subtitle) < _SUBTITLE_CHARS else "dashed: changes"] * bool(
         words
     )

@@ -6,59 +6,59 @@ from dataclasses import replace
 from netwarp.analysis.summary.selection import SEED
 from netwarp.plots import style
 from netwarp.plots.labels import is_ordered
-from netwarp.plots.timeseries.comparison import MAX_NAMES, Comparison, Shown
+from netwarp.plots.timeseries.comparison import MAX_NAMES, RunSet, Shown
 from netwarp.plots.timeseries.curves import GOODPUT
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Panel, Quantity, Variant
 from netwarp.plots.timeseries.spread import across, span_s, together
 from netwarp.store.result import ResultDir
 
 
-def spec_of(result: ResultDir, comparison: Comparison, quantity: Quantity) -> FigureSpec:
+def spec_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpec:
     """One quantity of all runs that have it, behind them the reference that they share, if there is one.
 
     Repetitions that are to be shown together are one line and its bands.
     """
-    having = [(label, run) for label, run in _labelled(comparison) if quantity in run.curves]
+    having = [(label, run) for label, run in _labelled(run_set) if quantity in run.curves]
     runs = [run for _, run in having]
-    if comparison.together:
+    if run_set.together:
         sound = _sound(runs)
         variants = [_spread("median", style.CATEGORICAL[0], "-", [run.curves[quantity] for run in sound])]
         several = "means of its flows" if any(len(run.curves[quantity]) > 1 for run in sound) else ""
-        words = _subtitle(result, comparison, sound, quantity.how, several, _averaging(quantity, sound))
+        words = _subtitle(result, run_set, sound, quantity.how, several, _averaging(quantity, sound))
         # A mean is no state that holds until the next.
         return _scene(sound, replace(quantity, steps=False), words, _runs(sound), variants)
     looks = _looks([label for label, _ in having], is_ordered([label for label, _ in having]))
     # A reference of its own for each run would double the lines; the panels of all flows have those.
-    shared = comparison.references if len(comparison.references) == 1 else ()
+    shared = run_set.references if len(run_set.references) == 1 else ()
     variants = [_reference(label, run.curves[quantity]) for label, run in shared if quantity in run.curves]
     variants += [
         Variant(label, colour, dash, run.curves[quantity], run.phases_with(quantity))
         for (label, run), (colour, dash) in zip(having, looks, strict=True)
     ]
     each = "a line for each flow" if any(len(variant.curves) > 1 for variant in variants) else ""
-    return _scene(runs, quantity, _subtitle(result, comparison, runs, quantity.how, each), comparison.differs, variants)
+    return _scene(runs, quantity, _subtitle(result, run_set, runs, quantity.how, each), run_set.differs, variants)
 
 
-def shares_of(result: ResultDir, comparison: Comparison) -> FigureSpec | None:
+def shares_of(result: ResultDir, run_set: RunSet) -> FigureSpec | None:
     """The goodputs of all flows, a panel for each run, behind them those of the run that it is compared with.
 
     Repetitions that are to be shown together have one panel. None where no run has flows of two names.
     """
-    having = [(label, run) for label, run in _labelled(comparison) if len(_goodputs(run)) > 1]
+    having = [(label, run) for label, run in _labelled(run_set) if len(_goodputs(run)) > 1]
     if not having:
         return None
-    runs = _sound([run for _, run in having]) if comparison.together else [run for _, run in having[:MAX_NAMES]]
+    runs = _sound([run for _, run in having]) if run_set.together else [run for _, run in having[:MAX_NAMES]]
     groups = list(dict.fromkeys(quantity.group for run in runs for quantity in _goodputs(run)))
     looks = dict(zip(groups, _looks(groups, ordered=False), strict=True))
     bands = ""
-    if comparison.together:
+    if run_set.together:
         lines = [_spread(g, *looks[g], [found for run in runs if (found := _goodput_of(run, g))]) for g in groups]
         panels = [Panel("", lines)]
         bands = f"medians of {_runs(runs)}, bands: {' and '.join(band.label for band in lines[0].bands)}"
     else:
-        several = len(comparison.runs) > 1
+        several = len(run_set.runs) > 1
         panels = [
-            Panel(label if several else "", _lines(run, looks, comparison.reference_of(run)))
+            Panel(label if several else "", _lines(run, looks, run_set.reference_of(run)))
             for label, run in having[:MAX_NAMES]
         ]
     quantity = next(iter(_goodputs(runs[0])))
@@ -69,8 +69,8 @@ def shares_of(result: ResultDir, comparison: Comparison) -> FigureSpec | None:
     spec = _scene(
         runs,
         replace(quantity, stem=f"{GOODPUT}all-flows", title=title, how="", group="", secondary_axis=secondary_axis),
-        _subtitle(result, comparison, runs, quantity.how.replace("acknowledged", "delivered"), bands),
-        comparison.differs if len(panels) > 1 else "",
+        _subtitle(result, run_set, runs, quantity.how.replace("acknowledged", "delivered"), bands),
+        run_set.differs if len(panels) > 1 else "",
         sorted(named.values(), key=lambda line: line.reference),
     )
     return replace(spec, panels=panels, linear=True)
@@ -118,8 +118,8 @@ def _lines(run: Shown, looks: Mapping[str, tuple[str, str]], behind: tuple[str, 
     return lines + [Variant(q.group, *looks[q.group], curves) for q, curves in _goodputs(run).items()]
 
 
-def _labelled(comparison: Comparison) -> Iterator[tuple[str, Shown]]:
-    for label, run in zip(comparison.labels, comparison.runs, strict=True):
+def _labelled(run_set: RunSet) -> Iterator[tuple[str, Shown]]:
+    for label, run in zip(run_set.labels, run_set.runs, strict=True):
         yield label + (" (suspect)" if run.suspect else ""), run
 
 
@@ -140,18 +140,18 @@ def _reference(label: str, curves: Sequence[Curve]) -> Variant:
     return Variant(label, style.REFERENCE, "-", curves, reference=True)
 
 
-def _subtitle(result: ResultDir, comparison: Comparison, runs: Sequence[Shown], *how: str) -> str:
+def _subtitle(result: ResultDir, run_set: RunSet, runs: Sequence[Shown], *how: str) -> str:
     """The scenario, where the runs stand on what they do not differ in, their seed, and how it was measured."""
     seeds = len({run.seed for run in result.planned})
-    parts = [str(result.plan.get("name", "")), *comparison.place]
-    if len(comparison.runs) == 1 and comparison.differs != SEED:
-        parts.append(f"{comparison.differs} {comparison.labels[0]}")
-    if comparison.differs != SEED:
+    parts = [str(result.plan.get("name", "")), *run_set.place]
+    if len(run_set.runs) == 1 and run_set.differs != SEED:
+        parts.append(f"{run_set.differs} {run_set.labels[0]}")
+    if run_set.differs != SEED:
         parts.append(f"seed {runs[0].seed}" + (f" of {seeds}" if seeds > 1 else ""))
-    if len(comparison.runs) < comparison.of:
-        parts.append(f"{len(comparison.runs)} of {comparison.of} values")
+    if len(run_set.runs) < run_set.of:
+        parts.append(f"{len(run_set.runs)} of {run_set.of} values")
     drawn = {id(run) for run in runs}
-    suspect = sum(run.suspect and id(run) not in drawn for run in comparison.runs) if comparison.together else 0
+    suspect = sum(run.suspect and id(run) not in drawn for run in run_set.runs) if run_set.together else 0
     left = [f"{count} {word}" for count, word in ((suspect, "suspect"), (result.failed, "failed")) if count]
     many = "run" if suspect + result.failed == 1 else "runs"
     out = f"{' and '.join(left)} {many} left out" if left else ""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from netwarp.plots.formats import FORMATS
 from netwarp.plots.labels import slug
-from netwarp.plots.timeseries.comparison import Comparison, comparisons
+from netwarp.plots.timeseries.comparison import RunSet, run_sets
 from netwarp.plots.timeseries.curves import RunCurves
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Quantity
 from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
@@ -43,13 +43,13 @@ def draw_comparisons(
         place.mkdir(exist_ok=True, parents=True)
     with Helpers(_helpers(result)) as helpers:
         tasks: list[Task] = []
-        for comparison in comparisons(result, curves_of):
-            for stem, spec in _scenes(result, comparison):
+        for run_set in run_sets(result, curves_of):
+            for stem, spec in _scenes(result, run_set):
                 tasks.append(Task(spec, place / stem, False, formats))
                 if alone and len(spec.shown_alone) > 1:
                     tasks.append(Task(spec, place / f"{stem}-each", True, formats))
-            if curves_of is None and (shares := shares_of(result, comparison)) is not None:
-                tasks.append(Task(shares, place / _stem(shares.quantity, comparison), True, formats))
+            if curves_of is None and (shares := shares_of(result, run_set)) is not None:
+                tasks.append(Task(shares, place / _stem(shares.quantity, run_set), True, formats))
         return sorted(helpers.draw(tasks))
 
 
@@ -58,10 +58,10 @@ def _helpers(result: ResultDir) -> int:
     return min(len(os.sched_getaffinity(0)), _MAX_PROCESSES, len(result.planned)) - 1
 
 
-def _scenes(result: ResultDir, comparison: Comparison) -> Iterator[tuple[str, FigureSpec]]:
-    for quantity in dict.fromkeys(quantity for run in comparison.runs for quantity in run.curves):
-        yield _stem(quantity, comparison), spec_of(result, comparison, quantity)
+def _scenes(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, FigureSpec]]:
+    for quantity in dict.fromkeys(quantity for run in run_set.runs for quantity in run.curves):
+        yield _stem(quantity, run_set), spec_of(result, run_set, quantity)
 
 
-def _stem(quantity: Quantity, comparison: Comparison) -> str:
-    return "--".join(part for part in (slug(quantity.stem), comparison.stem) if part)
+def _stem(quantity: Quantity, run_set: RunSet) -> str:
+    return "--".join(part for part in (slug(quantity.stem), run_set.stem) if part)

@@ -26,15 +26,19 @@ def check_changes(scenario: Scenario) -> Iterator[Found]:
     if not found:
         changed = {change.link for change in scenario.changes}
         for name, link in scenario.links.items():
-            for way in range(len(link.ends[:2])):
-                if name in changed or link.trace.of(way):
-                    yield from _check_timeline(name, way, scenario)
+            for direction in range(len(link.ends[:2])):
+                if name in changed or link.trace.of(direction):
+                    yield from _check_timeline(name, direction, scenario)
 
 
-def change_of_queue(scenario: Scenario, link: str, way: int, at: int) -> int:
+def change_of_queue(scenario: Scenario, link: str, direction: int, at: int) -> int:
     """Which change sets this direction's queue at a moment."""
     for index, change in enumerate(scenario.changes):
-        if change.link == link and "queue" in values_of(change, way) and at in occurrences(change, scenario.duration):
+        if (
+            change.link == link
+            and "queue" in values_of(change, direction)
+            and at in occurrences(change, scenario.duration)
+        ):
             return index
     return 0
 
@@ -56,7 +60,7 @@ def _check_change(index: int, change: Change, scenario: Scenario) -> Iterator[Fo
                 yield (
                     (*keys, field),
                     f'the end "{node}" of link "{change.link}" is set up by `raw`, so its {field} cannot be changed; '
-                    "name the other direction alone with { forward = … } or { back = … }",
+                    "name the other direction alone with { forward = … } or { reverse = … }",
                 )
             if _traced(link, direction, field):
                 yield (
@@ -78,7 +82,7 @@ def _check_times(keys: Keys, change: Change, scenario: Scenario) -> Iterator[Fou
     if change.at >= scenario.duration:
         yield (*keys, "at"), f"happens at {format_duration(change.at)}, when {end}"
         return
-    outage = max((change.outage.of(way) or 0 for way in (0, 1)), default=0) if change.outage else 0
+    outage = max((change.outage.of(direction) or 0 for direction in (0, 1)), default=0) if change.outage else 0
     lasts = {"over": change.over or 0, "outage": outage}
     for field, span in lasts.items():
         if change.at + span > scenario.duration:
@@ -111,16 +115,16 @@ def _check_trace(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
     for direction, node in enumerate(link.ends[:2]):
         if link.trace.of(direction) and node in link.raw:
             yield keys, f'the end "{node}" is set up by `raw`, so a trace cannot change its rate'
-    starts = [trace.first_rate_bps if (trace := link.trace.of(way)) else None for way in (0, 1)]
-    given = [link.rate.of(way) for way in (0, 1)]
+    starts = [trace.first_rate_bps if (trace := link.trace.of(direction)) else None for direction in (0, 1)]
+    given = [link.rate.of(direction) for direction in (0, 1)]
     if all(starts) and given != starts:
         where: Keys = ("links", name, "rate")
         yield where, "has no effect: the trace tells the rate from the beginning; leave one of them out"
 
 
-def _check_timeline(name: str, way: int, scenario: Scenario) -> Iterator[Found]:
+def _check_timeline(name: str, direction: int, scenario: Scenario) -> Iterator[Found]:
     try:
-        states = timeline(scenario, name, way)
+        states = timeline(scenario, name, direction)
     except TimelineError as error:
         yield error.keys, str(error)
         return
@@ -131,27 +135,27 @@ def _check_timeline(name: str, way: int, scenario: Scenario) -> Iterator[Found]:
             rates.append((at, after.rate))
         why = qdiscs.refusal(before.queue or "pfifo", after.queue or "pfifo")
         if why:
-            yield ("changes", change_of_queue(scenario, name, way, at), "queue"), why
+            yield ("changes", change_of_queue(scenario, name, direction, at), "queue"), why
     if rates:
-        yield from _check_rates(name, way, scenario, rates, frame_bits)
+        yield from _check_rates(name, direction, scenario, rates, frame_bits)
 
 
 def _check_rates(
-    name: str, way: int, scenario: Scenario, rates: list[tuple[int, int]], frame_bits: int
+    name: str, direction: int, scenario: Scenario, rates: list[tuple[int, int]], frame_bits: int
 ) -> Iterator[Found]:
     """A frame that a slow phase has begun to send holds the line until it is through, whatever comes after."""
     for (at, rate), (until, _) in pairwise(rates):
         if rate * (until - at) < frame_bits * NS_PER_S:
             takes = -(-frame_bits * NS_PER_S // rate)
             yield (
-                _cause(name, way, scenario, at),
+                _cause(name, direction, scenario, at),
                 f"from {format_duration(at)} to {format_duration(until)} the rate is {format_rate(rate)}, at which a "
                 f"full frame takes {takes / 1e6:.4g} ms, longer than that: it would hold the line beyond the next "
                 "change; take a higher rate, longer steps, or an outage",
             )
             return
     (at, rate), left = rates[-1], scenario.duration - rates[-1][0]
-    cause = _cause(name, way, scenario, at)
+    cause = _cause(name, direction, scenario, at)
     # What the run's end cuts off of a trace, a ramp or a repetition is no mistake of theirs.
     single = cause[0] == "changes" and (change := scenario.changes[int(cause[1])]).over is change.repeat is None
     if single and rate * left < frame_bits * NS_PER_S:
@@ -163,14 +167,14 @@ def _check_rates(
         )
 
 
-def _cause(name: str, way: int, scenario: Scenario, at: int) -> Keys:
+def _cause(name: str, direction: int, scenario: Scenario, at: int) -> Keys:
     """What set the rate at a moment: the trace, the last change begun by then, or the link itself."""
-    if scenario.links[name].trace.of(way):
+    if scenario.links[name].trace.of(direction):
         return ("links", name, "trace")
     begun = [
         (occurrence, index)
         for index, change in enumerate(scenario.changes)
-        if change.link == name and "rate" in values_of(change, way)
+        if change.link == name and "rate" in values_of(change, direction)
         for occurrence in occurrences(change, scenario.duration)
         if occurrence <= at
     ]

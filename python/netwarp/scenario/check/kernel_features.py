@@ -48,7 +48,7 @@ def kernel_features(key: Keys, section: Any) -> Iterator[tuple[Keys, KernelFeatu
 
 def _queues(key: Keys, section: Link | Change) -> Iterator[tuple[Keys, KernelFeature]]:
     if section.queue is not None:
-        given = dict.fromkeys(queue for way in (0, 1) if (queue := section.queue.of(way)) is not None)
+        given = dict.fromkeys(queue for direction in (0, 1) if (queue := section.queue.of(direction)) is not None)
         yield from (((*key, "queue"), _qdisc(kind(queue))) for queue in given)
 
 

@@ -29,11 +29,11 @@ def check_link(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
 
 
 def _check_values(keys: Keys, link: Link) -> Iterator[Found]:
-    for direction, way in enumerate(("forward", "back")):
+    for direction, name in enumerate(("forward", "reverse")):
         if link.reorder.of(direction) > 0 and link.delay.of(direction) == 0:
             yield (
                 (*keys, "reorder"),
-                f"reordering ({way}) lets packets overtake those that wait out the delay, so it needs a delay above 0",
+                f"reordering ({name}) lets packets overtake those that wait out the delay, so it needs a delay above 0",
             )
         if direction < len(link.ends) and link.ends[direction] in link.raw and link.queue.of(direction) is not None:
             yield (

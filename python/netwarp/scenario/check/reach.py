@@ -45,7 +45,7 @@ def _neighbours(ends: tuple[tuple[str, ...], ...]) -> Mapping[str, Sequence[str]
 
 def _between(hops: Mapping[str, int], neighbours: Mapping[str, Sequence[str]], target: str) -> list[str]:
     """The nodes on a shortest way to `target`, its ends left out."""
-    way = [target]
-    while hops[way[-1]] > 0:
-        way.append(next(node for node in neighbours[way[-1]] if hops.get(node, -1) == hops[way[-1]] - 1))
-    return way[-2:0:-1]
+    path = [target]
+    while hops[path[-1]] > 0:
+        path.append(next(node for node in neighbours[path[-1]] if hops.get(node, -1) == hops[path[-1]] - 1))
+    return path[-2:0:-1]

@@ -89,25 +89,25 @@ def _sentence(detail: ErrorDetails, keys: Keys, data: Mapping[str, Any], prefix:
     context = detail.get("ctx", {})
     given = _value(detail["input"])
     if kind == "value_error":
-        said = str(context.get("error", detail["msg"]))
+        message = str(context.get("error", detail["msg"]))
     elif kind == "extra_forbidden":
-        said = _unknown_field(keys, data, prefix)
+        message = _unknown_field(keys, data, prefix)
     elif kind == "missing":
-        said = _missing(keys)
+        message = _missing(keys)
     elif kind in {"union_tag_not_found", "union_tag_invalid"}:
-        said = _wrong_tool(context.get("tag"))
+        message = _wrong_tool(context.get("tag"))
     elif kind == "literal_error":
-        said = f"{given} is not one of {context.get('expected', '')}"
+        message = f"{given} is not one of {context.get('expected', '')}"
     elif kind == "string_pattern_mismatch":
-        said = f"{given} does not have the form of such a value ({context.get('pattern', '')})"
+        message = f"{given} does not have the form of such a value ({context.get('pattern', '')})"
     elif kind in _BOUNDS:
         name, words = _BOUNDS[kind]
-        said = f"must be {words} {context[name]}, not {given}"
+        message = f"must be {words} {context[name]}, not {given}"
     elif kind in {"too_short", "too_long"}:
-        said = _length(detail, keys)
+        message = _length(detail, keys)
     else:
-        said = f"{_SENTENCES.get(kind, detail['msg'][:1].lower() + detail['msg'][1:])}, not {given}"
-    return said
+        message = f"{_SENTENCES.get(kind, detail['msg'][:1].lower() + detail['msg'][1:])}, not {given}"
+    return message
 
 
 def _wrong_tool(tag: object) -> str:
@@ -146,7 +146,7 @@ def _unknown_field(keys: Keys, data: Mapping[str, Any], prefix: Keys) -> str:
         table = data if prefix else data["flows"][keys[1]]
         return unknown_flow_field(field, str(table.get("tool")))
     if keys[-2] in paths.DIRECTED:
-        return f'"{field}" is no direction; write forward and back'
+        return f'"{field}" is no direction; write forward and reverse'
     known = _TABLES.get(str(keys[0]), [])
     if keys[0] == "record" and "captures" in keys:
         known = list(Capture.model_fields)

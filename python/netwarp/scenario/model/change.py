@@ -15,7 +15,7 @@ from netwarp.fields import (
     Rate,
     Sysctl,
     about,
-    either_way,
+    either_direction,
 )
 from netwarp.scenario.model.netem import JitterField, LossField
 
@@ -50,25 +50,25 @@ class Change(Model):
     times: int | None = about(
         "How often in all, with `repeat`.", 2, refused=[0, 9], beside={"repeat": "4s"}, default=None, ge=1, strict=True
     )
-    outage: Annotated[Directed[PositiveDuration | None], either_way(plain_is_both=True)] | None = about(
+    outage: Annotated[Directed[PositiveDuration | None], either_direction(plain_is_both=True)] | None = about(
         "For so long nothing gets through the wire; what is sent into it is lost.",
         "200ms",
         refused=["9s"],
         default=None,
     )
-    rate: Annotated[Directed[Rate | None], either_way(plain_is_both=True)] | None = about(
+    rate: Annotated[Directed[Rate | None], either_direction(plain_is_both=True)] | None = about(
         "The rate from then on.", "1mbit", refused=["1kbit"], default=None
     )
-    delay: Annotated[Directed[Duration | None], either_way(plain_is_both=True)] | None = about(
+    delay: Annotated[Directed[Duration | None], either_direction(plain_is_both=True)] | None = about(
         "The delay from then on.", "50ms", refused=["50"], default=None
     )
-    jitter: Annotated[Directed[JitterField | None], either_way(plain_is_both=True)] | None = about(
+    jitter: Annotated[Directed[JitterField | None], either_direction(plain_is_both=True)] | None = about(
         "The jitter from then on.", "5ms", refused=["5"], default=None
     )
-    loss: Annotated[Directed[LossField | None], either_way(plain_is_both=True)] | None = about(
+    loss: Annotated[Directed[LossField | None], either_direction(plain_is_both=True)] | None = about(
         "The losses from then on.", "2%", refused=["2"], default=None
     )
-    queue: Annotated[Directed[Queue | None], either_way(plain_is_both=False)] | None = about(
+    queue: Annotated[Directed[Queue | None], either_direction(plain_is_both=False)] | None = about(
         "The queue from then on. One of another kind drops the packets that wait.",
         "pfifo limit 20",
         refused=[""],

@@ -17,8 +17,8 @@ from netwarp.fields import (
     Queue,
     Rate,
     about,
-    both_ways,
-    either_way,
+    both_directions,
+    either_direction,
 )
 from netwarp.scenario.model.netem import Jitter, JitterField, LossField, RandomLoss
 from netwarp.scenario.model.trace import Trace, TraceField
@@ -30,12 +30,12 @@ Addresses = Annotated[
         {"title": "addresses", "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
     ),
 ]
-_NO_DELAY = Directed[Duration].model_construct(forward=0, back=0)
-_NO_JITTER = Directed[JitterField].model_construct(forward=Jitter(ns=0), back=Jitter(ns=0))
-_NO_LOSS = Directed[LossField].model_construct(forward=RandomLoss(p=0.0), back=RandomLoss(p=0.0))
-_NEVER = Directed[Percent].model_construct(forward=0.0, back=0.0)
-_DEFAULT_QUEUE = Directed[Queue | None].model_construct(forward=None, back=None)
-_NO_TRACE = Directed[TraceField | None].model_construct(forward=None, back=None)
+_NO_DELAY = Directed[Duration].model_construct(forward=0, reverse=0)
+_NO_JITTER = Directed[JitterField].model_construct(forward=Jitter(ns=0), reverse=Jitter(ns=0))
+_NO_LOSS = Directed[LossField].model_construct(forward=RandomLoss(p=0.0), reverse=RandomLoss(p=0.0))
+_NEVER = Directed[Percent].model_construct(forward=0.0, reverse=0.0)
+_DEFAULT_QUEUE = Directed[Queue | None].model_construct(forward=None, reverse=None)
+_NO_TRACE = Directed[TraceField | None].model_construct(forward=None, reverse=None)
 
 
 def _rate_or_trace(value: object, info: ValidationInfo) -> object:
@@ -45,22 +45,22 @@ def _rate_or_trace(value: object, info: ValidationInfo) -> object:
     given = value or {}
     trace: Directed[Trace | None] | None = info.data.get("trace")
     if trace is None:  # the trace is what is wrong, and said already
-        return {"forward": "1gbit", "back": "1gbit"} | given
-    begins = {way: trace.of(direction) for direction, way in enumerate(("forward", "back"))}
-    rates = {way: f"{t.first_rate_bps}bit" for way, t in begins.items() if t and t.first_rate_bps} | given
+        return {"forward": "1gbit", "reverse": "1gbit"} | given
+    begins = {name: trace.of(direction) for direction, name in enumerate(("forward", "reverse"))}
+    rates = {name: f"{t.first_rate_bps}bit" for name, t in begins.items() if t and t.first_rate_bps} | given
     if value is None and len(rates) < 2:
         if not any(begins.values()):
             raise ValueError('the link has no `rate`; every link has a finite one, such as rate = "1gbit"')
-        way = next(way for way in begins if way not in rates)
-        raise ValueError(f'the trace does not tell the rate at the start ({way}); give it, such as rate = "10mbit"')
+        name = next(name for name in begins if name not in rates)
+        raise ValueError(f'the trace does not give the initial rate ({name}); set it, such as rate = "10mbit"')
     return rates
 
 
 class Link(Model):
     """Two nodes joined: a rate and a queue at each sending end, and a wire between them.
 
-    `forward` is the direction from the first end to the second, `back` the other. A property that has directions takes
-    a plain value or a table such as `{ forward = "10ms", back = "20ms" }`.
+    `forward` is the direction from the first end to the second, `reverse` the opposite one. A property that has
+    directions takes a plain value or a table such as `{ forward = "10ms", reverse = "20ms" }`.
     """
 
     ends: tuple[Name, ...] = about("The two nodes.", ["r1", "h2"], refused=[["r1"], ["r1", "r1"]], min_length=1)
@@ -77,7 +77,7 @@ class Link(Model):
         refused=[["192.168.1.1", "192.168.1.2"], ["192.168.1.1/24", "192.168.2.2/24"]],
         default=None,
     )
-    trace: Annotated[Directed[TraceField | None], either_way(plain_is_both=True)] = about(
+    trace: Annotated[Directed[TraceField | None], either_direction(plain_is_both=True)] = about(
         "A shipped trace or a file (relative to the scenario's) that says what the link is like over time; a plain "
         "value holds both ways. See [changes.md](changes.md).",
         "lte",
@@ -85,7 +85,7 @@ class Link(Model):
         beside={"rate": None},
         default=_NO_TRACE,
     )
-    rate: Annotated[Directed[Rate], both_ways(), BeforeValidator(_rate_or_trace)] = about(
+    rate: Annotated[Directed[Rate], both_directions(), BeforeValidator(_rate_or_trace)] = about(
         "The rate at which each end sends frames. Every link has one, from a trace or from here. A plain value holds "
         "both ways; a table gives both.",
         "5mbit",
@@ -93,40 +93,40 @@ class Link(Model):
         default=None,
         validate_default=True,
     )
-    delay: Annotated[Directed[Duration], both_ways("0s")] = about(
+    delay: Annotated[Directed[Duration], both_directions("0s")] = about(
         "Propagation delay of the wire, one way; a plain value holds both ways.",
         "10ms",
         refused=[10, "-10ms"],
         default=_NO_DELAY,
     )
-    jitter: Annotated[Directed[JitterField], both_ways("0s")] = about(
+    jitter: Annotated[Directed[JitterField], both_directions("0s")] = about(
         "How much the delay varies: `TIME [CORRELATION%] [DISTRIBUTION]`, uniform, normal, pareto or paretonormal. "
         "Packets stay in order.",
         "2ms normal",
         refused=["2ms gamma"],
         default=_NO_JITTER,
     )
-    loss: Annotated[Directed[LossField], both_ways("0%")] = about(
+    loss: Annotated[Directed[LossField], both_directions("0%")] = about(
         "Losses of the wire in netem's words: `P [CORRELATION]`, `gemodel P [R [1-H [1-K]]]`, "
         "`state P13 [P31 [P32 [P23 [P14]]]]`.",
         "gemodel 1% 10%",
         refused=["0.5", "101%"],
         default=_NO_LOSS,
     )
-    duplicate: Annotated[Directed[Percent], both_ways("0%")] = about(
+    duplicate: Annotated[Directed[Percent], both_directions("0%")] = about(
         "Share of packets that the wire delivers twice.", "0.1%", refused=[0.1], default=_NEVER
     )
-    corrupt: Annotated[Directed[Percent], both_ways("0%")] = about(
+    corrupt: Annotated[Directed[Percent], both_directions("0%")] = about(
         "Share of packets in which the wire flips a bit.", "0.1%", refused=["-1%"], default=_NEVER
     )
-    reorder: Annotated[Directed[Percent], both_ways("0%")] = about(
+    reorder: Annotated[Directed[Percent], both_directions("0%")] = about(
         "Share of packets that overtake those before them: they skip the delay.",
         "1%",
         refused=["150%"],
         beside={"delay": "10ms"},
         default=_NEVER,
     )
-    queue: Annotated[Directed[Queue | None], either_way(plain_is_both=False)] = about(
+    queue: Annotated[Directed[Queue | None], either_direction(plain_is_both=False)] = about(
         "Queue discipline of the sending end and its options, in tc's words. A plain value is the forward direction's. "
         "Unless given: `pfifo` with room for two bandwidth-delay products, 1000 packets at least.",
         "pfifo limit 100",

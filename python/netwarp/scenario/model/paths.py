@@ -67,8 +67,8 @@ def _named(path: str, head: str, rest: list[str], data: Mapping[str, Any]) -> li
         return [*rest[:2], ".".join(rest[2:])]
     depth = 3 if (field in DIRECTED and head != "flows") or field == "raw" else 2
     _field(path, f"{head}.{rest[0]}", rest[1:], _FIELDS[head], depth - 1)
-    if len(rest) == 3 and field in DIRECTED and rest[2] not in {"forward", "back"}:
-        raise ValueError(f'"{rest[2]}" is no direction; write "{head}.{rest[0]}.{field}.forward" or "… .back"')
+    if len(rest) == 3 and field in DIRECTED and rest[2] not in {"forward", "reverse"}:
+        raise ValueError(f'"{rest[2]}" is no direction; write "{head}.{rest[0]}.{field}.forward" or "… .reverse"')
     return rest
 
 
@@ -114,9 +114,9 @@ def value_at(path: str, data: Mapping[str, Any]) -> Any:
 
 def _directions(field: str, plain: object, rest: list[str]) -> dict[str, Any]:
     """A plain link property as a table of its directions, so that one of them can be replaced."""
-    if plain is None or rest[0] not in {"forward", "back"}:
+    if plain is None or rest[0] not in {"forward", "reverse"}:
         return {}
-    return {"forward": plain} if field == "queue" else {"forward": plain, "back": plain}
+    return {"forward": plain} if field == "queue" else {"forward": plain, "reverse": plain}
 
 
 def section_of(keys: tuple[str, ...]) -> tuple[str, ...]:

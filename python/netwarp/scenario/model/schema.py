@@ -74,7 +74,7 @@ def title_of(schema: Mapping[str, Any]) -> str:
 
 def as_written(value: Any, title: str) -> Any:
     """A default as a file would spell it; None where it stands for what is not given."""
-    if isinstance(value, dict) and set(value) == {"forward", "back"}:
+    if isinstance(value, dict) and set(value) == {"forward", "reverse"}:
         value = value["forward"]
     if value is None or value in ([], {}) or (isinstance(value, dict) and title == ""):
         return None

@@ -51,26 +51,26 @@ class _Entry:
     values: Mapping[str, Any] = field(compare=False)
 
 
-def timeline(scenario: Scenario, link: str, way: int) -> tuple[tuple[int, State], ...]:
+def timeline(scenario: Scenario, link: str, direction: int) -> tuple[tuple[int, State], ...]:
     """The state at the start (time 0), and after each moment that changes it. Raises TimelineError."""
     first = scenario.links[link]
     tuner = scenario.tuner
-    queue = tuner.queue if tuner and tuner.queue and tuner.tunes(first.ends[way]) else first.queue.of(way)
-    trace = first.trace.of(way)
-    rate = None if trace and trace.opportunities else first.rate.of(way)
-    state = State(rate, first.delay.of(way), first.jitter.of(way), first.loss.of(way), queue)
+    queue = tuner.queue if tuner and tuner.queue and tuner.tunes(first.ends[direction]) else first.queue.of(direction)
+    trace = first.trace.of(direction)
+    rate = None if trace and trace.opportunities else first.rate.of(direction)
+    state = State(rate, first.delay.of(direction), first.jitter.of(direction), first.loss.of(direction), queue)
     states: dict[int, State] = {0: state}
-    for at, changed in _walk(scenario, link, way, state):
+    for at, changed in _walk(scenario, link, direction, state):
         states[at] = changed
         if len(states) > MAX_STATES:
             raise _too_many(("changes",) if scenario.changes else ("links", link, "trace"), link)
-    known = _with_outages(states, _outages(scenario, link, way))
+    known = _with_outages(states, _outages(scenario, link, direction))
     return _without_repetition([(at, state) for at, state in known if at < scenario.duration])
 
 
-def _walk(scenario: Scenario, link: str, way: int, state: State) -> Iterator[tuple[int, State]]:
+def _walk(scenario: Scenario, link: str, direction: int, state: State) -> Iterator[tuple[int, State]]:
     """Every moment in order; a ramp begins from what it finds, and its steps join the queue then."""
-    entries = _entries(scenario, link, way)
+    entries = _entries(scenario, link, direction)
     heapq.heapify(entries)
     busy: dict[str, tuple[int, int]] = {}
     while entries:
@@ -88,18 +88,18 @@ def _walk(scenario: Scenario, link: str, way: int, state: State) -> Iterator[tup
         yield entry.at, state
 
 
-def _entries(scenario: Scenario, link: str, way: int) -> list[_Entry]:
-    trace = scenario.links[link].trace.of(way)
+def _entries(scenario: Scenario, link: str, direction: int) -> list[_Entry]:
+    trace = scenario.links[link].trace.of(direction)
     entries = []
     for number, row in enumerate(trace.until(scenario.duration) if trace else ()):
         if number > MAX_STATES:
             raise _too_many(("links", link, "trace"), link)
-        said = {"rate": row.rate_bps, "delay": row.delay_ns, "loss": row.loss}
+        values = {"rate": row.rate_bps, "delay": row.delay_ns, "loss": row.loss}
         entries.append(
-            _Entry(row.at_ns, (0,), None, {name: value for name, value in said.items() if value is not None})
+            _Entry(row.at_ns, (0,), None, {name: value for name, value in values.items() if value is not None})
         )
     for index, change in enumerate(scenario.changes):
-        values = values_of(change, way)
+        values = values_of(change, direction)
         if change.link == link and values:
             moments = _bounded(occurrences(change, scenario.duration), len(entries), index, "repeat", link)
             entries += [_Entry(at, (1, index), index, values) for at in moments]
@@ -117,10 +117,14 @@ def _too_many(keys: Keys, link: str) -> TimelineError:
     return TimelineError(keys, f'link "{link}" would change more than {MAX_STATES} times; take larger steps')
 
 
-def values_of(change: Change, way: int) -> dict[str, Any]:
+def values_of(change: Change, direction: int) -> dict[str, Any]:
     """What the change sets in this direction."""
     named = {name: getattr(change, name) for name in PROPERTIES}
-    return {name: value.of(way) for name, value in named.items() if value is not None and value.of(way) is not None}
+    return {
+        name: value.of(direction)
+        for name, value in named.items()
+        if value is not None and value.of(direction) is not None
+    }
 
 
 def occurrences(change: Change, end_ns: int) -> range:
@@ -177,11 +181,11 @@ def _between(start: Any, end: Any, passed: int, whole: int) -> Any:
     raise ValueError('a ramp of the loss leads from one random loss to another, such as "0%" to "5%"')
 
 
-def _outages(scenario: Scenario, link: str, way: int) -> list[tuple[int, int]]:
+def _outages(scenario: Scenario, link: str, direction: int) -> list[tuple[int, int]]:
     """From when until when nothing gets through, in order, those that touch made one."""
     found: list[tuple[int, int]] = []
     for index, change in enumerate(scenario.changes):
-        lasts = change.outage.of(way) if change.link == link and change.outage else None
+        lasts = change.outage.of(direction) if change.link == link and change.outage else None
         if lasts:
             moments = _bounded(occurrences(change, scenario.duration), len(found), index, "repeat", link)
             found += [(at, at + lasts) for at in moments]

@@ -75,26 +75,26 @@ def _origin(keys: Keys, point: Point, axes: tuple[Axis, ...], scenario: Scenario
 def _lost_queues(scenario: Scenario) -> Iterator[Found]:
     """Changes of queues that lose what waits."""
     for name, link in scenario.links.items():
-        for way in range(2):
-            for (_, before), (at, after) in pairwise(timeline(scenario, name, way)):
+        for direction in range(2):
+            for (_, before), (at, after) in pairwise(timeline(scenario, name, direction)):
                 why = qdiscs.loss_of_packets(before.queue or "pfifo", after.queue or "pfifo")
                 if why:
-                    index = change_of_queue(scenario, name, way, at)
-                    yield ("changes", index, "queue"), f"link {name}, {link.ends[way]}: {why}"
+                    index = change_of_queue(scenario, name, direction, at)
+                    yield ("changes", index, "queue"), f"link {name}, {link.ends[direction]}: {why}"
 
 
 def _correlations(scenario: Scenario) -> Iterator[Found]:
     """netem's correlations do not do what their name says (get_crandom(), tabledist() in sch_netem.c)."""
     for name, link in scenario.links.items():
-        for way in range(2):
-            loss = link.loss.of(way)
+        for direction in range(2):
+            loss = link.loss.of(direction)
             if isinstance(loss, RandomLoss) and loss.p and loss.correlation:
                 yield (
                     ("links", name, "loss"),
                     "netem's correlated loss loses fewer packets than it says, since correlated draws keep away from "
                     "the extremes; for bursts at a known rate take gemodel",
                 )
-            if link.jitter.of(way).correlation:
+            if link.jitter.of(direction).correlation:
                 yield (
                     ("links", name, "jitter"),
                     "the correlation has no effect: netem takes a remainder of the correlated number, which forgets it",
@@ -105,8 +105,8 @@ def _adaptive_red(scenario: Scenario) -> Iterator[Found]:
     """tc names the flag in TCA_RED_FLAGS (red_parse_opt() in iproute2's q_red.c, here 6.1); the kernel starts the timer
     that adapts max_p by tc_red_qopt.flags alone (__red_change() in sch_red.c)."""
     for name in scenario.links:
-        for way in range(2):
-            if any(_is_adaptive(state.queue) for _, state in timeline(scenario, name, way)):
+        for direction in range(2):
+            if any(_is_adaptive(state.queue) for _, state in timeline(scenario, name, direction)):
                 yield (
                     ("links", name, "queue"),
                     "this RED does not adapt: `adaptive` reaches the kernel in an attribute that it shows but does "

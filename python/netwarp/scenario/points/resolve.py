@@ -83,7 +83,7 @@ class Resolver:
         self._axis_sections = [section_of(axis.keys) for axis in axes]
         # What changes over time is held against what a link is like at the start.
         paths = [axis.path for axis in axes] + [path for case in base.cases for path in case.set]
-        changes = base.changes or any(link.trace.of(way) for link in base.links.values() for way in (0, 1))
+        changes = base.changes or any(link.trace.of(direction) for link in base.links.values() for direction in (0, 1))
         changes = changes or any("trace" in path.split(".") for path in paths)
         alone = _INDEPENDENT - {*DIRECTED, "mtu"} if changes else _INDEPENDENT
         self._dependent = [i for i, axis in enumerate(axes) if alone.isdisjoint(axis.keys)]
@@ -210,15 +210,15 @@ class Resolver:
         self, found: Sequence[tuple[Keys, str]], origins: Sequence[tuple[tuple[str, ...], Keys, object]]
     ) -> None:
         """Findings at a point, said of the axis or case that led to them where that is known."""
-        said: list[tuple[Keys, str]] = []
+        located: list[tuple[Keys, str]] = []
         for keys, why in found:
             same = [(o, v) for path, o, v in origins if keys[: len(path)] == path or path[: len(keys)] == keys]
             if same:
-                said.append((same[0][0], why))
+                located.append((same[0][0], why))
             else:
                 point = ", ".join(f"{'.'.join(path)} = {value!r}" for path, _, value in origins)
-                said.append((keys, f"{why} (at the point {point})"))
-        self.problems.update(dict.fromkeys(problems_at(said, self.base.source)))
+                located.append((keys, f"{why} (at the point {point})"))
+        self.problems.update(dict.fromkeys(problems_at(located, self.base.source)))
 
 
 def _counted(model: type[Scenario]) -> list[str]:

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from netwarp.agent import AGENT, SEARCH_PATH, AgentError, confinement_here, find_agent
 from netwarp.engines.mappings import USUAL_MAPPINGS, max_mappings
-from netwarp.engines.memory import SHARED_MEMORY, memory_place, wrong_with
+from netwarp.engines.memory import SHARED_MEMORY, find_memory_directory, memory_problem
 from netwarp.flows import KINDS
 from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
 from netwarp.kernels.build import WORK
@@ -167,10 +167,10 @@ def _kernel(environ: Mapping[str, str]) -> CheckResult:
         kernel = find_kernel(cache=cache)
     except KernelMissing as error:
         return CheckResult("kernel", False, str(error), "netwarp kernel build")
-    wrong = _wrong_with_kernel(kernel)
-    if wrong is None:
+    problem = _wrong_with_kernel(kernel)
+    if problem is None:
         return CheckResult("kernel", True, f"{kernel.version} {kernel.key} (sha256 {kernel.digest}) {kernel.path}")
-    return CheckResult("kernel", False, wrong, f"netwarp kernel remove {kernel.key} && netwarp kernel build")
+    return CheckResult("kernel", False, problem, f"netwarp kernel remove {kernel.key} && netwarp kernel build")
 
 
 def _wrong_with_kernel(kernel: Kernel) -> str | None:
@@ -195,18 +195,18 @@ def _agent() -> CheckResult:
 
 
 def _memory(environ: Mapping[str, str]) -> CheckResult:
-    place, wrongs = memory_place(environ)
-    if place is not None:
-        free = shutil.disk_usage(place).free
-        return CheckResult("memory file", True, f"{place} ({free / 1e6:.0f} MB free, executable)")
-    detail = "No place for the memory of a virtual machine: " + " ".join(wrongs)
+    directory, problems = find_memory_directory(environ)
+    if directory is not None:
+        free = shutil.disk_usage(directory).free
+        return CheckResult("memory file", True, f"{directory} ({free / 1e6:.0f} MB free, executable)")
+    detail = "No place for the memory of a virtual machine: " + " ".join(problems)
     return CheckResult("memory file", False, detail, _fix_memory(environ))
 
 
 def _fix_memory(environ: Mapping[str, str]) -> str:
     if environ.get("TMPDIR"):
         return "unset TMPDIR"
-    if "noexec" in (wrong_with(SHARED_MEMORY) or ""):
+    if "noexec" in (memory_problem(SHARED_MEMORY) or ""):
         return _as_root(f"mount -o remount,exec {SHARED_MEMORY}")
     home = cache_directory(environ).parent / "tmp"
     return f"mkdir -p {shlex.quote(str(home))} && export TMPDIR={shlex.quote(str(home))}"

@@ -156,7 +156,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
         result = open_verified(directory)
     scenario = scenario_of(result)
     with locked(directory):
-        with console.status("reckoning"):
+        with console.status("computing metrics"):
             on_each(lambda run: _compute_metrics(result, run.id), result.planned)
         summary = summarise(result)
         figures = _draw(result, summary, console) if plots else ()
@@ -166,7 +166,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
 
 
 def open_study(directory: Path) -> Study:
-    """An old result as it stands: nothing is run, reckoned or drawn. Raises StoreError, ScenarioError."""
+    """An old result as it stands: nothing is run, computed or drawn. Raises StoreError, ScenarioError."""
     result = open_verified(directory)
     summary = result.summary()
     checked = tuple(check_expectations(summary, scenario_of(result).expect))

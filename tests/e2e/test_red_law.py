@@ -1,4 +1,4 @@
-"""RED's law on the real kernel: its average can be reckoned to the bit, and its drops are as likely as it says."""
+"""RED's law on the real kernel: its average can be computed to the bit, and its drops are as likely as it says."""
 
 from __future__ import annotations
 

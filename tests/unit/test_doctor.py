@@ -111,13 +111,13 @@ def test_the_agent_stands_beside_the_interpreter_or_on_path(tmp_path: Path, monk
 
 
 def test_the_memory_file_lives_where_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, wrongs = memory.memory_place({"TMPDIR": str(tmp_path)})
-    assert (place, wrongs) == (tmp_path, [])
-    place, wrongs = memory.memory_place({"TMPDIR": str(tmp_path / "nowhere")})
-    assert place != tmp_path / "nowhere"
-    assert wrongs[0] == f"{tmp_path / 'nowhere'} cannot be used (No such file or directory)."
+    directory, problems = memory.find_memory_directory({"TMPDIR": str(tmp_path)})
+    assert (directory, problems) == (tmp_path, [])
+    directory, problems = memory.find_memory_directory({"TMPDIR": str(tmp_path / "nowhere")})
+    assert directory != tmp_path / "nowhere"
+    assert problems[0] == f"{tmp_path / 'nowhere'} cannot be used (No such file or directory)."
     monkeypatch.setattr(memory, "MEMORY_BYTES", 10**18)
-    assert memory.memory_place({})[0] is None
+    assert memory.find_memory_directory({})[0] is None
     entry = finding("memory file", {"HOME": str(tmp_path)})
     assert not entry.ok
     assert "MB free of the" in entry.detail

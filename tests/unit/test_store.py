@@ -206,7 +206,7 @@ def test_errors_of_the_disk_are_sentences(tmp_path: Path, monkeypatch: pytest.Mo
         pass
 
 
-def test_metrics_are_reckoned_again_only_if_something_has_changed(
+def test_metrics_are_computed_again_only_if_something_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_run(tmp_path, limit=20, seconds=1)

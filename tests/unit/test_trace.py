@@ -84,15 +84,15 @@ def test_mahimahi_at_a_constant_rate() -> None:
     [
         ("", "t: the trace is empty"),
         ("# only a comment\n", "t: the trace is empty"),
-        ("hello\n", 't:1: "hello" begins no trace'),
+        ("hello\n", 't:1: "hello" is not the start of a trace'),
         ("\x00\x01", "t:1: "),
         ("time\n0\n", "t:1: a column is missing or there twice; the header is time,rate[,delay,loss]"),
         ("time,rate,rate\n", "t:1: a column is missing or there twice"),
-        ("time,rate,speed\n0,1mbit,3\n", 't:1: "speed" is no column of a trace'),
+        ("time,rate,speed\n0,1mbit,3\n", 't:1: "speed" is not a column of a trace'),
         ("time,rate\n", "t: the trace has no rows"),
         ("time,rate\n0,1mbit\nx,2mbit\n", 't:3: "x" is not a time in seconds'),
         ("time,rate\n0,1mbit\n-1,2mbit\n", 't:3: "-1" is not a time'),
-        ("time,rate\n1,1mbit\n1,2mbit\n", "t:3: times have to grow"),
+        ("time,rate\n1,1mbit\n1,2mbit\n", "t:3: times must increase"),
         ("time,rate\n0,fast\n", 't:2: "fast" is not a rate'),
         ("time,rate\n0,10mbps\n", "BYTES"),
         ("time,rate\n0,0\n", "t:2: a rate of 0 would never send; write a rate such as"),
@@ -103,10 +103,10 @@ def test_mahimahi_at_a_constant_rate() -> None:
         ("time,rate,loss\n0,1mbit,,\n", "t:2: 4 cells for 3 columns"),
         ("time,rate,delay,loss\n0,1mbit,,101%\n", "t:2: "),
         ("time,rate\n0,1mbit\n2,\n3,4mbit\n", "t:4: a row with a time alone says where the trace begins anew"),
-        ("5\n4\n", "t:2: times must not fall; 4 comes after 5"),
+        ("5\n4\n", "t:2: times must not decrease; 4 comes after 5"),
         ("5\nx\n", 't:2: "x" is not a whole number of milliseconds'),
         ("5\n-6\n", "t:2: "),
-        ("5\n6\n5\n", "t:3: times must not fall; 5 comes after 6"),
+        ("5\n6\n5\n", "t:3: times must not decrease; 5 comes after 6"),
         ("1\n999999999999\n", "t:2: 999999999999 ms is longer than a trace may last: a year, 31622400000 ms"),
         (f"1\n{'9' * 5000}\n", "ms is longer than a trace may last"),
         ("1\n" * 1_000_000, "t:831118: more than 831117 opportunities at 1 ms, which is all that a link of 10tbit has"),
@@ -152,7 +152,7 @@ def test_the_trace_is_the_rate(tmp_path: Path) -> None:
     assert isinstance(link.trace.forward, Trace)
 
 
-def test_one_way_and_a_start_that_the_trace_does_not_tell(tmp_path: Path) -> None:
+def test_one_way_and_a_start_that_the_trace_does_not_give(tmp_path: Path) -> None:
     text = with_trace(tmp_path, "time,rate\n1,7mbit\n2,9mbit\n")
     assert "the trace does not give the initial rate (forward)" in problem(text, tmp_path)
     late = text.replace('trace = "radio.csv"', 'trace = "radio.csv"\nrate = "1mbit"')
@@ -172,7 +172,7 @@ def test_trouble_with_a_trace_is_said_at_its_link(tmp_path: Path) -> None:
     assert 'the trace "let" cannot be read' in missing and 'did you mean "lte"' in missing
     assert "cannot be read" in problem(replaced(TRACED).replace("radio.csv", "."), tmp_path)
     both = replaced(('rate = "10mbit"', 'rate = "10mbit"\ntrace = "lte"'))
-    assert "has no effect: the trace tells the rate from the beginning" in problem(both, tmp_path)
+    assert "has no effect: the trace gives the rate from the start" in problem(both, tmp_path)
     slow = problem(with_trace(tmp_path, "time,rate\n0,7mbit\n1,100kbit\n1.1,7mbit\n"), tmp_path)
     assert "links.bottleneck.trace: from 1s to 1100ms the rate is 100kbit, at which a full frame takes 121.1 ms" in slow
     change = '[[changes]]\nat = "1s"\nlink = "bottleneck"\nrate = "1mbit"\n'

@@ -16,7 +16,7 @@ def import_(
     plots: bool = True,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Make a result of measurements that other scripts took with iperf3, ss, ifstat and tcpdump; see docs/import.md.
+    """Import measurements of other scripts with iperf3, ss, ifstat and tcpdump as a result; see docs/import.md.
 
     Parameters
     ----------

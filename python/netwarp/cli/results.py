@@ -97,23 +97,23 @@ def plot(
     format_: Annotated[str, Parameter(name="--format")] = "png,svg",
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
 ) -> int:
-    """Draw the figures of a result again, or the one that is named by a metric and axes; or what was watched.
+    """Draw the figures of a result, one figure of a metric, or the recording of `netwarp watch`.
 
     Parameters
     ----------
     directory
-        A result directory; or a file of `netwarp watch`, of which each metric is drawn over time.
+        A result directory; or a file of `netwarp watch`, to draw each metric in it over time.
     metric
-        Draw this metric only, such as flow.rtt_ms_p95; flow.rtt_ms (no statistic) is its distribution. Of a file:
-        these columns, separated by commas.
+        Draw only this metric, such as flow.rtt_ms_p95; flow.rtt_ms (without a statistic) draws its distribution. For
+        a file of `netwarp watch`: columns, separated by commas.
     by
-        Axes to draw it by, separated by commas: swept paths, case, seed or name; default: the first two.
+        Axes of the figure, separated by commas: swept paths, case, seed or name; default: the first two.
     kind
         auto, bar, line, box, heatmap or cdf.
     format_
         png, svg, pdf; several separated by commas.
     output
-        Where the figures go; default: the result's plots/, or beside the file.
+        Directory for the figures; default: the result's plots/, or the file's directory.
     """
     with errors():
         from netwarp.plots.formats import formats_of
@@ -137,14 +137,14 @@ def plot(
         for figure in figures:
             sys.stdout.write(f"{figure}\n")
         if not figures:
-            say("there is nothing to draw: no run of this result is fit for a figure")
+            say("there is nothing to draw: this result has no run that can be shown in a figure")
     return OK
 
 
 def report(directory: Path, /, *, plots: bool = True, json: Annotated[bool, Parameter(negative=())] = False) -> int:
-    """Make the metrics, table, expectations and figures of an old result anew, and write them as one page.
+    """Compute the metrics, table, expectations and figures of a result again, and write them as one page.
 
-    The page is report.html in the result directory: one file that works offline. Nothing is run.
+    The page is report.html in the result directory: one file that works offline. No run is repeated.
 
     Parameters
     ----------
@@ -172,22 +172,22 @@ def rerun(
     kernel: str | None = None,
     read: Annotated[list[Path] | None, Parameter(negative=())] = None,
 ) -> int:
-    """Make every run of a result again and compare digests: the same scenario and seed give the same bytes.
+    """Repeat every run of a result and compare digests: the same scenario and seed give the same bytes.
 
     Parameters
     ----------
     directory
         A result directory.
     output
-        Keep the new runs here; default: they are thrown away once compared.
+        Keep the new runs in this directory; default: they are deleted after the comparison.
     jobs
-        Runs at once; default: one for each CPU.
+        Number of runs at once; default: one for each CPU.
     engine
-        What makes the runs, as in `netwarp run`.
+        The engine that executes the runs, as in `netwarp run`.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
     read
-        A file or directory that the scenario's programs may read beside the system's; may be given several times.
+        A file or directory that the scenario's programs may read, in addition to the system's; may be repeated.
     """
     with errors():
         from netwarp.engines import EngineOptions, find_engine
@@ -197,7 +197,10 @@ def rerun(
         chosen = find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ())))
         found = rerun_(directory, chosen, jobs=jobs, keep=output, console=stderr())
         if found.changed:
-            say(f"not the same {', '.join(found.changed)} as then: differences are to be expected", style="yellow")
+            say(
+                f"{', '.join(found.changed)} changed since the result was made, so differences are to be expected",
+                style="yellow",
+            )
         for run in found.runs:
             differing = ", ".join(map(str, run.differences)) or "identical"
             sys.stdout.write(f"{run.id}  {run.label}: {differing}\n")

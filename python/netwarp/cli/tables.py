@@ -37,7 +37,7 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
         table.add_column(_ELSEWHERE)
     ids = summary["run_id"].unique(maintain_order=True)
     if len(ids) > MAX_RUNS:
-        _say(table, f"… and {len(ids) - MAX_RUNS} more runs: see summary.csv")
+        _add_line(table, f"… and {len(ids) - MAX_RUNS} more runs: see summary.csv")
     first = summary.filter(pl.col("run_id").is_in(ids.head(MAX_RUNS).to_list()))
     for run in first.partition_by("run_id", maintain_order=True):
         head = run.row(0, named=True)
@@ -73,7 +73,7 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
         table.add_column(_ELSEWHERE)
     points = medians.partition_by(*axes, maintain_order=True) if axes else [medians]
     if len(points) > MAX_RUNS:
-        _say(table, f"… and {len(points) - MAX_RUNS} more points: see statistics.csv")
+        _add_line(table, f"… and {len(points) - MAX_RUNS} more points: see statistics.csv")
     for point in points[:MAX_RUNS]:
         first = point.sort("left_out", maintain_order=True).row(0, named=True)
         runs = str(first["n"]) + (f"\n({first['why']})" if first["left_out"] else "")
@@ -110,11 +110,11 @@ def _table(title: str, *about: str | None) -> Table:
     """An empty table with its title above and what is to be said about it beneath."""
     table = Table(title=Text(title) if title else None, title_justify="left", caption_justify="left")
     for line in about:
-        _say(table, line)
+        _add_line(table, line)
     return table
 
 
-def _say(table: Table, line: str | None) -> None:
+def _add_line(table: Table, line: str | None) -> None:
     """Add a line to what stands beneath a table."""
     if line:
         table.caption = Text(f"{table.caption}\n{line}" if table.caption else line)

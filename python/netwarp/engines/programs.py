@@ -35,8 +35,8 @@ def find_program(name: str) -> Path | None:
 def tc_directory() -> Path | None:
     """Where tc has its tables of distributions (`normal.dist`) and its plug-ins; None if it has none."""
     # Debian keeps them with the libraries of the machine's architecture.
-    places = (f"/usr/lib/{platform.machine()}-linux-gnu/tc", "/usr/lib/tc", "/usr/lib64/tc", "/lib/tc")
-    return next((path for path in map(Path, places) if path.is_dir()), None)
+    directories = (f"/usr/lib/{platform.machine()}-linux-gnu/tc", "/usr/lib/tc", "/usr/lib64/tc", "/lib/tc")
+    return next((path for path in map(Path, directories) if path.is_dir()), None)
 
 
 def tc_digest() -> str:

@@ -28,7 +28,7 @@ from netwarp.engines.base import (
 from netwarp.engines.confinement import readable, withheld
 from netwarp.engines.leavings import odd_files, read_start
 from netwarp.engines.mappings import max_mappings, too_many_mappings
-from netwarp.engines.memory import NoRoomError, memory_place, reserved
+from netwarp.engines.memory import NoRoomError, find_memory_directory, reserved
 from netwarp.engines.programs import (
     digest_of,
     libraries_digest,
@@ -221,13 +221,13 @@ def find_uml_engine(options: EngineOptions) -> UmlEngine:
         found, agent = _find_kernel(options.kernel), find_agent()
     except (KernelError, AgentError) as error:
         raise EngineError(str(error)) from error
-    place, wrongs = memory_place()
-    if place is None:
+    memory_root, problems = find_memory_directory()
+    if memory_root is None:
         raise EngineError(
-            f"There is no place for the virtual machine's memory file: {' '.join(wrongs)} See `netwarp doctor`."
+            f"There is no place for the virtual machine's memory file: {' '.join(problems)} See `netwarp doctor`."
         )
     tc_digest()
-    return UmlEngine(found, agent, place, tuple(path.absolute() for path in options.read))
+    return UmlEngine(found, agent, memory_root, tuple(path.absolute() for path in options.read))
 
 
 def _find_kernel(name: str | None) -> Kernel:
@@ -260,12 +260,12 @@ def _asked_of_the_kernel(plan: Plan) -> Iterator[tuple[Keys, KernelFeature]]:
 
 
 @contextlib.contextmanager
-def _memory_directory(place: Path) -> Iterator[Path]:
+def _memory_directory(memory_root: Path) -> Iterator[Path]:
     """A directory for one machine's memory file, since a machine may write to all that is beside it.
 
     The guard removes it as well, should this process be killed. Raises OSError.
     """
-    with tempfile.TemporaryDirectory(prefix=MEMORY, dir=place, ignore_cleanup_errors=True) as directory:
+    with tempfile.TemporaryDirectory(prefix=MEMORY, dir=memory_root, ignore_cleanup_errors=True) as directory:
         yield Path(directory)
 
 

@@ -34,8 +34,8 @@ def choose(result: ResultDir, outcomes: Sequence[RunOutcome]) -> Choice:
     first: dict[tuple[str, ...], PlannedRun] = {}
     for run in usable:
         first.setdefault(tuple(axis_text(at(run, axis)) for axis in axes), run)
-    place = {run.id: number for number, run in enumerate(result.planned)}
-    chosen = sorted(first.values(), key=lambda run: place[run.id])
+    position = {run.id: number for number, run in enumerate(result.planned)}
+    chosen = sorted(first.values(), key=lambda run: position[run.id])
     most = MAX_SEEDS if axes == [SEED] else MAX_RUNS
     return Choice(tuple(chosen[:most]), tuple(axes), tuple(_omitted(usable, chosen, most, axes)))
 

@@ -98,7 +98,7 @@ def _moments(counts: Numbers, sums: Numbers, squares: Numbers) -> _Moments:
 
 
 def _product(rows: Numbers, columns: Numbers) -> Numbers:
-    """The matrix product, without BLAS: its threads take longer to wake than such narrow ones take to reckon."""
+    """The matrix product, without BLAS: its threads take longer to wake than such narrow products take."""
     product: Numbers = np.einsum("pn,nk->pk", rows, columns)
     return product
 

@@ -69,7 +69,7 @@ class RunDir:
         return read_parquet(self.metrics_path, METRICS_SCHEMA)
 
     def write_metrics(self, metrics: pl.DataFrame, computed_by: str = "") -> None:
-        """Write `metrics.parquet`, atomically, with a word on what reckoned it. Raises StoreError."""
+        """Write `metrics.parquet`, atomically, with the digest of the code that computed it. Raises StoreError."""
         frame = metrics.select(pl.col(name).cast(kind) for name, kind in METRICS_SCHEMA.items())
         note = {_COMPUTED_BY: computed_by}
         write_atomic(

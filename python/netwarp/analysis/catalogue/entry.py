@@ -1,4 +1,4 @@
-"""What the catalogue says of a metric: how it is reckoned, which way is better, how much of a difference matters."""
+"""What the catalogue says of a metric: how it is computed, which way is better, how much of a difference matters."""
 
 from dataclasses import dataclass
 

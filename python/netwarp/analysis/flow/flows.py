@@ -130,7 +130,7 @@ class FlowData:
         return datagrams.received(self.arrivals, self.window, self.run_end_ns) if self.arrivals else None
 
     def jitter_ms(self) -> float | None:
-        """Of echo replies, or as another program's receiver reckoned it (RFC 3550)."""
+        """Of echo replies, or as another program's receiver computed it (RFC 3550)."""
         if self.pings is not None:
             return latency.ping_jitter_ms(latency.pings_in(self.pings, self.window))
         if self.intervals is not None:

@@ -1,7 +1,7 @@
-"""Whether a run's metrics are what this netwarp would reckon from its records, so that they need not be reckoned again.
+"""Whether a run's stored metrics are up to date, so that they need not be computed again.
 
-The same code and the same records give the same metrics: the code is told by its digest, which stands in the metrics'
-file, and records that changed since by their times.
+The same code and the same records give the same metrics. The metrics' file holds a digest of the code; records that
+changed since are recognised by their times.
 """
 
 import hashlib
@@ -22,19 +22,19 @@ def code_digest() -> str:
     """SHA-256 of all that decides a metric: netwarp's own sources, and the versions of its libraries."""
     package = Path(str(resources.files("netwarp")))
     digest = hashlib.sha256(repr([(name, metadata.version(name)) for name in _LIBRARIES]).encode())
-    places = [package / source for source in SOURCES]
-    for path in sorted(file for place in places for file in ([place] if place.is_file() else place.rglob("*.py"))):
+    roots = [package / source for source in SOURCES]
+    for path in sorted(file for root in roots for file in ([root] if root.is_file() else root.rglob("*.py"))):
         digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
 def compute_metrics(run: RunDir) -> None:
-    """Reckon a run's metrics and write them. Raises StoreError."""
+    """Compute a run's metrics and write them. Raises StoreError."""
     run.write_metrics(analyse_run(run.path), code_digest())
 
 
 def is_current(run: RunDir) -> bool:
-    """Whether the metrics that a run has are those that `reckon` would write."""
+    """Whether the metrics that a run has are those that `compute_metrics` would write."""
     if run.metrics_computed_by() != code_digest():
         return False
     written = run.metrics_path.stat().st_mtime_ns

@@ -52,13 +52,13 @@ def draw_metric(
     is at most two axes, the result's first two if empty. Raises SelectionError, StoreError.
     """
     result = open_verified(result_dir)
-    place = out or make_folder(result.plots)
-    with store_errors(place, "create"):
-        place.mkdir(exist_ok=True, parents=True)
+    folder = out or make_folder(result.plots)
+    with store_errors(folder, "create"):
+        folder.mkdir(exist_ok=True, parents=True)
     files: list[Path] = []
     with style.drawing():
         for stem, drawn, chart in charts(result, metric, by, kind):
-            files += style.save(KINDS[drawn](chart), place / stem, tuple(formats))
+            files += style.save(KINDS[drawn](chart), folder / stem, tuple(formats))
     return files
 
 

@@ -51,12 +51,12 @@ def draw_monitor(file: Path, metrics: Sequence[str], formats: Sequence[str], out
     shown = _choose(frame, metrics, file)
     frame, left_out = without_control(frame)
     lines = _lines(frame)
-    place = out or file.parent
-    with store_errors(place, "make"):
-        place.mkdir(parents=True, exist_ok=True)
+    folder = out or file.parent
+    with store_errors(folder, "make"):
+        folder.mkdir(parents=True, exist_ok=True)
     with style.drawing():
         figure = _figure(frame, shown, lines, file.name, _spoken(left_out))
-        return style.save(figure, place / file.stem, formats)
+        return style.save(figure, folder / file.stem, formats)
 
 
 def _choose(frame: pl.DataFrame, metrics: Sequence[str], file: Path) -> list[str]:

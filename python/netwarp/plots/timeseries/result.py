@@ -38,18 +38,18 @@ def draw_comparisons(
     its records have, and then all flows of a run are drawn beside each other as well. Returns the files. Raises
     StoreError.
     """
-    place = out or make_folder(result.plots)
-    with store_errors(place, "create"):
-        place.mkdir(exist_ok=True, parents=True)
+    folder = out or make_folder(result.plots)
+    with store_errors(folder, "create"):
+        folder.mkdir(exist_ok=True, parents=True)
     with Helpers(_helpers(result)) as helpers:
         tasks: list[Task] = []
         for run_set in run_sets(result, curves_of):
-            for stem, spec in _scenes(result, run_set):
-                tasks.append(Task(spec, place / stem, False, formats))
+            for stem, spec in _figure_specs(result, run_set):
+                tasks.append(Task(spec, folder / stem, False, formats))
                 if alone and len(spec.shown_alone) > 1:
-                    tasks.append(Task(spec, place / f"{stem}-each", True, formats))
+                    tasks.append(Task(spec, folder / f"{stem}-each", True, formats))
             if curves_of is None and (shares := shares_of(result, run_set)) is not None:
-                tasks.append(Task(shares, place / _stem(shares.quantity, run_set), True, formats))
+                tasks.append(Task(shares, folder / _stem(shares.quantity, run_set), True, formats))
         return sorted(helpers.draw(tasks))
 
 
@@ -58,7 +58,7 @@ def _helpers(result: ResultDir) -> int:
     return min(len(os.sched_getaffinity(0)), _MAX_PROCESSES, len(result.planned)) - 1
 
 
-def _scenes(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, FigureSpec]]:
+def _figure_specs(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, FigureSpec]]:
     for quantity in dict.fromkeys(quantity for run in run_set.runs for quantity in run.curves):
         yield _stem(quantity, run_set), spec_of(result, run_set, quantity)
 

@@ -44,7 +44,7 @@ def _entries(data: Mapping[str, Any]) -> Iterator[Found]:
     for name, most in MAX_ENTRIES.items():
         count = _count(data.get(name))
         if count > most:
-            yield (name,), f"these are {count:,} entries; a scenario has at most {most:,} of them"
+            yield (name,), f"there are {count:,} entries; a scenario has at most {most:,} of them"
 
 
 def _sizes(data: Mapping[str, Any]) -> Iterator[Found]:
@@ -53,15 +53,15 @@ def _sizes(data: Mapping[str, Any]) -> Iterator[Found]:
     while left:
         keys, value = left.pop()
         if isinstance(value, str) and len(value) > MAX_TEXT:
-            yield keys, f"this text has {len(value):,} characters; the most is {MAX_TEXT:,}"
+            yield keys, f"this text has {len(value):,} characters; the maximum is {MAX_TEXT:,}"
         elif isinstance(value, dict | list):
             most = _most(keys)
             if len(value) > most:
-                yield keys, f"these are {len(value):,} entries; the most is {most:,}"
+                yield keys, f"there are {len(value):,} entries; the maximum is {most:,}"
             pairs = value.items() if isinstance(value, dict) else enumerate(value)
             for key, inner in pairs:
                 if isinstance(key, str) and len(key) > MAX_TEXT:
-                    yield keys, f"a key has {len(key):,} characters; the most is {MAX_TEXT:,}"
+                    yield keys, f"a key has {len(key):,} characters; the maximum is {MAX_TEXT:,}"
                 elif isinstance(inner, dict | list | str):
                     left.append(((*keys, key), inner))
 
@@ -85,7 +85,7 @@ def _settings(data: Mapping[str, Any]) -> Iterator[Found]:
     if total > MAX_SETTINGS:
         yield (
             ("cases",),
-            f"its cases and the presets that they use have {total:,} settings; the most is {MAX_SETTINGS:,}",
+            f"its cases and the presets that they use have {total:,} settings; the maximum is {MAX_SETTINGS:,}",
         )
 
 
@@ -96,7 +96,7 @@ def _points(data: Mapping[str, Any]) -> Iterator[Found]:
     if points > MAX_RUNS:
         yield (
             ("sweep",),
-            f"these are {points:,} points (of all axes and cases); a plan has at most {MAX_RUNS:,} runs: take fewer "
+            f"there are {points:,} points (of all axes and cases); a plan has at most {MAX_RUNS:,} runs: take fewer "
             "values, fewer axes, or several scenarios",
         )
 

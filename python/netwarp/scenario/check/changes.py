@@ -90,7 +90,7 @@ def _check_times(keys: Keys, change: Change, scenario: Scenario) -> Iterator[Fou
         if change.repeat is not None and span > change.repeat:
             yield (*keys, "repeat"), f"begins again before its `{field}` of {format_duration(span)} is over"
     if change.times is not None and change.repeat is None:
-        yield (*keys, "times"), "happens once only, as there is no `repeat`"
+        yield (*keys, "times"), "happens only once, because there is no `repeat`"
     elif change.times is not None and change.repeat is not None:
         last = change.at + (change.times - 1) * change.repeat
         if last >= scenario.duration:
@@ -119,7 +119,7 @@ def _check_trace(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
     given = [link.rate.of(direction) for direction in (0, 1)]
     if all(starts) and given != starts:
         where: Keys = ("links", name, "rate")
-        yield where, "has no effect: the trace tells the rate from the beginning; leave one of them out"
+        yield where, "has no effect: the trace gives the rate from the start; leave one of them out"
 
 
 def _check_timeline(name: str, direction: int, scenario: Scenario) -> Iterator[Found]:

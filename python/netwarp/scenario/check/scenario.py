@@ -74,7 +74,7 @@ def _check_flows(scenario: Scenario) -> Iterator[Found]:
     elif total == 0:
         yield ("flows", next(iter(scenario.flows)), "count"), "nothing would be sent: every flow has a count of 0"
     if total > MAX_FLOWS:
-        yield ("flows",), f"{total} flows are more than there are ports for; the most is {MAX_FLOWS}"
+        yield ("flows",), f"{total} flows are more than there are ports for; the maximum is {MAX_FLOWS}"
 
 
 def _check_flow(

@@ -141,12 +141,12 @@ def _missing(keys: Keys) -> str:
 def _unknown_field(keys: Keys, data: Mapping[str, Any], prefix: Keys) -> str:
     field = str(keys[-1])
     if len(keys) == 1:
-        return f'"{field}" is no part of a scenario{did_you_mean(field, Scenario.model_fields)}'
+        return f'"{field}" is not part of a scenario{did_you_mean(field, Scenario.model_fields)}'
     if keys[0] == "flows" and len(keys) == 3:
         table = data if prefix else data["flows"][keys[1]]
         return unknown_flow_field(field, str(table.get("tool")))
     if keys[-2] in paths.DIRECTED:
-        return f'"{field}" is no direction; write forward and reverse'
+        return f'"{field}" is not a direction; write forward and reverse'
     known = _TABLES.get(str(keys[0]), [])
     if keys[0] == "record" and "captures" in keys:
         known = list(Capture.model_fields)

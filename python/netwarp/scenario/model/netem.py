@@ -134,7 +134,7 @@ def parse_jitter(value: object) -> Jitter:
             known = ", ".join(_DISTRIBUTIONS)
             raise ValueError(f'"{fields["distribution"]}" is not a distribution of jitter; known are {known}')
     if rest:
-        raise ValueError(f'"{value}" has words too many; jitter is "TIME [CORRELATION%] [DISTRIBUTION]"')
+        raise ValueError(f'"{value}" has too many words; jitter is "TIME [CORRELATION%] [DISTRIBUTION]"')
     return Jitter(**fields)
 
 

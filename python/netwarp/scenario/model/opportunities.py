@@ -72,7 +72,7 @@ def parse_opportunities(lines: Iterable[tuple[int, str]], name: str) -> Opportun
     for number, line in lines:
         at_ms = _milliseconds(line, f"{name}:{number}: ")
         if at_ms < last_ms:
-            raise ValueError(f"{name}:{number}: times must not fall; {at_ms} comes after {last_ms}")
+            raise ValueError(f"{name}:{number}: times must not decrease; {at_ms} comes after {last_ms}")
         last_ms = at_ms
         counts[at_ms] = counts.get(at_ms, 0) + 1
         if counts[at_ms] > MAX_COUNT:

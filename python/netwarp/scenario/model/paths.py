@@ -44,7 +44,7 @@ def resolve_path(path: str, data: Mapping[str, Any], sweepable: bool = True) -> 
         return (head, *rest)
     if head not in _FIELDS:
         known = [*PLAIN, *GROUPS, *_FIELDS, *(() if sweepable else SET_ONLY)]
-        raise ValueError(f'"{head}" is no part of a scenario that can be set{did_you_mean(head, known)}')
+        raise ValueError(f'"{head}" is not part of a scenario that can be set{did_you_mean(head, known)}')
     return (head, *_named(path, head, rest, data))
 
 
@@ -68,7 +68,7 @@ def _named(path: str, head: str, rest: list[str], data: Mapping[str, Any]) -> li
     depth = 3 if (field in DIRECTED and head != "flows") or field == "raw" else 2
     _field(path, f"{head}.{rest[0]}", rest[1:], _FIELDS[head], depth - 1)
     if len(rest) == 3 and field in DIRECTED and rest[2] not in {"forward", "reverse"}:
-        raise ValueError(f'"{rest[2]}" is no direction; write "{head}.{rest[0]}.{field}.forward" or "… .reverse"')
+        raise ValueError(f'"{rest[2]}" is not a direction; write "{head}.{rest[0]}.{field}.forward" or "… .reverse"')
     return rest
 
 

@@ -31,9 +31,9 @@ def _memory(value: object) -> int | None:
         return None
     size = units.parse_memory(value)
     if size < MIN_MEMORY_BYTES:
-        raise ValueError(f'"{value}" is too little for the kernel to start; the least is "64M"')
+        raise ValueError(f'"{value}" is too little for the kernel to start; the minimum is "64M"')
     if size > MAX_MEMORY_BYTES:
-        raise ValueError(f'"{value}" is too much; the most is "64G"')
+        raise ValueError(f'"{value}" is too much; the maximum is "64G"')
     return size
 
 
@@ -51,7 +51,7 @@ Memory = Annotated[
 
 def _path(value: str) -> str:
     if not value.startswith("/") or "\0" in value:
-        raise ValueError(f'"{value[:200]}" is no absolute path; programs do not know where the scenario lies')
+        raise ValueError(f'"{value[:200]}" is not an absolute path; programs do not know where the scenario is')
     return value
 
 

@@ -27,7 +27,7 @@ def _seeds(value: object) -> tuple[int, ...]:
     if not numbers or any(isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < 2**63 for n in numbers):
         raise ValueError("seeds are a number (3 means 1, 2, 3) or a list of whole numbers such as [1, 2, 3]")
     if len(set(numbers)) != len(numbers):
-        raise ValueError("a seed is listed twice; the same seed gives the same run, so nothing would be learnt from it")
+        raise ValueError("a seed is listed twice; the same seed gives the same run, so it would add nothing")
     return tuple(numbers)
 
 
@@ -60,7 +60,7 @@ Within = Annotated[
 def _share(value: object) -> float:
     share = units.parse_percent(value)
     if not 0 < share < 1:
-        raise ValueError(f'"{value}" is no share between 0% and 100%; where it is to hold with all seeds, leave it out')
+        raise ValueError(f'"{value}" is not between 0% and 100%; leave it out to require all seeds')
     return share
 
 

@@ -141,7 +141,7 @@ def _refuse_overlap(entry: _Entry, busy: Mapping[str, tuple[int, int]], link: st
         if entry.at < until and entry.change is not None:
             raise TimelineError(
                 ("changes", entry.change, name),
-                f'at {format_duration(entry.at)} the {name} of link "{link}" is still on its way: changes.{other} '
+                f'at {format_duration(entry.at)} the {name} of link "{link}" is still changing: changes.{other} '
                 f"moves it until {format_duration(until)}",
             )
 

@@ -164,7 +164,7 @@ def parse_trace(text: str, name: str) -> Trace:
     if _WHOLE.fullmatch(first[1]):
         return Trace(name=name, opportunities=parse_opportunities(chain([first], lines), name))
     raise ValueError(
-        f'{name}:{first[0]}: "{first[1][:60]}" begins no trace; the first line is the header '
+        f'{name}:{first[0]}: "{first[1][:60]}" is not the start of a trace; the first line is the header '
         '"time,rate[,delay,loss]", or a whole number of milliseconds (Mahimahi)'
     )
 
@@ -180,7 +180,7 @@ def _csv(heading: tuple[int, str], lines: Iterator[tuple[int, str]], name: str) 
     columns = [cell.strip() for cell in heading[1].split(",")]
     unknown = [column for column in columns if column not in COLUMNS]
     if unknown or len(set(columns)) != len(columns) or "rate" not in columns:
-        wrong = f'"{unknown[0]}" is no column of a trace' if unknown else "a column is missing or there twice"
+        wrong = f'"{unknown[0]}" is not a column of a trace' if unknown else "a column is missing or there twice"
         raise ValueError(f"{name}:{heading[0]}: {wrong}; the header is time,rate[,delay,loss]")
     rows: list[Row] = []
     period_ns: int | None = None
@@ -192,7 +192,7 @@ def _csv(heading: tuple[int, str], lines: Iterator[tuple[int, str]], name: str) 
                 raise ValueError("a row with a time alone says where the trace begins anew; nothing may follow it")
             row = _row(columns, line, number)
             if rows and row.at_ns <= rows[-1].at_ns:
-                raise ValueError("times have to grow from row to row")
+                raise ValueError("times must increase from row to row")
         except ValueError as error:
             raise ValueError(f"{name}:{number}: {error}") from None
         if rows and row.rate_bps is None and row.delay_ns is None and row.loss is None:

@@ -1,6 +1,6 @@
 """RED's law: how often packets were dropped at each average of the queue, beside what the law says (`red-law`).
 
-The average is reckoned anew from what each packet found on arrival, in the kernel's own arithmetic. Writes
+The average is computed from what each packet found on arrival, in the kernel's own arithmetic. Writes
 `red-law/red-law.csv`, one row for each step of the average over all runs, what it found, and a figure.
 """
 

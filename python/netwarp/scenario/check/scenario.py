@@ -50,7 +50,7 @@ def _check_times(scenario: Scenario) -> Iterator[Found]:
         yield (
             ("record", "sample"),
             f"these are {scenario.duration // scenario.record.sample_ns:,} samples of every socket, queue and link; "
-            f"the most is {MAX_SAMPLES:,}: take longer intervals, or a shorter run",
+            f"the maximum is {MAX_SAMPLES:,}: take longer intervals, or a shorter run",
         )
     if scenario.duration > MAX_RUN_NS:
         yield ("duration",), "is longer than 30 days; choose a shorter run"

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from netwarp.plan import make_plan
-from netwarp.scenario.load import parse_scenario
+from netwarp.scenario.load.loader import parse_scenario
 
 from bench import scenarios
 from bench.command import Timed, clocked, timed

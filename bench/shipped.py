@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from netwarp.analysis.expectations import Judgement, check_expectations
+from netwarp.analysis.summary.expectations import Judgement, check_expectations
 from netwarp.scenario import load_scenario, shipped_scenarios
 from netwarp.store.result import open_result
 

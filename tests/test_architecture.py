@@ -12,7 +12,7 @@ from pathlib import Path
 import netwarp
 import pytest
 from module_graph import cycle_in, python_graph, rust_graph
-from netwarp.analysis.run_metrics import SOURCES
+from netwarp.analysis.run.run_metrics import SOURCES
 from netwarp.engines.identity import RESOLUTION
 
 ROOT = Path(netwarp.__file__).parent
@@ -33,9 +33,10 @@ STAGES = [
     "plan",
     "lab",
     "kernels",
-    "doctor",
     "store",
     "engines",
+    "doctor",
+    "stats",
     "analysis",
     "execute",
     "imports",
@@ -111,7 +112,9 @@ def test_the_wings_meet_in_the_store_alone(wing: set[str], other: set[str]) -> N
     assert across == []
 
 
-@pytest.mark.parametrize(("module", "sources"), [("netwarp.lab.build", RESOLUTION), ("netwarp.analysis.run", SOURCES)])
+@pytest.mark.parametrize(
+    ("module", "sources"), [("netwarp.lab.build", RESOLUTION), ("netwarp.analysis.run.metrics", SOURCES)]
+)
 def test_what_decides_a_result_is_in_its_digest(module: str, sources: tuple[str, ...]) -> None:
     """All that is loaded for making labs, or for computing metrics; `words` is for people alone."""
     code = f"import sys, {module}; print(*(m for m in sys.modules if m.startswith('netwarp.')))"

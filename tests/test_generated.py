@@ -55,8 +55,8 @@ def test_the_check_names_what_is_stale(
     monkeypatch.setattr(generate, "ROOT", tmp_path)
     monkeypatch.setattr("sys.argv", ["generate", "--check"])
     assert generate.main() == 1
-    said = capsys.readouterr().err.splitlines()
-    assert said == [
+    output = capsys.readouterr().err.splitlines()
+    assert output == [
         f"docs/{name}.md is not what its source makes of it; run: make generate" for name in ("metrics", "records")
     ]
     monkeypatch.setattr("sys.argv", ["generate"])

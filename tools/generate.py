@@ -5,10 +5,9 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from netwarp.analysis import catalogue
-from netwarp.scenario import reference, scenario_schema
+from netwarp.scenario import scenario_schema
 
-from tools import lab_page, recorder_layout, records_page, rust_constants, rust_tables
+from tools import lab_page, metrics_page, recorder_layout, records_page, rust_constants, rust_tables, scenario_page
 
 ROOT = Path(__file__).parents[1]
 
@@ -19,9 +18,9 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "agent/testdata/lab.json": lab_page.example_text,
     "docs/lab.md": lab_page.markdown,
     "docs/lab.schema.json": lab_page.schema_text,
-    "docs/metrics.md": catalogue.markdown,
+    "docs/metrics.md": metrics_page.markdown,
     "docs/records.md": records_page.markdown,
-    "docs/scenario.md": reference.markdown,
+    "docs/scenario.md": scenario_page.markdown,
     "docs/scenario.schema.json": lambda: json.dumps(scenario_schema(), indent=1, ensure_ascii=False) + "\n",
 }
 """Each file by what makes its text."""

@@ -8,7 +8,7 @@ from typing import Any
 from netwarp.lab import build_lab
 from netwarp.lab.model import Lab, LabFlowHead
 from netwarp.plan import make_plan
-from netwarp.scenario.load import load_scenario
+from netwarp.scenario.load.loader import load_scenario
 from pydantic import ConfigDict, TypeAdapter
 
 EXAMPLE = Path(__file__).with_name("example.toml")

@@ -30,7 +30,7 @@ _NO_SECCOMP = (
 
 
 class AgentError(Exception):
-    """There is no agent, or none that works; says so, and what mends it."""
+    """There is no agent, or none that works; the message says what fixes it."""
 
 
 class AgentMissingError(AgentError):

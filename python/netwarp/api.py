@@ -8,7 +8,7 @@ from typing import Any
 from netwarp import scenario as scenarios
 from netwarp.engines import EngineError, EngineOptions, find_engine
 from netwarp.scenario import Scenario, ScenarioError
-from netwarp.scenario.paths import setting_of
+from netwarp.scenario.model.paths import setting_of
 from netwarp.store.errors import StoreError
 from netwarp.study import Study, default_directory, make_study, open_study
 from netwarp.terminal import Terminal

@@ -1,4 +1,4 @@
-"""Whether this machine can build and run labs; and for whatever it lacks, the command that mends it."""
+"""Whether this machine can build and run labs, and the command that fixes each problem."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from pathlib import Path
 from rich.console import Console
 
 from netwarp.agent import AGENT, SEARCH_PATH, AgentError, confinement_here, find_agent
+from netwarp.engines.mappings import USUAL_MAPPINGS, max_mappings
+from netwarp.engines.memory import SHARED_MEMORY, find_memory_directory, memory_problem
 from netwarp.flows import KINDS
 from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
 from netwarp.kernels.build import WORK
@@ -24,17 +26,8 @@ from netwarp.kernels.source import SERIES, find_source
 from netwarp.scratch import RUNS, clean_stale
 from netwarp.terminal import Terminal
 
-MEMORY_BYTES = 256_000_000
-"""Free bytes wanted where a virtual machine keeps its memory file."""
-
-SHARED_MEMORY = Path("/dev/shm")
-
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
-_MAX_MAP_COUNT = Path("/proc/sys/vm/max_map_count")
-USUAL_MAPPINGS = 65_530
-"""The kernel's own vm.max_map_count (DEFAULT_MAX_MAP_COUNT): enough for 6,400 flows, or 250 MB of scattered memory in
-one program of a lab."""
 
 # program → (Debian package, what netwarp wants it for)
 _BUILD_PROGRAMS = {
@@ -86,8 +79,8 @@ sys.exit(None if allowed else os.strerror(error))
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at: whether it is as it must be, what was seen, and the command that mends it."""
+class CheckResult:
+    """The result of one check: whether it passed, what was found, and the command that fixes the problem."""
 
     name: str
     ok: bool
@@ -95,14 +88,14 @@ class Finding:
     fix: str | None = None
 
 
-def diagnose(*, environ: Mapping[str, str] | None = None) -> list[Finding]:
+def diagnose(*, environ: Mapping[str, str] | None = None) -> list[CheckResult]:
     """Look at everything that building and running labs needs; never raises for what it finds."""
     environ = os.environ if environ is None else environ
-    findings = [_program(name, *facts) for name, facts in (_BUILD_PROGRAMS | _LAB_PROGRAMS).items()]
-    findings += [_header(header, package) for header, package in _HEADERS.items()]
+    results = [_program(name, *facts) for name, facts in (_BUILD_PROGRAMS | _LAB_PROGRAMS).items()]
+    results += [_header(header, package) for header, package in _HEADERS.items()]
     if (_CHECKOUT / "agent" / "Cargo.toml").is_file():
-        findings.append(_cargo())
-    checks: list[Callable[[], Finding]] = [
+        results.append(_cargo())
+    checks: list[Callable[[], CheckResult]] = [
         lambda: _source(environ),
         lambda: _kernel(environ),
         _agent,
@@ -113,12 +106,12 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[Finding]:
         lambda: _cache(environ),
         _pinning,
     ]
-    return findings + [check() for check in checks]
+    return results + [check() for check in checks]
 
 
 def clean(*, environ: Mapping[str, str] | None = None, console: Console | None = None) -> list[Path]:
     """Remove what killed processes have left: builds in the cache and in TMPDIR, runs of Dask workers and of `rerun` in
-    TMPDIR. Tell it on `console` (default: stderr)."""
+    TMPDIR. Report it on `console` (default: stderr)."""
     console = console or Terminal(stderr=True)
     temporary = Path(tempfile.gettempdir())
     removed = clean_stale([(cache_directory(environ), TEMPORARY), (temporary, WORK), (temporary, RUNS)])
@@ -129,70 +122,55 @@ def clean(*, environ: Mapping[str, str] | None = None, console: Console | None =
     return removed
 
 
-def memory_place(environ: Mapping[str, str] | None = None) -> tuple[Path | None, list[str]]:
-    """Return where a virtual machine can keep its memory file, and what is wrong with each place before it.
-
-    The places are TMPDIR when it is set, /dev/shm, /tmp. One is fit when files there can be mapped executable and
-    256 MB are free. None when no place is fit.
-    """
-    environ = os.environ if environ is None else environ
-    own = environ.get("TMPDIR")
-    wrongs: list[str] = []
-    for place in [*([Path(own)] if own else []), SHARED_MEMORY, Path("/tmp")]:
-        wrong = _wrong_with(place)
-        if wrong is None:
-            return place, wrongs
-        wrongs.append(wrong)
-    return None, wrongs
-
-
-def _program(name: str, package: str, purpose: str) -> Finding:
+def _program(name: str, package: str, purpose: str) -> CheckResult:
     # A lab's programs are looked for where the lab will, which is not where the PATH of a usual user leads.
     found = shutil.which(name, path=SEARCH_PATH if name in _LAB_PROGRAMS else None)
     if found:
-        return Finding(name, True, found)
-    return Finding(name, False, f"The program `{name}` is not installed ({purpose}).", _install(package))
+        return CheckResult(name, True, found)
+    return CheckResult(name, False, f"The program `{name}` is not installed ({purpose}).", _install(package))
 
 
-def _header(header: str, package: str) -> Finding:
+def _header(header: str, package: str) -> CheckResult:
     if shutil.which("gcc") is None:
         detail = f"Whether the header {header} is there cannot be told without gcc."
-        return Finding(header, False, detail, _install("gcc", package))
+        return CheckResult(header, False, detail, _install("gcc", package))
     answer = subprocess.run(
         ["gcc", "-E", "-x", "c", "-"], input=f"#include <{header}>\n", capture_output=True, text=True, check=False
     )
     if answer.returncode == 0:
-        return Finding(header, True, "the compiler finds it")
-    return Finding(header, False, f"The header {header}, needed to build the kernel, is missing.", _install(package))
+        return CheckResult(header, True, "the compiler finds it")
+    return CheckResult(
+        header, False, f"The header {header}, needed to build the kernel, is missing.", _install(package)
+    )
 
 
-def _cargo() -> Finding:
+def _cargo() -> CheckResult:
     found = shutil.which("cargo")
     if found:
-        return Finding("cargo", True, found)
+        return CheckResult("cargo", True, found)
     detail = "`cargo` (Rust), which builds the agent of this checkout, is not on PATH."
     # Debian 12 has neither rustup nor a Rust that is new enough.
-    return Finding("cargo", False, detail, "rustup default stable  # rustup itself comes from rust-lang.org")
+    return CheckResult("cargo", False, detail, "rustup default stable  # rustup itself comes from rust-lang.org")
 
 
-def _source(environ: Mapping[str, str]) -> Finding:
+def _source(environ: Mapping[str, str]) -> CheckResult:
     try:
-        return Finding("kernel source", True, str(find_source(environ=environ)))
+        return CheckResult("kernel source", True, str(find_source(environ=environ)))
     except KernelError as error:
         fix = "unset NETWARP_KERNEL_SOURCE" if environ.get("NETWARP_KERNEL_SOURCE") else None
-        return Finding("kernel source", False, str(error), fix or _install(f"linux-source-{SERIES}"))
+        return CheckResult("kernel source", False, str(error), fix or _install(f"linux-source-{SERIES}"))
 
 
-def _kernel(environ: Mapping[str, str]) -> Finding:
+def _kernel(environ: Mapping[str, str]) -> CheckResult:
     cache = cache_directory(environ)
     try:
         kernel = find_kernel(cache=cache)
     except KernelMissing as error:
-        return Finding("kernel", False, str(error), "netwarp kernel build")
-    wrong = _wrong_with_kernel(kernel)
-    if wrong is None:
-        return Finding("kernel", True, f"{kernel.version} {kernel.key} (sha256 {kernel.digest}) {kernel.path}")
-    return Finding("kernel", False, wrong, f"netwarp kernel remove {kernel.key} && netwarp kernel build")
+        return CheckResult("kernel", False, str(error), "netwarp kernel build")
+    problem = _wrong_with_kernel(kernel)
+    if problem is None:
+        return CheckResult("kernel", True, f"{kernel.version} {kernel.key} (sha256 {kernel.digest}) {kernel.path}")
+    return CheckResult("kernel", False, problem, f"netwarp kernel remove {kernel.key} && netwarp kernel build")
 
 
 def _wrong_with_kernel(kernel: Kernel) -> str | None:
@@ -205,54 +183,36 @@ def _wrong_with_kernel(kernel: Kernel) -> str | None:
     return None
 
 
-def _agent() -> Finding:
+def _agent() -> CheckResult:
     beside = Path(sys.executable).parent / AGENT
     found = str(beside) if beside.exists() else shutil.which(AGENT)
     fix = "make setup" if (_CHECKOUT / "Makefile").is_file() else "pip install --force-reinstall netwarp"
     if found is None:
-        return Finding("agent", False, f"`{AGENT}` is neither at {beside} nor on PATH.", fix)
+        return CheckResult("agent", False, f"`{AGENT}` is neither at {beside} nor on PATH.", fix)
     if not os.access(found, os.X_OK):
-        return Finding("agent", False, f"{found} is not executable.", f"chmod a+x {shlex.quote(found)}")
-    return Finding("agent", True, found)
+        return CheckResult("agent", False, f"{found} is not executable.", f"chmod a+x {shlex.quote(found)}")
+    return CheckResult("agent", True, found)
 
 
-def _memory(environ: Mapping[str, str]) -> Finding:
-    place, wrongs = memory_place(environ)
-    if place is not None:
-        free = shutil.disk_usage(place).free
-        return Finding("memory file", True, f"{place} ({free / 1e6:.0f} MB free, executable)")
-    detail = "No place for the memory of a virtual machine: " + " ".join(wrongs)
-    return Finding("memory file", False, detail, _fix_memory(environ))
+def _memory(environ: Mapping[str, str]) -> CheckResult:
+    directory, problems = find_memory_directory(environ)
+    if directory is not None:
+        free = shutil.disk_usage(directory).free
+        return CheckResult("memory file", True, f"{directory} ({free / 1e6:.0f} MB free, executable)")
+    detail = "No place for the memory of a virtual machine: " + " ".join(problems)
+    return CheckResult("memory file", False, detail, _fix_memory(environ))
 
 
 def _fix_memory(environ: Mapping[str, str]) -> str:
     if environ.get("TMPDIR"):
         return "unset TMPDIR"
-    if "noexec" in (_wrong_with(SHARED_MEMORY) or ""):
+    if "noexec" in (memory_problem(SHARED_MEMORY) or ""):
         return _as_root(f"mount -o remount,exec {SHARED_MEMORY}")
     home = cache_directory(environ).parent / "tmp"
     return f"mkdir -p {shlex.quote(str(home))} && export TMPDIR={shlex.quote(str(home))}"
 
 
-def _wrong_with(place: Path) -> str | None:
-    """Return what keeps a memory file from living in a directory, as a sentence, or None."""
-    try:
-        free = shutil.disk_usage(place).free
-        with tempfile.TemporaryFile(dir=place) as file:
-            file.truncate(mmap.PAGESIZE)
-            mmap.mmap(file.fileno(), mmap.PAGESIZE, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_EXEC).close()
-    except PermissionError:
-        writable = os.access(place, os.W_OK | os.X_OK)
-        reason = "is mounted noexec, so memory there cannot hold programs" if writable else "cannot be written"
-        return f"{place} {reason}."
-    except OSError as error:
-        return f"{place} cannot be used ({error.strerror})."
-    if free < MEMORY_BYTES:
-        return f"{place} has only {free / 1e6:.0f} MB free of the {MEMORY_BYTES / 1e6:.0f} MB wanted."
-    return None
-
-
-def _tracing() -> Finding:
+def _tracing() -> CheckResult:
     try:
         subprocess.run(
             [sys.executable, "-I", "-S", "-c", _TRACE], capture_output=True, text=True, check=True, timeout=30
@@ -261,40 +221,32 @@ def _tracing() -> Finding:
         return _forbidden(error.stderr.strip().rpartition("\n")[2] or f"status {error.returncode}")
     except (OSError, subprocess.TimeoutExpired) as error:
         return _forbidden(str(error))
-    return Finding("ptrace", True, "a process may trace its children")
+    return CheckResult("ptrace", True, "a process may trace its children")
 
 
-def max_mappings() -> int:
-    """How many memory mappings this host grants a process (`vm.max_map_count`)."""
-    try:
-        return int(_MAX_MAP_COUNT.read_text())
-    except (OSError, ValueError):
-        return USUAL_MAPPINGS
-
-
-def _mappings() -> Finding:
+def _mappings() -> CheckResult:
     found = max_mappings()
     # In the worst case each page of a program of the lab is a mapping of its own.
     detail = f"vm.max_map_count is {found}: at least {found * mmap.PAGESIZE / 1e6:.0f} MB for each program of a lab"
     if found >= USUAL_MAPPINGS:
-        return Finding("memory mappings", True, detail)
+        return CheckResult("memory mappings", True, detail)
     fix = _as_root(f"sysctl vm.max_map_count={USUAL_MAPPINGS}")
-    return Finding("memory mappings", False, f"{detail}; usual are {USUAL_MAPPINGS}.", fix)
+    return CheckResult("memory mappings", False, f"{detail}; usual are {USUAL_MAPPINGS}.", fix)
 
 
-def _confinement() -> Finding:
+def _confinement() -> CheckResult:
     try:
         found = confinement_here(find_agent())
     except AgentError as error:
-        return Finding("confinement", False, str(error), "make setup")
+        return CheckResult("confinement", False, str(error), "make setup")
     if not found.lacks:
         detail = f"Landlock (version {found.landlock}) and seccomp keep what a scenario runs from your files"
-        return Finding("confinement", True, detail)
+        return CheckResult("confinement", True, detail)
     fix = "boot a kernel with CONFIG_SECURITY_LANDLOCK, and landlock among lsm=; or use no container that forbids it"
-    return Finding("confinement", False, " ".join(f"{lack[0].upper()}{lack[1:]}." for lack in found.lacks), fix)
+    return CheckResult("confinement", False, " ".join(f"{lack[0].upper()}{lack[1:]}." for lack in found.lacks), fix)
 
 
-def _forbidden(reason: str) -> Finding:
+def _forbidden(reason: str) -> CheckResult:
     try:
         scope = int(_YAMA.read_text())
     except (OSError, ValueError):
@@ -302,31 +254,31 @@ def _forbidden(reason: str) -> Finding:
     detail = f"This process may not trace its children ({reason}), which is how the virtual machine works"
     if scope >= 3:
         detail += f"; {_YAMA} is {scope}, which only a reboot changes."
-        return Finding("ptrace", False, detail, "set kernel.yama.ptrace_scope=1 in /etc/sysctl.d and reboot")
+        return CheckResult("ptrace", False, detail, "set kernel.yama.ptrace_scope=1 in /etc/sysctl.d and reboot")
     if scope == 2:
         detail += f"; {_YAMA} is {scope}."
-        return Finding("ptrace", False, detail, _as_root("sysctl kernel.yama.ptrace_scope=1"))
+        return CheckResult("ptrace", False, detail, _as_root("sysctl kernel.yama.ptrace_scope=1"))
     detail += "; a container's filter forbids it."
-    return Finding("ptrace", False, detail, "docker run --cap-add=SYS_PTRACE …")
+    return CheckResult("ptrace", False, detail, "docker run --cap-add=SYS_PTRACE …")
 
 
-def _cache(environ: Mapping[str, str]) -> Finding:
+def _cache(environ: Mapping[str, str]) -> CheckResult:
     cache = cache_directory(environ)
     nearest = next(path for path in (cache, *cache.absolute().parents) if path.exists())
     if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
-        return Finding("cache", True, str(cache))
+        return CheckResult("cache", True, str(cache))
     detail = f"The cache {cache} cannot be written ({nearest} is not yours to write)."
-    return Finding("cache", False, detail, "export XDG_CACHE_HOME=…  # a directory of yours")
+    return CheckResult("cache", False, detail, "export XDG_CACHE_HOME=…  # a directory of yours")
 
 
-def _pinning() -> Finding:
+def _pinning() -> CheckResult:
     try:
         processors = os.sched_getaffinity(0)
         os.sched_setaffinity(0, processors)
     except OSError as error:
         detail = f"Processes may not be pinned to a CPU ({error.strerror}); runs take 1.5 to 1.9 times as long."
-        return Finding("CPU pinning", False, detail, "allow sched_setaffinity in the container's seccomp profile")
-    return Finding("CPU pinning", True, f"{len(processors)} CPUs to pin runs to")
+        return CheckResult("CPU pinning", False, detail, "allow sched_setaffinity in the container's seccomp profile")
+    return CheckResult("CPU pinning", True, f"{len(processors)} CPUs to pin runs to")
 
 
 def _install(*packages: str) -> str:

@@ -151,43 +151,43 @@ class Directed(Model, Generic[T]):
     """A property of a link in each of its two directions: `forward` is ends[0] → ends[1]."""
 
     forward: T
-    back: T
+    reverse: T
 
     def of(self, direction: int) -> T:
-        """The value in direction 0 (forward) or 1 (back)."""
-        return self.back if direction else self.forward
+        """The value in direction 0 (forward) or 1 (reverse)."""
+        return self.reverse if direction else self.forward
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Either the plain value or a table of the two directions."""
         both = handler.resolve_ref_schema(handler(schema))
-        ways = both["properties"]
-        table = {"type": "object", "properties": ways, "additionalProperties": False}
-        return {"anyOf": [dict(ways["forward"]), table]}
+        directions = both["properties"]
+        table = {"type": "object", "properties": directions, "additionalProperties": False}
+        return {"anyOf": [dict(directions["forward"]), table]}
 
 
-def both_ways(default: object = None) -> BeforeValidator:
+def both_directions(default: object = None) -> BeforeValidator:
     """A plain value holds both ways; a table gives the directions, and a direction left out of it takes `default`."""
 
     def expand(value: object) -> object:
         if isinstance(value, Directed):
             return value
         if isinstance(value, dict):
-            return value if default is None else {"forward": default, "back": default} | value
-        return {"forward": value, "back": value}
+            return value if default is None else {"forward": default, "reverse": default} | value
+        return {"forward": value, "reverse": value}
 
     return BeforeValidator(expand)
 
 
-def either_way(plain_is_both: bool) -> BeforeValidator:
+def either_direction(plain_is_both: bool) -> BeforeValidator:
     """A table may leave a direction out (None); a plain value holds both ways or forward only."""
 
     def expand(value: object) -> object:
         if isinstance(value, Directed):
             return value
         if isinstance(value, dict):
-            return {"forward": None, "back": None} | value
-        return {"forward": value, "back": value if plain_is_both else None}
+            return {"forward": None, "reverse": None} | value
+        return {"forward": value, "reverse": value if plain_is_both else None}
 
     return BeforeValidator(expand)
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
-from netwarp.scenario.bounds import MAX_RUNS
+from netwarp.scenario.check.bounds import MAX_RUNS
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.resolve import Resolver, SectionKey, canonical_json
-from netwarp.scenario.sweep import axes_of, cases_of, check_given, points_of
+from netwarp.scenario.points.resolve import Resolver, SectionKey, canonical_json
+from netwarp.scenario.points.sweep import axes_of, cases_of, check_given, points_of
 
 ID_DIGITS = 12
 

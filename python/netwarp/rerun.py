@@ -56,7 +56,7 @@ def rerun(
     keep: Path | None = None,
     console: Console | None = None,
 ) -> Rerun:
-    """Make every run that the result at `directory` has once more and compare digests of all their files.
+    """Repeat every run of the result at `directory` and compare the digests of all files.
 
     The new runs are thrown away as soon as they are compared, unless `keep` names a directory for them. Runs are
     matched by their point and seed, so that a result of another kernel can be compared, too. Raises StoreError (also if
@@ -72,8 +72,8 @@ def rerun(
     plan = _plan(old, engine, made)
     note_warnings(engine, console)
     repeated: dict[str, Repeated] = {}
-    with _directory(keep) as place, _result(place, plan, engine) as new:
-        compare = _Comparison(old, new, made, keep is None, repeated)
+    with _directory(keep) as target, _result(target, plan, engine) as new:
+        compare = _RecordsComparison(old, new, made, keep is None, repeated)
         with RunProgress(plan, console) as progress:
 
             def hear(event: str, run: Run, outcome: Outcome | None) -> None:
@@ -92,7 +92,7 @@ def rerun(
 
 
 @dataclass(frozen=True)
-class _Comparison:
+class _RecordsComparison:
     old: ResultDir
     new: ResultDir
     made: Mapping[str, str]
@@ -138,15 +138,15 @@ def _directory(keep: Path | None) -> Iterator[Path]:
     if keep is not None:
         yield keep
         return
-    with scratch(RUNS) as place:
-        yield place
+    with scratch(RUNS) as directory:
+        yield directory
 
 
 @contextlib.contextmanager
-def _result(place: Path, plan: Plan, engine: Engine) -> Iterator[ResultDir]:
+def _result(directory: Path, plan: Plan, engine: Engine) -> Iterator[ResultDir]:
     text = plan.scenario.source.text
     content = plan_json(plan, engine.spec.name)
     made = manifest(engine.spec.name, engine.own_identity, sys.argv)
-    with create_result(place, scenario_toml=text, plan=content, manifest=made) as result:
+    with create_result(directory, scenario_toml=text, plan=content, manifest=made) as result:
         keep_traces(plan.scenario, result)
         yield result

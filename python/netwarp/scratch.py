@@ -40,9 +40,9 @@ def held(directory: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def clean_stale(places: list[tuple[Path, str]]) -> list[Path]:
+def clean_stale(directories: list[tuple[Path, str]]) -> list[Path]:
     """Remove what killed builds have left: this user's directories (place, prefix) that nobody holds."""
-    stale = [path for place, prefix in places for path in sorted(place.glob(f"{prefix}*")) if _stale(path)]
+    stale = [path for directory, prefix in directories for path in sorted(directory.glob(f"{prefix}*")) if _stale(path)]
     for path in stale:
         shutil.rmtree(path, ignore_errors=True)
     return stale

@@ -10,18 +10,18 @@ from pathlib import Path
 import polars as pl
 from rich.console import Console
 
-from netwarp.analysis.ensemble import statistics_frame
-from netwarp.analysis.expectations import Checked, check_expectations
-from netwarp.analysis.faults import FaultError, contained
-from netwarp.analysis.harm import with_harm
-from netwarp.analysis.run_metrics import compute_metrics, is_current
+from netwarp.analysis.run.faults import FaultError, contained
+from netwarp.analysis.run.run_metrics import compute_metrics, is_current
+from netwarp.analysis.summary.ensemble import statistics_frame
+from netwarp.analysis.summary.expectations import Checked, check_expectations
+from netwarp.analysis.summary.harm import with_harm
 from netwarp.engines import Engine, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute import Execution, execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, parse_scenario
-from netwarp.scenario.trace import KEPT, trace_files
+from netwarp.scenario.model.trace import KEPT, trace_files
 from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, read_text, write_bytes
 from netwarp.store.findings import NAME as FINDINGS
@@ -122,7 +122,7 @@ def make_study(
         with RunProgress(plan, console) as progress:
             make = partial(execute, jobs=jobs) if dask is None else _on_cluster(dask, console)
             execution = make(plan, engine, result, fail_fast=fail_fast, retry_failed=retry_failed, progress=progress)
-        summary = summarise(result, told=execution.done)
+        summary = summarise(result, reported=execution.done)
         checked = () if execution.interrupted else check_expectations(summary, scenario.expect)
         figures = _draw(result, summary, console) if plots and not execution.interrupted else ()
         views = () if execution.interrupted else _view(result, scenario, summary, plots, console)
@@ -140,10 +140,10 @@ def _on_cluster(address: str, console: Console) -> Callable[..., Execution]:
     # Lazily: what speaks to other machines takes a second to import.
     from netwarp.execute.cluster import execute_on_cluster
 
-    def tell(text: str) -> None:
+    def report(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    return partial(execute_on_cluster, address=address, tell=tell)
+    return partial(execute_on_cluster, address=address, report=report)
 
 
 def analyse_again(directory: Path, *, plots: bool = True, console: Console | None = None) -> Study:
@@ -156,7 +156,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
         result = open_verified(directory)
     scenario = scenario_of(result)
     with locked(directory):
-        with console.status("reckoning"):
+        with console.status("computing metrics"):
             on_each(lambda run: _compute_metrics(result, run.id), result.planned)
         summary = summarise(result)
         figures = _draw(result, summary, console) if plots else ()
@@ -166,7 +166,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
 
 
 def open_study(directory: Path) -> Study:
-    """An old result as it stands: nothing is run, reckoned or drawn. Raises StoreError, ScenarioError."""
+    """An old result as it stands: nothing is run, computed or drawn. Raises StoreError, ScenarioError."""
     result = open_verified(directory)
     summary = result.summary()
     checked = tuple(check_expectations(summary, scenario_of(result).expect))
@@ -174,9 +174,9 @@ def open_study(directory: Path) -> Study:
     return Study(result, Execution(kept=[run.id for run in result.planned]), summary, checked, figures)
 
 
-def summarise(result: ResultDir, told: Collection[str] = ()) -> pl.DataFrame:
+def summarise(result: ResultDir, reported: Collection[str] = ()) -> pl.DataFrame:
     """Write the result's summary and its statistics; returns the summary. For `told` see `ResultDir.write_summary`."""
-    summary = result.write_summary(told, lambda rows: with_harm(rows, result.axes))
+    summary = result.write_summary(reported, lambda rows: with_harm(rows, result.axes))
     result.write_statistics(statistics_frame(summary, result.axes))
     return summary
 

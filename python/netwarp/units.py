@@ -85,7 +85,7 @@ def _rate(text: str) -> int:
         raise ValueError(f'"{_short(text)}" {hint}; rates are bit, kbit, mbit, gbit or tbit, such as "10mbit"')
     rate = _whole(number * RATE_UNITS[lowered], text, "bit/s")
     if rate > MAX_RATE_BPS:
-        raise ValueError(f'"{_short(text)}" is beyond any link; the most is {format_rate(MAX_RATE_BPS)}')
+        raise ValueError(f'"{_short(text)}" is beyond any link; the maximum is {format_rate(MAX_RATE_BPS)}')
     return rate
 
 

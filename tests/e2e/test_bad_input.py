@@ -1,4 +1,4 @@
-"""What cannot be run is refused in one sentence that names the place and the mend, and leaves nothing behind."""
+"""What cannot be run is refused in one sentence that names the place and the fix, and leaves nothing behind."""
 
 from __future__ import annotations
 

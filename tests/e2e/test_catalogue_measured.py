@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import polars as pl
 from e2e_runs import Runs
 from e2e_scenarios import PING, dumbbell
-from netwarp.analysis.catalogue import CATALOGUE
+from netwarp.analysis.catalogue.metrics import CATALOGUE
 
 LATE = 'from = "h1"\nto = "h2"\nstart = "4s"\n'
 FLOWS: Mapping[str, str] = {

@@ -10,7 +10,7 @@ import pytest
 from e2e_command import netwarp
 from e2e_runs import Runs
 from e2e_traffic import FORWARD, SECOND, account, datagrams_of, flow, packets_of, pair, unaccounted
-from netwarp.scenario.trace import load_trace
+from netwarp.scenario.model.trace import load_trace
 from netwarp.store.rundir import RunDir
 
 FRAME_BITS = 1514 * 8
@@ -127,7 +127,7 @@ def test_a_ramp_is_followed(runs: Runs) -> None:
 
 def test_a_shipped_trace_is_what_the_link_carries(runs: Runs) -> None:
     text = pair(overload("80mbit"), duration="10s").replace(
-        'rate = "10mbit"', 'trace = { forward = "lte" }\nrate = { back = "10mbit" }'
+        'rate = "10mbit"', 'trace = { forward = "lte" }\nrate = { reverse = "10mbit" }'
     )
     run = runs(text.replace("pfifo limit 1000", "pfifo limit 20"))
     left = packets_of(run, "cbr").filter(fate=0)["dequeue_ns"].to_numpy()

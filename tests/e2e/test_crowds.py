@@ -8,8 +8,7 @@ import pytest
 from e2e_command import netwarp
 from e2e_runs import Runs, only_run
 from e2e_traffic import flow, pair, unaccounted, values
-from netwarp.doctor import max_mappings
-from netwarp.engines.mappings import needed_mappings, too_many_mappings
+from netwarp.engines.mappings import max_mappings, needed_mappings, too_many_mappings
 
 
 @pytest.mark.parametrize("count", [100, 1000])

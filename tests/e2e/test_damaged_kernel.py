@@ -1,4 +1,4 @@
-"""A kernel whose binary is not what was built makes no run, under whatever command; and says what mends it."""
+"""A kernel whose binary is not what was built makes no run, under whatever command; and says what fixes it."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ import pytest
 from e2e_runs import Runs
 from e2e_scenarios import BOTTLENECK, dumbbell
 from e2e_traffic import account, datagrams_of, flow, pair, python_command, values
-from netwarp.analysis.drops import drop_metrics, load_drops
-from netwarp.analysis.flows import run_window
+from netwarp.analysis.flow.flows import run_window
+from netwarp.analysis.queue.drops import drop_metrics, load_drops
 from netwarp.store.rundir import RunDir
 
 ROOT = "qdisc add dev {dev} root handle 1: pfifo limit 1000"

@@ -87,7 +87,7 @@ def test_what_it_cannot_do_is_refused_before_the_start(
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "output"),
     [
         ("uml2", 'There is no engine "uml2" (did you mean "uml"?); there are: uml.'),
         ("replay", "REPLAY_FROM does not name a result to replay"),
@@ -95,7 +95,7 @@ def test_what_it_cannot_do_is_refused_before_the_start(
     ],
 )
 def test_an_engine_that_is_not_there(
-    environment: dict[str, str], scenario: Path, tmp_path: Path, name: str, said: str
+    environment: dict[str, str], scenario: Path, tmp_path: Path, name: str, output: str
 ) -> None:
     env = {"PYTHONPATH": ""}
     if name != "uml2":
@@ -108,12 +108,12 @@ def test_an_engine_that_is_not_there(
         env = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{environment['PYTHONPATH']}"}
     answer = netwarp("run", scenario, "--engine", name, "-o", tmp_path / "r", env=env)
     assert answer.code == 4
-    assert said in answer.err
+    assert output in answer.err
     assert "Traceback" not in answer.err
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "output"),
     [
         (("links.bottleneck.queue=dualpi2",), 'has no queue discipline "dualpi2"'),
         (("flows.bulk.cc=prague",), 'has no congestion control "prague"'),
@@ -121,13 +121,13 @@ def test_an_engine_that_is_not_there(
     ],
 )
 def test_what_the_kernel_lacks_is_refused_before_the_start(
-    scenario: Path, tmp_path: Path, settings: tuple[str, ...], said: str
+    scenario: Path, tmp_path: Path, settings: tuple[str, ...], output: str
 ) -> None:
     result = tmp_path / "r"
     options = [part for setting in settings for part in ("--set", setting)]
     answer = netwarp("run", scenario, *options, "-o", result)
     assert answer.code == 2, answer.err
-    assert said in answer.err
+    assert output in answer.err
     assert "it has " in answer.err
     assert not result.exists()
 

@@ -111,7 +111,7 @@ def test_iperf3s_own_keys_with_our_numbers(tmp_path: Path) -> None:
 def test_mistakes(result: Path, tmp_path: Path) -> None:
     none = netwarp("export", result)
     assert none.code == 2
-    assert "say in which format" in none.err
+    assert "choose a format" in none.err
     nothing = netwarp("export", tmp_path, "--csv")
     assert nothing.code == 4
     assert "not a result directory" in nothing.err

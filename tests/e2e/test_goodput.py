@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from e2e_runs import Runs
 from e2e_traffic import FORWARD, SECOND, account, flow, pair, values
-from netwarp.analysis.flows import load_flows
-from netwarp.analysis.series import throughput, whole_run
+from netwarp.analysis.flow.flows import load_flows
+from netwarp.analysis.run.series import throughput, whole_run
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.store.rundir import RunDir
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 from e2e_command import netwarp
-from netwarp.analysis.monitor import METRICS
 from netwarp.scenario import shipped_scenarios
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir
 from netwarp.store.socket_columns import SOCKET_COLUMNS
 from netwarp.store.summary import PlannedRun
+from netwarp.views.connection_monitor.analysis import METRICS
 
 RECOVERY = 3
 """ca_state TCP_CA_Recovery; 4 is TCP_CA_Loss."""

@@ -109,9 +109,9 @@ ends = ["h1", "r1"]
 rate = "1gbit"
 [links.radio]
 ends = ["r1", "h2"]
-trace = {{ forward = "{folder}/{name}.up", back = "{folder}/{name}.down" }}
+trace = {{ forward = "{folder}/{name}.up", reverse = "{folder}/{name}.down" }}
 delay = "10ms"
-queue = {{ forward = "pfifo limit {LIMITS[FORWARD]}", back = "pfifo limit {LIMITS[BACK]}" }}
+queue = {{ forward = "pfifo limit {LIMITS[FORWARD]}", reverse = "pfifo limit {LIMITS[BACK]}" }}
 {flows}
 """
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from e2e_runs import Runs
 from e2e_traffic import account, flow, pair, values
-from netwarp.analysis.fairness import jain_index
+from netwarp.stats.fairness import jain_index
 from netwarp.store.result import open_result
 
 START_NS = 2 * 10**9

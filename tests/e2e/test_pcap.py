@@ -14,7 +14,7 @@ from e2e_captures import ACK, MS, Talk, segment, write_pcap
 from e2e_command import NETWARP, netwarp
 from e2e_runs import Runs
 from e2e_traffic import account, flow, pair
-from netwarp.analysis.captures import CaptureError, flows_of
+from netwarp.analysis.flow.captures import CaptureError, flows_of
 from netwarp.store.rundir import RunDir
 
 LOSSY = pair(
@@ -127,16 +127,16 @@ def test_what_is_no_capture(tmp_path: Path) -> None:
         "packed.pcap.gz": (gzip.compress(_talk(tmp_path / "x.pcap")), "compressed with gzip"),
         "short.pcap": (b"\xd4\xc3\xb2\xa1\2\0", "ends within its header"),
     }
-    for name, (data, said) in wrong.items():
+    for name, (data, output) in wrong.items():
         (tmp_path / name).write_bytes(data)
         answer = netwarp("pcap", tmp_path / name)
         assert answer.code == 2, name
-        assert said in answer.words
+        assert output in answer.words
         assert name in answer.words
         assert answer.out == ""
-    for path, said in ((tmp_path / "nowhere.pcap", "No such file"), (tmp_path, "a directory")):
+    for path, output in ((tmp_path / "nowhere.pcap", "No such file"), (tmp_path, "a directory")):
         answer = netwarp("pcap", path)
-        assert (answer.code, said in answer.words) == (2, True), answer
+        assert (answer.code, output in answer.words) == (2, True), answer
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ class Opened:
 
     page: Page
     asked: list[str] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    output: list[str] = field(default_factory=list)
 
     def saved(self, button: Locator) -> bytes:
         """What a click on a button downloads."""
@@ -134,15 +134,15 @@ class Opener:
                 route.abort()
 
         context.route("**/*", only_the_page)
-        opened.page.on("console", lambda message: opened.said.append(f"{message.type}: {message.text}"))
-        opened.page.on("pageerror", lambda error: opened.said.append(str(error)))
+        opened.page.on("console", lambda message: opened.output.append(f"{message.type}: {message.text}"))
+        opened.page.on("pageerror", lambda error: opened.output.append(str(error)))
         opened.page.goto(address)
         return opened
 
     def close(self) -> None:
         for opened in self._opened:
             assert opened.asked == []
-            assert opened.said == []
+            assert opened.output == []
             opened.page.context.close()
 
 

@@ -19,8 +19,8 @@ def test_expectations_decide_the_exit_code(tmp_path: Path, least: int, code: int
     scenario = write_scenario(tmp_path / "s.toml", more=EXPECT.format(least=least))
     done = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots")
     assert done.code == code, done.err
-    said = next(line for line in done.out.splitlines() if "flow.goodput_mbps of bulk" in line)
-    assert f"expected at least {least}, {word}: " in said
+    output = next(line for line in done.out.splitlines() if "flow.goodput_mbps of bulk" in line)
+    assert f"expected at least {least}, {word}: " in output
     elsewhere = netwarp("run", scenario, "-o", tmp_path / "o", "--no-plots", "--set", "links.bottleneck.queue=fq_codel")
     assert elsewhere.code == 0
     assert "not checked: no run of this plan is meant" in elsewhere.out
@@ -60,7 +60,7 @@ def short_result(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         (["--metric", "flow.goodput"], 'did you mean "flow.goodput_mbps"?'),
         (["--metric", "flow.rtt_ms_p95", "--by", "links.bottleneck.que"], 'did you mean "links.bottleneck.queue"?'),
@@ -68,7 +68,7 @@ def short_result(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--format", "gif"], "is not a format of figures"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(short_result: Path, arguments: list[str], said: str) -> None:
+def test_what_cannot_be_drawn_is_said(short_result: Path, arguments: list[str], output: str) -> None:
     done = netwarp("plot", short_result, *arguments)
     assert done.code == 2
-    assert said in done.err
+    assert output in done.err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from e2e_command import netwarp, succeed
-from netwarp.analysis.expectations import Judgement, check_expectations
+from netwarp.analysis.summary.expectations import Judgement, check_expectations
 from netwarp.scenario import load_scenario, shipped_scenarios
 from netwarp.store.result import open_result
 

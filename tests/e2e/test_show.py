@@ -28,10 +28,10 @@ mtu = 1400
 offload = true
 [links.bottleneck]
 ends = ["r1", "h2"]
-rate = {{ forward = "10mbit", back = "3mbit" }}
+rate = {{ forward = "10mbit", reverse = "3mbit" }}
 delay = "10000100ns"
 jitter = {{ forward = "1ms 25% distribution normal" }}
-loss = {{ forward = "gemodel 1% 10% 70% 0.1%", back = "0.5% 20%" }}
+loss = {{ forward = "gemodel 1% 10% 70% 0.1%", reverse = "0.5% 20%" }}
 queue = "fq_codel limit 100 target 5ms"
 [flows.check]
 from = "h1"

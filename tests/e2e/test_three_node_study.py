@@ -170,8 +170,8 @@ def test_the_published_layout_gives_the_published_numbers(tmp_path: Path) -> Non
     queues = pl.read_csv(folder / "queues.csv").filter(qdisc="fq_codel").row(0, named=True)
     assert queues["beneath"] == "netem"
     assert queues["drops"] > 100
-    said = {found.finding: found.judgement for found in read_findings(folder / "findings.csv")}
-    assert said["the discipline beneath netem never sees a queue"] is Holds.NO
+    output = {found.finding: found.judgement for found in read_findings(folder / "findings.csv")}
+    assert output["the discipline beneath netem never sees a queue"] is Holds.NO
 
 
 def test_tc_refuses_their_red(tmp_path: Path) -> None:

@@ -110,15 +110,15 @@ def test_both_families_names_and_addresses_as_given(runs: Runs) -> None:
     assert rtt_ms(run, "p4") == pytest.approx(once(1, 10e6), abs=0.001)
     assert rtt_ms(run, "p6") == pytest.approx(once(1, 10e6, 118), abs=0.001)
     assert rtt_ms(run, "far") == pytest.approx(once(2, 10e6), abs=0.001)
-    said = (run.path / "look-client.out").read_text()
-    assert "192.168.214.103/24" in said and "2001:db8::1/64" in said and "02:6e:77:00:00:0b" in said
+    output = (run.path / "look-client.out").read_text()
+    assert "192.168.214.103/24" in output and "2001:db8::1/64" in output and "02:6e:77:00:00:0b" in output
 
 
 def test_parallel_links_and_asymmetric_rates(runs: Runs) -> None:
     """Two links between the same nodes: the first in the file carries what is addressed to the node."""
     links = [
-        'up ends = ["h1", "h2"]\nrate = { forward = "2mbit", back = "20mbit" }\n'
-        'delay = { forward = "5ms", back = "30ms" }\nqueue = { forward = "pfifo limit 7", back = "fq_codel" }',
+        'up ends = ["h1", "h2"]\nrate = { forward = "2mbit", reverse = "20mbit" }\n'
+        'delay = { forward = "5ms", reverse = "30ms" }\nqueue = { forward = "pfifo limit 7", reverse = "fq_codel" }',
         link("spare", "h1", "h2", "5mbit", "1ms"),
     ]
     flows = ping("echo", "h1", "h2") + flow("down", "cbr", 'rate = "15mbit"', 'start = "600ms"', ends=("h2", "h1"))
@@ -158,8 +158,8 @@ def test_raw_tc_chains(runs: Runs) -> None:
     )
     run = runs(text)
     assert rtt_ms(run, "echo") == pytest.approx(once(2) + 100, abs=0.001)
-    said = (run.path / "look-client.out").read_text()
-    assert [f"qdisc {kind} {handle}:" in said for kind, handle in (("tbf", 1), ("netem", 10), ("fq_codel", 20))] == [
+    output = (run.path / "look-client.out").read_text()
+    assert [f"qdisc {kind} {handle}:" in output for kind, handle in (("tbf", 1), ("netem", 10), ("fq_codel", 20))] == [
         True
     ] * 3
     late = account(run, "late")
@@ -213,6 +213,6 @@ def test_the_printed_commands_build_the_network(runs: Runs, tmp_path: Path) -> N
     byhand = flow("byhand", "command", f'client = ["sh", "{tmp_path}/build.sh"]')
     run = runs(scenario(nodes, links, ping("echo", "h1", "h2") + byhand + NOT_EXACT, "20s"), "--read", str(tmp_path))
     assert (run.path / "byhand-client.err").read_text() == ""
-    said = (run.path / "byhand-client.out").read_text()
-    least, mean, most = (float(part) for part in said.rpartition("= ")[2].split("/")[:3])
+    output = (run.path / "byhand-client.out").read_text()
+    least, mean, most = (float(part) for part in output.rpartition("= ")[2].split("/")[:3])
     assert [least, mean, most] == pytest.approx([rtt_ms(run, "echo")] * 3, abs=0.002)

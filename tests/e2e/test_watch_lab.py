@@ -23,10 +23,10 @@ def test_a_busy_connection_is_what_ss_says(cc: str, runs: Runs) -> None:
     client = f'client = ["sh", "-c", "sleep 3; {look}"]'
     flows = flow("busy", "bulk", f'cc = "{cc}"') + flow("look", "command", client)
     run = runs(pair(flows, duration="4s", queue="pfifo limit 20", router=True))
-    said, ours = (run.path / "look-client.out").read_text().split("---\n")
+    output, ours = (run.path / "look-client.out").read_text().split("---\n")
     frame = pl.read_csv(BytesIO(ours.encode()), infer_schema_length=None)
     row = frame.row(0, named=True)
-    (theirs,) = read_ss(said).values()
+    (theirs,) = read_ss(output).values()
     assert differences(theirs, row) == {}
     assert row["total_retrans"] > 0 or cc in ("vegas", "bbr")
     assert row["unacked_pkts"] > 0

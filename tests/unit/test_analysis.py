@@ -7,13 +7,13 @@ import numpy as np
 import polars as pl
 import pytest
 from netwarp.analysis import analyse_run, check_run
-from netwarp.analysis.fairness import jain_index
-from netwarp.analysis.flows import load_flows
-from netwarp.analysis.latency import Pings, ping_jitter_ms, ping_loss_pct, pings_in
-from netwarp.analysis.series import cwnd, queue_length, rtt, throughput, whole_run
-from netwarp.analysis.table import MAX_RUNS, metrics_table
-from netwarp.analysis.throughput import loss_pct, utilisation
-from netwarp.analysis.weighting import Window, percentile
+from netwarp.analysis.flow.flows import load_flows
+from netwarp.analysis.flow.latency import Pings, ping_jitter_ms, ping_loss_pct, pings_in
+from netwarp.analysis.queue.throughput import loss_pct, utilisation
+from netwarp.analysis.run.series import cwnd, queue_length, rtt, throughput, whole_run
+from netwarp.cli.tables import MAX_RUNS, metrics_table
+from netwarp.stats.fairness import jain_index
+from netwarp.stats.weighting import Window, percentile
 from netwarp.store.description import End
 from netwarp.store.result import open_result
 from netwarp.store.rundir import open_run

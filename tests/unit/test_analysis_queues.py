@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.analysis.queues import (
+from netwarp.analysis.queue.queues import (
     _ABSENT,
     _NEVER,
     Packets,
@@ -17,7 +17,7 @@ from netwarp.analysis.queues import (
     rate_metrics,
     sojourns_ms,
 )
-from netwarp.analysis.weighting import Window
+from netwarp.stats.weighting import Window
 
 Row = tuple[int, int | None, int | None, int, int | None]  # enqueue, dequeue, drop, length, length after
 

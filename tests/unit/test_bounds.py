@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from netwarp.scenario import load_scenario
-from netwarp.scenario.bounds import MAX_ENTRIES
+from netwarp.scenario.check.bounds import MAX_ENTRIES
 from netwarp.scenario.errors import ScenarioError
-from netwarp.scenario.load import parse_scenario
+from netwarp.scenario.load.loader import parse_scenario
+from netwarp.scenario.model.trace import MAX_ROWS, parse_trace
 from netwarp.scenario.toml import MAX_DEPTH, TomlError, TomlSyntaxError, parse_toml
-from netwarp.scenario.trace import MAX_ROWS, parse_trace
 from netwarp.words import did_you_mean
 
 BASE = """name = "t"
@@ -58,9 +58,9 @@ CASES: dict[str, tuple[str, str]] = {
     "digits": (BASE.replace("seeds = 1", "seeds = " + "9" * 5000), "thousands of digits"),
     "hexadecimal digits": (BASE.replace("seeds = 1", "seeds = 0x" + "f" * 50_000), "more than 64 bits"),
     "seeds": (BASE.replace("seeds = 1", "seeds = 1000000000"), "between 1 and 100000"),
-    "listed seeds": (BASE.replace("seeds = 1", f"seeds = [{values(200_000, '#')}]"), "the most is 100,000"),
-    "long name": (BASE.replace('"t"', '"' + "x" * 10**6 + '"'), "the most is 10,000"),
-    "long key": (BASE.replace("a = {}", "x" * 10**6 + " = {}"), "the most is 10,000"),
+    "listed seeds": (BASE.replace("seeds = 1", f"seeds = [{values(200_000, '#')}]"), "the maximum is 100,000"),
+    "long name": (BASE.replace('"t"', '"' + "x" * 10**6 + '"'), "the maximum is 10,000"),
+    "long key": (BASE.replace("a = {}", "x" * 10**6 + " = {}"), "the maximum is 10,000"),
     "nodes": (BASE.replace("a = {}\n", "a = {}\n" + many(20_000, "n# = {}\n")), "at most 2,000"),
     "links": (BASE + many(5_000, '[links.l#]\nends = ["a", "b"]\nrate = "1mbit"\n'), "at most 4,000"),
     "flows": (BASE + many(11_000, '[flows.f#]\nfrom = "a"\nto = "b"\ntool = "ping"\n'), "at most 10,000"),
@@ -79,10 +79,10 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "views": (BASE.replace("[nodes]", f'views = [{values(200, chr(34) + "v#" + chr(34))}]\n[nodes]'), "at most 100"),
     "changes": (BASE + many(3_000, '[[changes]]\nat = "#us"\nlink = "l"\ndelay = "1ms"\n'), "at most 2,000"),
-    "captures": (BASE + "[record]\ncaptures = [" + values(5_000, '{ at = "l:a" }') + "]", "the most is 1,000"),
+    "captures": (BASE + "[record]\ncaptures = [" + values(5_000, '{ at = "l:a" }') + "]", "the maximum is 1,000"),
     "arguments": (
         BASE.replace('tool = "bulk"', 'tool = "iperf3"\nargs = [' + values(5_000, '"-x"') + "]"),
-        "the most is 1,000",
+        "the maximum is 1,000",
     ),
     "points": (BASE + "[sweep]\n" + "".join(f"{axis}\n" for axis in AXES), "27,000,000 points"),
     "ramp": (BASE + RAMP, "more than 100000 times"),
@@ -90,7 +90,7 @@ CASES: dict[str, tuple[str, str]] = {
     "outages": (BASE + many(10, OUTAGE), "more than 100000 times"),
     "duration": (BASE.replace('"10s"', '"1000000000000000000s"'), "longer than a year"),
     "rate": (BASE.replace("10mbit", "1" + "0" * 30 + "bit"), "not a rate"),
-    "samples": (BASE + '[record]\nsample = "1ns"\n', "the most is 10,000,000"),
+    "samples": (BASE + '[record]\nsample = "1ns"\n', "the maximum is 10,000,000"),
     "unknown field": (BASE + "parallel = 1000000000\n", '"parallel"'),
     "many problems": (BASE + many(9_000, '[flows.f#]\nfrom = "x#"\nto = "y#"\ntool = "ping"\n'), "first 100"),
 }  # fmt: skip

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from netwarp.analysis import check_run
-from netwarp.analysis.capacity import Bound
-from netwarp.analysis.flows import load_flows
+from netwarp.analysis.flow.flows import load_flows
+from netwarp.analysis.run.capacity import Bound
 from netwarp.store.description import End
 from netwarp.store.rundir import open_run
 from synthetic import BOTTLENECK, lab, write_description, write_table

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from netwarp.analysis import analyse_run
-from netwarp.analysis.catalogue import CATALOGUE, is_known
+from netwarp.analysis.catalogue.metrics import CATALOGUE, is_known
 from synthetic import write_run
 
 ROOT = Path(__file__).parents[2]

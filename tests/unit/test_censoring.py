@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from netwarp.analysis.censoring import Durations, held, kaplan_meier, mean_of, percentile_of, together
-from netwarp.analysis.weighting import weighted_percentiles
+from netwarp.stats.censoring import Durations, held, kaplan_meier, mean_of, percentile_of, together
+from netwarp.stats.weighting import weighted_percentiles
 
 # Weeks of remission with 6-mercaptopurine, + where it lasted on: E. J. Freireich et al., Blood 21, 1963.
 FREIREICH = "6 6 6 6+ 7 9+ 10 10+ 11+ 13 16 17+ 19+ 20+ 22 23 25+ 32+ 32+ 34+ 35+"

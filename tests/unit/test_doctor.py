@@ -1,4 +1,4 @@
-"""Every finding that is not fine says what is wrong and gives the command that mends it."""
+"""Every finding that is not fine says what is wrong and gives the command that fixes it."""
 
 import io
 import mmap
@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from netwarp import doctor
-from netwarp.doctor import Finding
+from netwarp.doctor import CheckResult
+from netwarp.engines import memory
 from netwarp.kernels.cache import Kernel, digest_of, write_facts
 from netwarp.kernels.recipe import tree_digest
 from rich.console import Console
 
 
-def finding(name: str, environ: dict[str, str] | None = None) -> Finding:
+def finding(name: str, environ: dict[str, str] | None = None) -> CheckResult:
     found = {entry.name: entry for entry in doctor.diagnose(environ=environ or {"HOME": "/nonexistent"})}
     return found[name]
 
@@ -110,13 +111,13 @@ def test_the_agent_stands_beside_the_interpreter_or_on_path(tmp_path: Path, monk
 
 
 def test_the_memory_file_lives_where_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, wrongs = doctor.memory_place({"TMPDIR": str(tmp_path)})
-    assert (place, wrongs) == (tmp_path, [])
-    place, wrongs = doctor.memory_place({"TMPDIR": str(tmp_path / "nowhere")})
-    assert place != tmp_path / "nowhere"
-    assert wrongs[0] == f"{tmp_path / 'nowhere'} cannot be used (No such file or directory)."
-    monkeypatch.setattr(doctor, "MEMORY_BYTES", 10**18)
-    assert doctor.memory_place({})[0] is None
+    directory, problems = memory.find_memory_directory({"TMPDIR": str(tmp_path)})
+    assert (directory, problems) == (tmp_path, [])
+    directory, problems = memory.find_memory_directory({"TMPDIR": str(tmp_path / "nowhere")})
+    assert directory != tmp_path / "nowhere"
+    assert problems[0] == f"{tmp_path / 'nowhere'} cannot be used (No such file or directory)."
+    monkeypatch.setattr(memory, "MEMORY_BYTES", 10**18)
+    assert memory.find_memory_directory({})[0] is None
     entry = finding("memory file", {"HOME": str(tmp_path)})
     assert not entry.ok
     assert "MB free of the" in entry.detail
@@ -142,7 +143,7 @@ def test_a_place_mounted_noexec_is_remounted(monkeypatch: pytest.MonkeyPatch) ->
         ("1", "docker run --cap-add=SYS_PTRACE …"),
     ],
 )
-def test_forbidden_tracing_is_mended_by_who_forbids_it(
+def test_forbidden_tracing_is_fixed_by_who_forbids_it(
     scope: str, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "scope").write_text(f"{scope}\n")

@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.analysis.ensemble import statistics_frame
-from netwarp.analysis.statistics import median_coverage, median_rank
-from netwarp.analysis.table import ensemble_table
+from netwarp.analysis.summary.ensemble import statistics_frame
+from netwarp.cli.tables import ensemble_table
+from netwarp.stats.statistics import median_coverage, median_rank
 from rich.console import Console
 from scipy import stats  # type: ignore[import-untyped]
 
@@ -39,9 +39,9 @@ def test_the_interval_covers_the_median_as_it_says(n: int) -> None:
     values = np.sort(rng.lognormal(0, 1.5, (4000, n)), axis=1)
     rank = median_rank(n)
     covered = ((values[:, rank - 1] <= 1) & (values[:, -rank] >= 1)).mean()
-    said = median_coverage(n, rank)
-    assert said >= 0.95
-    assert covered == pytest.approx(said, abs=4 * (said * (1 - said) / 4000) ** 0.5)
+    output = median_coverage(n, rank)
+    assert output >= 0.95
+    assert covered == pytest.approx(output, abs=4 * (output * (1 - output) / 4000) ** 0.5)
 
 
 @pytest.mark.parametrize("n", range(2, 6))

@@ -7,10 +7,10 @@ from typing import Literal
 
 import polars as pl
 import pytest
-from netwarp.analysis.conditions import Selection
-from netwarp.analysis.expectations import Judgement, check_expectations
-from netwarp.analysis.interval import share_interval
-from netwarp.analysis.tally import Tally, fewest_seeds
+from netwarp.analysis.summary.conditions import Selection
+from netwarp.analysis.summary.expectations import Judgement, check_expectations
+from netwarp.stats.intervals import share_interval
+from netwarp.stats.tally import Tally, fewest_seeds
 
 
 @dataclass

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 from netwarp import study
-from netwarp.analysis.faults import LOG, FaultError, contained
-from netwarp.analysis.run_metrics import compute_metrics
+from netwarp.analysis.run.faults import LOG, FaultError, contained
+from netwarp.analysis.run.run_metrics import compute_metrics
 from netwarp.engines import Outcome
 from netwarp.execute import single
 from netwarp.scratch import RUNS, clean_stale, scratch

@@ -5,18 +5,18 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.analysis.censoring import Durations, held
-from netwarp.analysis.distribution import cumulative, distributed_stem
-from netwarp.analysis.phases import Phase, Span, bbr_spans
-from netwarp.analysis.selection import select
-from netwarp.analysis.weighting import TimeWeighted
-from netwarp.plots.chart import value_text, value_texts, wants_log
-from netwarp.plots.figure_spec import Curve, FigureSpec, Quantity
+from netwarp.analysis.flow.phases import Phase, Span, bbr_spans
+from netwarp.analysis.run.distribution import cumulative, distributed_stem
+from netwarp.analysis.summary.selection import select
+from netwarp.plots.charts.chart import value_text, value_texts, wants_log
+from netwarp.plots.charts.metric import draw_metric
 from netwarp.plots.formats import formats_of
 from netwarp.plots.labels import in_order, metric_label, numbers_of
-from netwarp.plots.metric import draw_metric
-from netwarp.plots.strip import change_rows
-from netwarp.plots.worker import Task, shares
+from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity
+from netwarp.plots.timeseries.strip import change_rows
+from netwarp.plots.timeseries.worker import Task, shares
+from netwarp.stats.censoring import Durations, held
+from netwarp.stats.weighting import TimeWeighted
 from netwarp.store.description import changes_of
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import create_result
@@ -208,7 +208,7 @@ def test_distributions_within_runs_draw(tmp_path: Path, kind: str, metric: str) 
 
 
 @pytest.mark.parametrize(
-    ("metric", "by", "kind", "said"),
+    ("metric", "by", "kind", "output"),
     [
         ("flow.goodput", [], "auto", 'did you mean "flow.goodput_mbps"'),
         ("flow.goodput_mbps", ["links.b.que"], "auto", 'did you mean "links.b.queue"'),
@@ -219,9 +219,9 @@ def test_distributions_within_runs_draw(tmp_path: Path, kind: str, metric: str) 
         ("flow.goodput_mbps", [CONTROL], "pie", "not a kind of figure"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(tmp_path: Path, metric: str, by: list[str], kind: str, said: str) -> None:
+def test_what_cannot_be_drawn_is_said(tmp_path: Path, metric: str, by: list[str], kind: str, output: str) -> None:
     write_metrics(tmp_path / "r", (5, 50), ("cubic", "bbr"), 1)
-    with pytest.raises(SelectionError, match=said):
+    with pytest.raises(SelectionError, match=output):
         draw_metric(tmp_path / "r", metric, by, kind=kind, formats=("svg",), out=tmp_path)
 
 

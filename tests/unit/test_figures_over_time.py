@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.plots.comparison import comparisons
-from netwarp.plots.curves import schedules
-from netwarp.plots.figure_specs import shares_of, spec_of
-from netwarp.plots.result import draw_comparisons
-from netwarp.plots.scale import log_ticks, wants_log
+from netwarp.plots.timeseries.comparison import run_sets
+from netwarp.plots.timeseries.curves import schedules
+from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
+from netwarp.plots.timeseries.result import draw_comparisons
+from netwarp.plots.timeseries.scale import log_ticks, wants_log
 from netwarp.store.description import Description, End
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
@@ -52,7 +52,7 @@ def one_of_each(*names: str) -> list[dict[str, Any]]:
 
 
 def test_cases_that_set_the_same_are_compared_with_the_baseline(tmp_path: Path) -> None:
-    rate, delay, both = comparisons(make(tmp_path / "r", one_of_each(*CASES)))
+    rate, delay, both = run_sets(make(tmp_path / "r", one_of_each(*CASES)))
     assert (rate.differs, rate.labels, rate.stem) == ("h1 rate", ["5mbit", "20mbit"], "links.h1.rate")
     assert [label for label, _ in rate.references] == ["10mbit (as it is)"]
     assert (delay.differs, delay.labels) == ("h1 delay", ["1s"])
@@ -66,7 +66,7 @@ def test_cases_that_set_the_same_are_compared_with_the_baseline(tmp_path: Path) 
 
 def test_a_reference_is_drawn_behind(tmp_path: Path) -> None:
     result = make(tmp_path / "r", one_of_each("as it is", "5", "20"))
-    (rate,) = comparisons(result)
+    (rate,) = run_sets(result)
     spec = spec_of(result, rate, next(iter(rate.runs[0].curves)))
     assert [variant.reference for variant in spec.variants] == [True, False, False]
     assert [[v.label for v in panel.variants] for panel in spec.shown_alone] == [
@@ -89,7 +89,7 @@ def test_a_grid_with_a_hole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("left", [("as it is",), ("5", "20")])
 def test_part_of_a_study(tmp_path: Path, left: tuple[str, ...]) -> None:
     """The baseline alone, or without it, is drawn like anything else."""
-    (only,) = comparisons(make(tmp_path / "r", one_of_each(*left)))
+    (only,) = run_sets(make(tmp_path / "r", one_of_each(*left)))
     assert (len(only.runs), only.references) == (len(left), [] if len(left) > 1 else ())
 
 
@@ -101,7 +101,7 @@ def test_each_run_with_its_like_in_the_baseline(tmp_path: Path) -> None:
         for queue in queues
     ]
     result = make(tmp_path / "r", runs, (QUEUE,))
-    usual, slow = comparisons(result)
+    usual, slow = run_sets(result)
     assert (usual.labels, usual.references) == (["pfifo", "fq_codel"], ())
     assert [run.point for _, run in slow.references] == [{"case": "as it is", QUEUE: queue} for queue in queues]
     second = slow.reference_of(slow.runs[1])
@@ -110,7 +110,7 @@ def test_each_run_with_its_like_in_the_baseline(tmp_path: Path) -> None:
     assert not [v for v in spec_of(result, slow, next(iter(slow.runs[0].curves))).variants if v.reference]
     assert shares_of(result, slow) is None, "one flow alone has nobody to share with"
     runs[0]["id"] = "broken"
-    _, slow = comparisons(make(tmp_path / "s", runs, (QUEUE,)))
+    _, slow = run_sets(make(tmp_path / "s", runs, (QUEUE,)))
     assert slow.references == (), "a reference for some of the panels alone would mislead"
 
 

@@ -3,7 +3,7 @@
 import networkx as nx  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.scenario.hops import hops_from
+from netwarp.scenario.model.hops import hops_from
 
 NODES = st.integers(0, 9)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from mutate import damage
-from netwarp.analysis.run_metrics import compute_metrics
+from netwarp.analysis.run.run_metrics import compute_metrics
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, read_json, write_atomic, write_text

@@ -11,11 +11,11 @@ from netwarp.fields import Directed, Distribution
 from netwarp.flows import KINDS
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
-from netwarp.scenario.identity import UNCOUNTED
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.netem import FourState, GilbertElliott, Jitter, RandomLoss
-from netwarp.scenario.resolve import Resolver
-from netwarp.scenario.trace import Row, Trace
+from netwarp.scenario.model.netem import FourState, GilbertElliott, Jitter, RandomLoss
+from netwarp.scenario.model.trace import Row, Trace
+from netwarp.scenario.points.identity import UNCOUNTED
+from netwarp.scenario.points.resolve import Resolver
 from pydantic import BaseModel
 
 FLOWS = {
@@ -233,7 +233,7 @@ def _below(annotation: object, at: str, key: str) -> Iterator[tuple[str, str]]:
         if model is Row:
             yield from ((at, f"Row.{name}") for name in Row._fields)
         elif issubclass(model, Directed):
-            for way in ("forward", "back"):
+            for way in ("forward", "reverse"):
                 yield from _below(model.model_fields[way].annotation, f"{at}.{way}", key)
         else:
             tools = [kind.tool for kind in KINDS.values() if kind.model is model]

@@ -111,8 +111,8 @@ class Workshop:
     def pack(self, text: str) -> None:
         with tarfile.open(self.archive, "w:xz") as archive:
             made = dict.fromkeys(("hello.txt", "arch/um/kept.c", "arch/arm/left_out.c", "arch/arm/Kconfig"), text)
-            for name, said in (made | SOURCES).items():
-                content = said.encode()
+            for name, output in (made | SOURCES).items():
+                content = output.encode()
                 entry = tarfile.TarInfo(f"linux-source-6.12/{name}")
                 entry.size = len(content)
                 archive.addfile(entry, io.BytesIO(content))
@@ -128,7 +128,7 @@ class Workshop:
     def builds(self) -> int:
         return len(self.count.read_text().split()) if self.count.exists() else 0
 
-    def said(self) -> str:
+    def output(self) -> str:
         file = self.console.file
         assert isinstance(file, io.StringIO)
         return file.getvalue()
@@ -164,7 +164,7 @@ def test_a_built_kernel_is_changed_configured_and_kept(workshop: Workshop) -> No
     assert "CONFIG_A=y" in kernel.config.read_text()
     assert workshop.leftovers() == []
     assert not list(workshop.cache.glob("*.log"))
-    assert "Compiling the kernel (-j2)" in workshop.said()
+    assert "Compiling the kernel (-j2)" in workshop.output()
 
 
 def test_a_built_kernel_describes_what_was_compiled(workshop: Workshop) -> None:
@@ -338,12 +338,12 @@ def test_of_two_builds_at_once_the_second_waits_and_takes_the_result(workshop: W
     wait_for(workshop.state / "hanging")
     threads[1].start()
     deadline = time.monotonic() + 20
-    while "waiting for it to end" not in workshop.said() and time.monotonic() < deadline:
+    while "waiting for it to end" not in workshop.output() and time.monotonic() < deadline:
         time.sleep(0.01)
     (workshop.state / "hang").unlink()
     for thread in threads:
         thread.join(timeout=20)
-    assert "Another kernel build is running" in workshop.said()
+    assert "Another kernel build is running" in workshop.output()
     assert built[0] == built[1]
     assert workshop.builds() == 1
 
@@ -378,7 +378,7 @@ def test_a_shared_kernel_can_be_read_by_all(workshop: Workshop) -> None:
     assert stat.S_IMODE(kernel.config.stat().st_mode) == 0o644
     for directory in (kernel.directory, workshop.cache, workshop.cache.parent):
         assert stat.S_IMODE(directory.stat().st_mode) == 0o755
-    assert f"chmod a+x {workshop.root / 'cache'}" in workshop.said()
+    assert f"chmod a+x {workshop.root / 'cache'}" in workshop.output()
 
 
 def test_no_kernel_names_the_command_that_builds_one(workshop: Workshop) -> None:

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.lab import Lab, build_lab, commands, draw, memory_bytes
 from netwarp.lab.draws import draw_below, seed_for
-from netwarp.lab.network import Hop, Network, serialisation_ns
+from netwarp.lab.network import Hop, NetworkGraph, serialisation_ns
 from netwarp.lab.sizes import Sizes, bdp_bytes, queue_bytes
 from netwarp.lab.tc import change_lines, end_lines
 from netwarp.plan import make_plan
 from netwarp.qdisc import Qdisc
 from netwarp.scenario import parse_scenario, shipped_scenarios
-from netwarp.scenario.load import load_scenario
+from netwarp.scenario.load.loader import load_scenario
 from scenario_texts import DUMBBELL, replaced
 from test_load import EVERYTHING
 
@@ -262,7 +262,7 @@ def test_hosts_do_not_forward() -> None:
 
 def test_base_rtt() -> None:
     scenario = parse_scenario(DUMBBELL)
-    sizes = Sizes(scenario, Network(scenario))
+    sizes = Sizes(scenario, NetworkGraph(scenario))
     assert sizes.base_rtt_ns["bulk"] == 2 * 10**7 + 12112 + 1211200 + 528 + 52800
     assert serialisation_ns(1514, 10**7) == 1211200
     assert sizes.paths["bulk"].forward == (Hop(0, 0), Hop(1, 0))
@@ -285,7 +285,7 @@ def test_queue_bytes(queue: str, size: int) -> None:
 
 def test_socket_buffers_and_memory_follow_the_path() -> None:
     scenario = parse_scenario(DUMBBELL, settings=["links.bottleneck.rate=1gbit", "links.bottleneck.delay=100ms"])
-    sizes = Sizes(scenario, Network(scenario))
+    sizes = Sizes(scenario, NetworkGraph(scenario))
     needed = 16 * bdp_bytes(10**9, sizes.base_rtt_ns["bulk"])
     assert needed <= sizes.socket_bytes("h1") < 1 << 30 or sizes.socket_bytes("h1") == 1 << 30
     assert sizes.memory_bytes() % (32 * 2**20) == 0

@@ -12,7 +12,7 @@ from netwarp.lab import build_lab
 from netwarp.lab.model import LabFlowHead
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario, shipped_scenarios
-from netwarp.scenario.load import load_scenario
+from netwarp.scenario.load.loader import load_scenario
 from netwarp.store import documents
 from pydantic import BaseModel, ValidationError
 from test_load import EVERYTHING

@@ -18,7 +18,7 @@ from netwarp.flows.ping import PingFlow
 from netwarp.flows.request import RequestFlow
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, load_scenario, parse_scenario, scenario_schema, shipped_scenarios
-from netwarp.scenario.paths import parse_setting, setting_of
+from netwarp.scenario.model.paths import parse_setting, setting_of
 from scenario_texts import DUMBBELL, replaced
 
 EVERYTHING = """\
@@ -42,8 +42,8 @@ r1 = { forward = true }
 h2 = {}
 [links.a]
 ends = ["h1", "r1"]
-rate = { forward = "1gbit", back = "100mbit" }
-delay = { back = "3ms" }
+rate = { forward = "1gbit", reverse = "100mbit" }
+delay = { reverse = "3ms" }
 offload = true
 mtu = 9000
 raw = { r1 = ["qdisc add dev {dev} root handle 1: tbf rate 3mbit burst 32kbit latency 50ms"] }
@@ -58,7 +58,7 @@ loss = { forward = "gemodel 1% 10%" }
 duplicate = "0.1%"
 corrupt = "0.1%"
 reorder = "1%"
-queue = { forward = "red limit 150000 min 30000 max 90000 avpkt 1000", back = "fq_codel" }
+queue = { forward = "red limit 150000 min 30000 max 90000 avpkt 1000", reverse = "fq_codel" }
 [flows]
 bulk = { from = "h1", to = "h2", tool = "bulk", cc = "bbr", count = 3, bytes = "10MB" }
 cbr = { from = "h1", to = "h2", tool = "cbr", rate = "1mbit", packet_size = "exponential 600" }
@@ -76,7 +76,7 @@ loss = "0%"
 [[changes]]
 at = "12s"
 link = "b"
-queue = { back = "pfifo limit 10" }
+queue = { reverse = "pfifo limit 10" }
 delay = { forward = "1ms" }
 [tuners.small]
 nodes = ["h1", "h2"]
@@ -113,9 +113,9 @@ def test_everything_of_the_format() -> None:
     assert scenario.seeds == (3, 5)
     assert scenario.run.memory == 128 * 2**20
     assert scenario.nodes["h1"].sysctl == {"net.ipv4.tcp_ecn": "1"}
-    assert (scenario.links["a"].rate.forward, scenario.links["a"].rate.back) == (10**9, 10**8)
-    assert (scenario.links["a"].delay.forward, scenario.links["a"].delay.back) == (0, 3_000_000)
-    assert (link.queue.back, link.jitter.forward.distribution) == ("fq_codel", "normal")
+    assert (scenario.links["a"].rate.forward, scenario.links["a"].rate.reverse) == (10**9, 10**8)
+    assert (scenario.links["a"].delay.forward, scenario.links["a"].delay.reverse) == (0, 3_000_000)
+    assert (link.queue.reverse, link.jitter.forward.distribution) == ("fq_codel", "normal")
     assert link.loss.forward.model == "gemodel"
     assert [type(flow) for flow in scenario.flows.values()][::2] == [
         BulkFlow,
@@ -129,7 +129,7 @@ def test_everything_of_the_format() -> None:
     assert isinstance(http, CommandFlow) and http.ready == "port 8080"
     assert isinstance(cbr, CbrFlow) and (cbr.packet_size.mean, cbr.packet_size.distribution) == (600, "exponential")
     change = scenario.changes[1]
-    assert change.queue is not None and (change.queue.forward, change.queue.back) == (None, "pfifo limit 10")
+    assert change.queue is not None and (change.queue.forward, change.queue.reverse) == (None, "pfifo limit 10")
     assert [expected.share for expected in scenario.expect] == [None, 0.9, None]
     order = scenario.expect[2]
     assert order.where == {"name": "ping", "seed": (3, 5)}
@@ -140,8 +140,8 @@ def test_everything_of_the_format() -> None:
 
 def test_queue_holds_forward_and_the_rest_both_ways() -> None:
     link = parse_scenario(DUMBBELL).links["bottleneck"]
-    assert (link.queue.forward, link.queue.back) == ("pfifo limit 100", None)
-    assert (link.delay.forward, link.delay.back) == (10_000_000, 10_000_000)
+    assert (link.queue.forward, link.queue.reverse) == ("pfifo limit 100", None)
+    assert (link.delay.forward, link.delay.reverse) == (10_000_000, 10_000_000)
 
 
 BAD = [
@@ -169,8 +169,8 @@ BAD = [
     (('rate = "1gbit"', ""), 7, "the link has no `rate`"),
     (('rate = "1gbit"', 'rate = "0mbit"'), 9, "a rate of 0 would never send"),
     (('rate = "1gbit"', 'rate = "1gbps"'), 9, '"1gbit"'),
-    (('rate = "1gbit"', 'rate = { forward = "1gbit" }'), 9, "`back` is missing"),
-    (('rate = "1gbit"', 'rate = { forward = "1gbit", bakc = "1mbit", back = "1mbit" }'), 9, "is no direction"),
+    (('rate = "1gbit"', 'rate = { forward = "1gbit" }'), 9, "`reverse` is missing"),
+    (('rate = "1gbit"', 'rate = { forward = "1gbit", bakc = "1mbit", reverse = "1mbit" }'), 9, "is not a direction"),
     (('delay = "10ms"', 'delay = "-10ms"'), 13, "is negative"),
     (('delay = "10ms"', 'loss = "1.2"'), 13, "percent sign"),
     (('delay = "10ms"', 'reorder = "1%"'), 13, "needs a delay above 0"),
@@ -214,7 +214,7 @@ BAD = [
     (('tool = "bulk"', 'tool = "cbr"'), 15, "`rate` is missing"),
     (('tool = "bulk"', 'tool = "iperf3"\nprotocol = "udp"\ncc = "bbr"'), 20, "UDP has no congestion control"),
     (('tool = "bulk"', 'tool = "command"\nclient = ["x"]\nready = "port 1"'), 20, "no server to wait for"),
-    (('name = "t"', 'name = "t"\nrun = { memory = "32M" }'), 2, 'the least is "64M"'),
+    (('name = "t"', 'name = "t"\nrun = { memory = "32M" }'), 2, 'the minimum is "64M"'),
     (
         ('name = "t"', 'name = "t"\nrun = { tuner = "smal" }\ntuners = { small = { sysctl = {} } }'),
         2,
@@ -258,9 +258,9 @@ BAD_TAILS = [
     ('[sweep]\n"links" = ["a"]\n', 20, "needs a name and a field"),
     ('[sweep]\n"links.bottleneck" = ["a"]\n', 20, "needs a field"),
     ('[sweep]\n"flows.bulk.cc.x" = ["a"]\n', 20, "goes too deep"),
-    ('[sweep]\n"links.access.rate.up" = ["1mbit"]\n', 20, "is no direction"),
+    ('[sweep]\n"links.access.rate.up" = ["1mbit"]\n', 20, "is not a direction"),
     (
-        '[sweep]\n"links.access.rate" = ["1mbit"]\n"links.access.rate.back" = ["2mbit"]\n',
+        '[sweep]\n"links.access.rate" = ["1mbit"]\n"links.access.rate.reverse" = ["2mbit"]\n',
         21,
         "sets the same as the axis",
     ),
@@ -297,7 +297,7 @@ BAD_TAILS = [
         "fixed by",
     ),
     (f"{ORDER}min = 1\nwhere = {{ name = [] }}\n", 22, "lists nothing"),
-    (f'{ORDER}min = 1\nshare = "100%"\n', 22, "with all seeds, leave it out"),
+    (f'{ORDER}min = 1\nshare = "100%"\n', 22, "leave it out to require all seeds"),
     (f'{ORDER}min = 1\nwhere = {{ seed = 1 }}\nshare = "90%"\n', 23, "no `seed` may be chosen"),
     (f'{ORDER}equals = 1\nwithin = "2%"\nshare = "90%"\n', 23, "not about each of them"),
     ('[[expect]]\nmetric = "queue.drops"\nmin = 2\nwhere = { name = "access" }\n', 22, 'did you mean "access:'),
@@ -345,9 +345,9 @@ def test_disconnected() -> None:
     [
         ("seeds=1", lambda s: s.seeds == (1,)),
         ("seeds=[4, 5]", lambda s: s.seeds == (4, 5)),
-        ("links.access.rate=5mbit", lambda s: s.links["access"].rate.back == 5 * 10**6),
-        ("links.access.rate.back=5mbit", lambda s: s.links["access"].rate.forward == 10**9),
-        ("links.bottleneck.queue.back=fq_codel", lambda s: s.links["bottleneck"].queue.forward == "pfifo limit 100"),
+        ("links.access.rate=5mbit", lambda s: s.links["access"].rate.reverse == 5 * 10**6),
+        ("links.access.rate.reverse=5mbit", lambda s: s.links["access"].rate.forward == 10**9),
+        ("links.bottleneck.queue.reverse=fq_codel", lambda s: s.links["bottleneck"].queue.forward == "pfifo limit 100"),
         ("nodes.h1.forward=true", lambda s: s.nodes["h1"].forward),
         ("nodes.h1.sysctl.net.ipv4.tcp_ecn=1", lambda s: s.nodes["h1"].sysctl == {"net.ipv4.tcp_ecn": "1"}),
         ('nodes.h1.sysctl."net.ipv4.tcp_ecn"=1', lambda s: s.nodes["h1"].sysctl == {"net.ipv4.tcp_ecn": "1"}),
@@ -451,7 +451,7 @@ def test_schema_knows_the_format() -> None:
     assert not [name for name in schema["$defs"] if "Directed" in name]
     plain, table = schema["$defs"]["Link"]["properties"]["rate"]["anyOf"]
     assert plain["type"] == "string"
-    assert set(table["properties"]) == {"forward", "back"}
+    assert set(table["properties"]) == {"forward", "reverse"}
     for reference in re.findall(r'"#/[$]defs/(\w+)"', json.dumps(schema)):
         assert reference in schema["$defs"]
 
@@ -501,12 +501,13 @@ set = { "flows.bulk.cc" = "reno" }
 
 
 @pytest.mark.parametrize(
-    "setting", ["links.bottleneck.delay=3ms", 'sweep.links.bottleneck.delay=["3ms"]', "links.bottleneck.delay.back=3ms"]
+    "setting",
+    ["links.bottleneck.delay=3ms", 'sweep.links.bottleneck.delay=["3ms"]', "links.bottleneck.delay.reverse=3ms"],
 )
 def test_what_one_case_sets_may_be_set_or_swept_with_another(setting: str) -> None:
     scenario = parse_scenario(DUMBBELL + CASES, settings=[setting])
     (run,) = make_plan(scenario, cases=["reno"])
-    assert run.scenario.links["bottleneck"].delay.back == 3 * 10**6
+    assert run.scenario.links["bottleneck"].delay.reverse == 3 * 10**6
     for cases in (None, ["far"], ["reno", "far"]):
         with pytest.raises(ScenarioError) as refusal:
             make_plan(scenario, cases=cases)

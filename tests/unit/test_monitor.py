@@ -7,13 +7,13 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from netwarp.analysis.monitor import METRICS as MONITORED
-from netwarp.analysis.monitor import monitored
-from netwarp.plots.monitor import METRICS, draw_monitor
+from netwarp.plots.timeseries.monitor import METRICS, draw_monitor
 from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.monitor import read_monitor, without_control
 from netwarp.store.rundir import open_run
 from netwarp.store.socket_columns import SOCKET_COLUMNS
+from netwarp.views.connection_monitor.analysis import METRICS as MONITORED
+from netwarp.views.connection_monitor.analysis import monitored
 from synthetic import lab, write_description, write_table
 
 
@@ -165,5 +165,5 @@ def test_metrics_have_the_unit_that_their_name_says() -> None:
     units = {"us": "µs", "bps": "bit/s", "pkts": "packets", "bytes": "bytes"}
     columns = {column.name: column.unit for column in SOCKET_COLUMNS}
     for metric in MONITORED:
-        said = [units[word] for word in metric.column.split("_") if word in units]
-        assert said == [metric.unit] == [columns[metric.column]], metric
+        output = [units[word] for word in metric.column.split("_") if word in units]
+        assert output == [metric.unit] == [columns[metric.column]], metric

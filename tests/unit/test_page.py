@@ -69,7 +69,7 @@ def test_what_a_link_goes_through() -> None:
         "links": [{"name": "l", "ends": [end, end | {"node": "b", "index": 12}]}],
         "changes": [{"at_ns": 5, "index": 11, "wire": slow}, {"at_ns": 9, "index": 11, "wire": None}],
     }
-    there, back = network_of(lab).links[0].ways
+    there, back = network_of(lab).links[0].directions
     assert there.series == (StepSeries("rate", "Mbit/s", ((0, 10), (5, 1))), StepSeries("loss", "%", ((0, 0), (5, 1))))
     assert back.series == ()
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.plan import Plan, make_plan
-from netwarp.scenario import ScenarioError, parse_scenario, resolve
+from netwarp.scenario import ScenarioError, parse_scenario
+from netwarp.scenario.points import resolve
 from scenario_texts import DUMBBELL, replaced
 
 SWEEP = """[sweep]
@@ -89,12 +90,12 @@ DIFFERENT = [
     "nodes.h1.forward=true",
     "nodes.h1.sysctl.net.ipv4.tcp_ecn=1",
     "links.access.rate=2gbit",
-    "links.access.rate.back=2gbit",
+    "links.access.rate.reverse=2gbit",
     "links.bottleneck.delay=11ms",
     "links.bottleneck.jitter=1ms",
     "links.bottleneck.loss=1%",
     "links.bottleneck.queue=fq_codel",
-    "links.bottleneck.queue.back=fq_codel",
+    "links.bottleneck.queue.reverse=fq_codel",
     "links.bottleneck.mtu=1400",
     "flows.bulk.cc=bbr",
     "flows.bulk.count=2",
@@ -194,11 +195,11 @@ def test_unknown_case_and_bad_seeds() -> None:
 
 def test_sweep_in_changes_and_one_direction() -> None:
     text = replaced(tail='[[changes]]\nat = "1s"\nlink = "access"\nrate = "1mbit"\n[sweep]\n')
-    made = plan(text + '"changes.0.rate" = ["1mbit", "2mbit"]\n"links.bottleneck.rate.back" = ["3mbit", "4mbit"]\n')
+    made = plan(text + '"changes.0.rate" = ["1mbit", "2mbit"]\n"links.bottleneck.rate.reverse" = ["3mbit", "4mbit"]\n')
     change = made.runs[-1].scenario.changes[0].rate
     assert change is not None and change.forward == 2 * 10**6
     rate = made.runs[-1].scenario.links["bottleneck"].rate
-    assert (rate.forward, rate.back) == (10**7, 4 * 10**6)
+    assert (rate.forward, rate.reverse) == (10**7, 4 * 10**6)
 
 
 def test_of_ten_thousand_runs_each_section_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:

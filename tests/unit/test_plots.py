@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.plots import plot_result
 from netwarp.plots.labels import is_ordered, natural_key, shortened_alike, slug, wrapped
-from netwarp.plots.series import reduce_series
+from netwarp.plots.timeseries.series import reduce_series
 from netwarp.store.result import create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
 from synthetic import write_result, write_run

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from netwarp.analysis.red import Red, averages, drop_probabilities, red_of
 from netwarp.qdisc import Qdisc
+from netwarp.views.red_law.red import Red, averages, drop_probabilities, red_of
 
 RED = Red(min_bytes=30_000, max_bytes=90_000, wlog=4, max_p=0.1)
 
@@ -31,7 +31,7 @@ def test_the_law() -> None:
     assert RED.drop_fraction(average) == pytest.approx([0, 0, 0.1 / 1.05, 0.2 / 1.1, 1], abs=1e-6)
 
 
-def test_drops_made_by_the_law_are_as_likely_as_reckoned() -> None:
+def test_drops_made_by_the_law_are_as_likely_as_computed() -> None:
     """RED itself, played with its own random numbers, at an average that wanders over min and max."""
     rng = np.random.default_rng(3)
     average = 60_000 + 35_000 * np.sin(np.arange(200_000) / 300)

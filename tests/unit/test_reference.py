@@ -12,9 +12,10 @@ import pytest
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, new_scenario, parse_scenario, scenario_schema, shipped_scenarios
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.reference import BASE, STUDY, Section, example, sections
-from netwarp.scenario.schema import annotated_schema
+from netwarp.scenario.model.schema import annotated_schema
 from pydantic import BaseModel
+
+from tools.scenario_page import BASE, STUDY, Section, example, sections
 
 SCHEMA = annotated_schema()
 VALIDATOR = jsonschema.Draft202012Validator(scenario_schema())

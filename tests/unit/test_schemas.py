@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from netwarp.analysis.catalogue import CATALOGUE
+from netwarp.analysis.catalogue.metrics import CATALOGUE
 from netwarp.plots.labels import metric_label
 from netwarp.store.schemas import TABLES
 

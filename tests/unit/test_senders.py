@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from netwarp.analysis.senders import Sender, together
-from netwarp.analysis.throughput import sampled_per_interval
-from netwarp.analysis.weighting import Window
+from netwarp.analysis.flow.senders import Sender, together
+from netwarp.analysis.queue.throughput import sampled_per_interval
+from netwarp.stats.weighting import Window
 
 S = 10**9
 

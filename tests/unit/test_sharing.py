@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.analysis.deliveries import of_sender
-from netwarp.analysis.flows import FlowData
-from netwarp.analysis.harm import harm, with_harm
-from netwarp.analysis.latency import Pings, increase_metrics, power
-from netwarp.analysis.latency_under_load import load_metrics, trimmed_mean
+from netwarp.analysis.flow.deliveries import of_sender
+from netwarp.analysis.flow.flows import FlowData
+from netwarp.analysis.flow.latency import Pings, increase_metrics, power
+from netwarp.analysis.flow.latency_under_load import load_metrics, trimmed_mean
+from netwarp.analysis.flow.senders import Sender
+from netwarp.analysis.flow.sharing import flow_progress, jain_over_time, sharing_metrics
 from netwarp.analysis.metric import Metric
-from netwarp.analysis.queues import Packets, rate_metrics
-from netwarp.analysis.senders import Sender
-from netwarp.analysis.sharing import flow_progress, jain_over_time, sharing_metrics
-from netwarp.analysis.throughput import capacity_bits, capacity_until
-from netwarp.analysis.weighting import Window
+from netwarp.analysis.queue.queues import Packets, rate_metrics
+from netwarp.analysis.queue.throughput import capacity_bits, capacity_until
+from netwarp.analysis.summary.harm import harm, with_harm
+from netwarp.stats.weighting import Window
 from netwarp.store.description import Description, End, Flow
 
 SECOND = 10**9

@@ -4,8 +4,8 @@ from math import comb
 
 import numpy as np
 import pytest
-from netwarp.analysis.effect_size import needed_runs, paired_shift, unpaired_shift
-from netwarp.analysis.permutation import can_tell, fewest_paired, paired_p_values, unpaired_p_values
+from netwarp.stats.effect_size import needed_runs, paired_shift, unpaired_shift
+from netwarp.stats.permutation import can_tell, fewest_paired, paired_p_values, unpaired_p_values
 from scipy import stats  # type: ignore[import-untyped]
 
 # Critical values of Wilcoxon's signed-rank and rank-sum tests, two-sided 5 %, as in any table of them.

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.plots.comparison import MAX_NAMES, MAX_NUMBERS, MAX_SEEDS, comparisons
-from netwarp.plots.figure_spec import Curve, Quantity
-from netwarp.plots.figure_specs import shares_of, spec_of
-from netwarp.plots.metric import draw_metric
-from netwarp.plots.result import draw_comparisons
-from netwarp.plots.spread import SPANS, across, averaged, together
+from netwarp.plots.charts.metric import draw_metric
+from netwarp.plots.timeseries.comparison import MAX_NAMES, MAX_NUMBERS, MAX_SEEDS, run_sets
+from netwarp.plots.timeseries.figure_spec import Curve, Quantity
+from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
+from netwarp.plots.timeseries.result import draw_comparisons
+from netwarp.plots.timeseries.spread import SPANS, across, averaged, together
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
 from synthetic import write_run
@@ -86,7 +86,7 @@ def test_the_median_and_its_bands() -> None:
 
 def test_many_seeds_are_one_picture(tmp_path: Path) -> None:
     result = make(tmp_path / "r", of_seeds(MAX_SEEDS + 2), suspect=1)
-    (comparison,) = comparisons(result)
+    (comparison,) = run_sets(result)
     assert comparison.together
     for quantity in comparison.runs[0].curves:
         spec = spec_of(result, comparison, quantity)
@@ -102,7 +102,7 @@ def test_many_seeds_are_one_picture(tmp_path: Path) -> None:
 
 def test_suspect_runs_alone_are_called_so(tmp_path: Path) -> None:
     result = make(tmp_path / "r", of_seeds(MAX_SEEDS + 1), suspect=MAX_SEEDS + 1)
-    (comparison,) = comparisons(result)
+    (comparison,) = run_sets(result)
     spec = spec_of(result, comparison, next(iter(comparison.runs[0].curves)))
     assert spec.legend_title == f"{MAX_SEEDS + 1} suspect runs"
     assert "left out" not in spec.subtitle
@@ -112,20 +112,20 @@ def test_names_are_all_drawn(tmp_path: Path) -> None:
     """A study of 25 cases has them all in its figures."""
     names = ["plain", *("x" * count + "y" for count in range(1, 25))]
     runs = [{"id": name, "seed": 1, "point": {RATE: name}} for name in names]
-    (comparison,) = comparisons(make(tmp_path / "r", runs, axes=(RATE,)))
+    (comparison,) = run_sets(make(tmp_path / "r", runs, axes=(RATE,)))
     assert len(comparison.runs) == len(names) < MAX_NAMES
 
 
 def test_few_seeds_are_a_line_each(tmp_path: Path) -> None:
     result = make(tmp_path / "r", of_seeds(3))
-    (comparison,) = comparisons(result)
+    (comparison,) = run_sets(result)
     assert not comparison.together
     assert len(spec_of(result, comparison, next(iter(comparison.runs[0].curves))).variants) == 3
 
 
 def test_shares_of_many_seeds_are_one_panel(tmp_path: Path) -> None:
     result = make(tmp_path / "r", of_seeds(MAX_SEEDS + 1))
-    (comparison,) = comparisons(result)
+    (comparison,) = run_sets(result)
     assert shares_of(result, comparison) is None, "both flows have one name"
     for run in comparison.runs:
         goodput = next(quantity for quantity in run.curves if quantity.stem.startswith("throughput-"))
@@ -144,7 +144,7 @@ def test_of_many_values_some_are_drawn(tmp_path: Path) -> None:
     rates = [f"{number**2}mbit" for number in range(1, 2 * MAX_NUMBERS)]
     runs = [{"id": rate, "seed": 1, "point": {RATE: rate}} for rate in reversed(rates)]
     result = make(tmp_path / "r", runs, axes=(RATE,))
-    (comparison,) = comparisons(result)
+    (comparison,) = run_sets(result)
     assert len(comparison.runs) == len(comparison.labels) == MAX_NUMBERS
     assert (comparison.labels[0], comparison.labels[-1]) == (rates[0], rates[-1])
     spec = spec_of(result, comparison, next(iter(comparison.runs[0].curves)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from netwarp.analysis.run_metrics import compute_metrics, is_current
+from netwarp.analysis.run.run_metrics import compute_metrics, is_current
 from netwarp.store import files
 from netwarp.store.digests import compare_digests, digest_run, read_digests, write_digests
 from netwarp.store.errors import PlanMismatchError, StoreError
@@ -206,7 +206,7 @@ def test_errors_of_the_disk_are_sentences(tmp_path: Path, monkeypatch: pytest.Mo
         pass
 
 
-def test_metrics_are_reckoned_again_only_if_something_has_changed(
+def test_metrics_are_computed_again_only_if_something_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_run(tmp_path, limit=20, seconds=1)
@@ -221,7 +221,7 @@ def test_metrics_are_reckoned_again_only_if_something_has_changed(
     compute_metrics(run)
     os.utime(run.metrics_path, ns=(later, later))
     assert is_current(run)
-    monkeypatch.setattr("netwarp.analysis.run_metrics.code_digest", lambda: "another")
+    monkeypatch.setattr("netwarp.analysis.run.run_metrics.code_digest", lambda: "another")
     assert not is_current(run)
     run.metrics_path.write_bytes(b"PAR1 cut short")
     monkeypatch.undo()

@@ -4,7 +4,7 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
-from netwarp.analysis.theory import (
+from netwarp.views.queueing_theory.theory import (
     Service,
     constant,
     cut_exponential,
@@ -53,7 +53,7 @@ def test_an_overloaded_queue_of_limited_room_serves_as_fast_as_it_can() -> None:
 
 
 def test_a_cut_exponential_has_the_moments_of_its_definition() -> None:
-    """Of an exponential cut to [a, b], of width w: mean a + m − w / (e^(w/m) − 1), as the generator reckons."""
+    """Of an exponential cut to [a, b], of width w: mean a + m − w / (e^(w/m) − 1), as the generator computes it."""
     service = cut_exponential(600.0, 16.0, 1472.0, overhead=42.0)
     width = 1456.0
     assert service.mean == pytest.approx(42 + 16 + 600 - width / np.expm1(width / 600))

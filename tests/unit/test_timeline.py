@@ -13,8 +13,8 @@ from netwarp.lab import build_lab, commands, draw, network_notes
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
-from netwarp.scenario.notes import notes
-from netwarp.scenario.timeline import timeline
+from netwarp.scenario.model.timeline import timeline
+from netwarp.scenario.points.notes import notes
 from scenario_texts import DUMBBELL, replaced
 
 MS = 10**6
@@ -113,7 +113,7 @@ def test_outages_that_touch_are_one() -> None:
 
 def test_a_trace_in_one_direction_and_changes_of_the_rest() -> None:
     text = replaced(('rate = "10mbit"', 'rate = "10mbit"\ntrace = { forward = "lte" }'))
-    tail = change("1s", 'delay = "20ms"') + change("2s", 'rate = { back = "1mbit" }')
+    tail = change("1s", 'delay = "20ms"') + change("2s", 'rate = { reverse = "1mbit" }')
     assert len(series(tail, "rate", text=text)) == 100
     assert series(tail, "rate", way=1, text=text) == [(0, 10_000_000), (2000, 1_000_000)]
     assert series(tail, "delay", text=text) == [(0, 10 * MS), (1000, 20 * MS)]
@@ -163,7 +163,7 @@ def test_any_changes_make_a_timeline_or_a_sentence(changes: list[tuple[int, str,
         (change("10s", 'outage = "1ms"'), "happens at 10s, when the run of 10s is over"),
         (change("1s", 'outage = "2s"', 'repeat = "1s"'), "begins again before its `outage` of 2s is over"),
         (change("1s", 'rate = "1mbit"', 'over = "2s"', 'repeat = "1s"'), "begins again before its `over`"),
-        (change("1s", 'rate = "1mbit"', "times = 3"), "happens once only, as there is no `repeat`"),
+        (change("1s", 'rate = "1mbit"', "times = 3"), "happens only once, because there is no `repeat`"),
         (change("1s", 'rate = "1mbit"', 'repeat = "5s"', "times = 3"), "happens the last time at 11s"),
         (change("1s", 'rate = "1mbit"', "times = 0"), "times"),
         (change("1s", 'over = "1s"', 'queue = "pfifo limit 3"'), "a queue cannot change gradually"),
@@ -175,7 +175,7 @@ def test_any_changes_make_a_timeline_or_a_sentence(changes: list[tuple[int, str,
         ),
         (
             change("1s", 'over = "2s"', 'rate = "1mbit"') + change("2s", 'rate = "2mbit"'),
-            'at 2s the rate of link "bottleneck" is still on its way: changes.0 moves it until 3s',
+            'at 2s the rate of link "bottleneck" is still changing: changes.0 moves it until 3s',
         ),
         (
             change("1s", 'rate = "10kbit"') + change("2s", 'rate = "2mbit"'),
@@ -183,7 +183,7 @@ def test_any_changes_make_a_timeline_or_a_sentence(changes: list[tuple[int, str,
         ),
         (change("1s", 'rate = "10kbit"', 'over = "1s"', 'step = "10ms"'), "full frame takes"),
         (change("1s", 'outage = "x"'), "not a duration"),
-        (change("1s", 'outage = { sideways = "1s" }'), '"sideways" is no direction'),
+        (change("1s", 'outage = { sideways = "1s" }'), '"sideways" is not a direction'),
     ],
 )
 def test_bad_changes(tail: str, fragment: str) -> None:
@@ -243,9 +243,9 @@ def test_queues_that_the_kernel_cannot_change(queue: str, after: str, fragment: 
 )
 def test_notes_say_where_a_change_loses_packets(queue: str, after: str, fragment: str | None) -> None:
     scenario = parse_scenario(replaced(("pfifo limit 100", queue), tail=change("1s", f'queue = "{after}"')))
-    said = notes(scenario)
-    assert [note.where for note in said] == (["changes.0.queue"] if fragment else [])
-    assert all(fragment in note.message for note in said if fragment)
+    output = notes(scenario)
+    assert [note.where for note in output] == (["changes.0.queue"] if fragment else [])
+    assert all(fragment in note.message for note in output if fragment)
 
 
 def test_changes_can_be_swept() -> None:
@@ -289,9 +289,9 @@ def test_notes_look_at_every_point() -> None:
     """What a sweep or a case sets is what runs, and not what stands in the base."""
     swept = '[sweep]\n"links.bottleneck.loss" = ["0%", "1% 25%", "2% 25%"]\n"links.bottleneck.rate" = ["1mbit"]\n'
     assert [note.where for note in notes(parse_scenario(DUMBBELL + swept))] == ['sweep."links.bottleneck.loss"']
-    cases = '[[cases]]\nname = "a"\n[[cases]]\nname = "b"\nset = { "links.bottleneck.jitter.back" = "1ms 25%" }\n'
+    cases = '[[cases]]\nname = "a"\n[[cases]]\nname = "b"\nset = { "links.bottleneck.jitter.reverse" = "1ms 25%" }\n'
     (note,) = notes(parse_scenario(DUMBBELL + cases))
-    assert note.where == 'cases.1.set."links.bottleneck.jitter.back"'
+    assert note.where == 'cases.1.set."links.bottleneck.jitter.reverse"'
     base = replaced(('delay = "10ms"', 'delay = "10ms"\nloss = "1% 25%"'))
     assert notes(parse_scenario(base + swept.replace("25%", "").replace("% ", "%"))) == []
     queues = change("1s", 'queue = "fq_codel"') + '[sweep]\n"links.bottleneck.queue" = ["fq_codel", "pfifo limit 9"]\n'

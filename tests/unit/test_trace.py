@@ -13,8 +13,8 @@ from netwarp.lab.tc import end_lines
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
-from netwarp.scenario.opportunities import Opportunities
-from netwarp.scenario.trace import MAX_BYTES, Trace, load_trace, parse_trace, shipped_traces, trace_files
+from netwarp.scenario.model.opportunities import Opportunities
+from netwarp.scenario.model.trace import MAX_BYTES, Trace, load_trace, parse_trace, shipped_traces, trace_files
 from netwarp.store.opportunities import opportunities_of
 from netwarp.traces.generate import TRACES, text_of
 from scenario_texts import replaced
@@ -84,15 +84,15 @@ def test_mahimahi_at_a_constant_rate() -> None:
     [
         ("", "t: the trace is empty"),
         ("# only a comment\n", "t: the trace is empty"),
-        ("hello\n", 't:1: "hello" begins no trace'),
+        ("hello\n", 't:1: "hello" is not the start of a trace'),
         ("\x00\x01", "t:1: "),
         ("time\n0\n", "t:1: a column is missing or there twice; the header is time,rate[,delay,loss]"),
         ("time,rate,rate\n", "t:1: a column is missing or there twice"),
-        ("time,rate,speed\n0,1mbit,3\n", 't:1: "speed" is no column of a trace'),
+        ("time,rate,speed\n0,1mbit,3\n", 't:1: "speed" is not a column of a trace'),
         ("time,rate\n", "t: the trace has no rows"),
         ("time,rate\n0,1mbit\nx,2mbit\n", 't:3: "x" is not a time in seconds'),
         ("time,rate\n0,1mbit\n-1,2mbit\n", 't:3: "-1" is not a time'),
-        ("time,rate\n1,1mbit\n1,2mbit\n", "t:3: times have to grow"),
+        ("time,rate\n1,1mbit\n1,2mbit\n", "t:3: times must increase"),
         ("time,rate\n0,fast\n", 't:2: "fast" is not a rate'),
         ("time,rate\n0,10mbps\n", "BYTES"),
         ("time,rate\n0,0\n", "t:2: a rate of 0 would never send; write a rate such as"),
@@ -103,10 +103,10 @@ def test_mahimahi_at_a_constant_rate() -> None:
         ("time,rate,loss\n0,1mbit,,\n", "t:2: 4 cells for 3 columns"),
         ("time,rate,delay,loss\n0,1mbit,,101%\n", "t:2: "),
         ("time,rate\n0,1mbit\n2,\n3,4mbit\n", "t:4: a row with a time alone says where the trace begins anew"),
-        ("5\n4\n", "t:2: times must not fall; 4 comes after 5"),
+        ("5\n4\n", "t:2: times must not decrease; 4 comes after 5"),
         ("5\nx\n", 't:2: "x" is not a whole number of milliseconds'),
         ("5\n-6\n", "t:2: "),
-        ("5\n6\n5\n", "t:3: times must not fall; 5 comes after 6"),
+        ("5\n6\n5\n", "t:3: times must not decrease; 5 comes after 6"),
         ("1\n999999999999\n", "t:2: 999999999999 ms is longer than a trace may last: a year, 31622400000 ms"),
         (f"1\n{'9' * 5000}\n", "ms is longer than a trace may last"),
         ("1\n" * 1_000_000, "t:831118: more than 831117 opportunities at 1 ms, which is all that a link of 10tbit has"),
@@ -148,20 +148,20 @@ def problem(text: str, folder: Path) -> str:
 def test_the_trace_is_the_rate(tmp_path: Path) -> None:
     scenario = parse_scenario(with_trace(tmp_path, "time,rate\n0,7mbit\n2,9mbit\n"), folder=tmp_path)
     link = scenario.links["bottleneck"]
-    assert (link.rate.forward, link.rate.back) == (7_000_000, 7_000_000)
+    assert (link.rate.forward, link.rate.reverse) == (7_000_000, 7_000_000)
     assert isinstance(link.trace.forward, Trace)
 
 
-def test_one_way_and_a_start_that_the_trace_does_not_tell(tmp_path: Path) -> None:
+def test_one_way_and_a_start_that_the_trace_does_not_give(tmp_path: Path) -> None:
     text = with_trace(tmp_path, "time,rate\n1,7mbit\n2,9mbit\n")
-    assert "the trace does not tell the rate at the start (forward)" in problem(text, tmp_path)
+    assert "the trace does not give the initial rate (forward)" in problem(text, tmp_path)
     late = text.replace('trace = "radio.csv"', 'trace = "radio.csv"\nrate = "1mbit"')
     assert parse_scenario(late, folder=tmp_path).links["bottleneck"].rate.forward == 1_000_000
-    one_way = text.replace('trace = "radio.csv"', 'trace = { back = "lte" }\nrate = { forward = "3mbit" }')
+    one_way = text.replace('trace = "radio.csv"', 'trace = { reverse = "lte" }\nrate = { forward = "3mbit" }')
     link = parse_scenario(one_way, folder=tmp_path).links["bottleneck"]
     assert link.rate.forward == 3_000_000 and link.trace.forward is None
-    missing = text.replace('trace = "radio.csv"', 'trace = { back = "lte" }')
-    assert "the trace does not tell the rate at the start (forward)" in problem(missing, tmp_path)
+    missing = text.replace('trace = "radio.csv"', 'trace = { reverse = "lte" }')
+    assert "the trace does not give the initial rate (forward)" in problem(missing, tmp_path)
 
 
 def test_trouble_with_a_trace_is_said_at_its_link(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_trouble_with_a_trace_is_said_at_its_link(tmp_path: Path) -> None:
     assert 'the trace "let" cannot be read' in missing and 'did you mean "lte"' in missing
     assert "cannot be read" in problem(replaced(TRACED).replace("radio.csv", "."), tmp_path)
     both = replaced(('rate = "10mbit"', 'rate = "10mbit"\ntrace = "lte"'))
-    assert "has no effect: the trace tells the rate from the beginning" in problem(both, tmp_path)
+    assert "has no effect: the trace gives the rate from the start" in problem(both, tmp_path)
     slow = problem(with_trace(tmp_path, "time,rate\n0,7mbit\n1,100kbit\n1.1,7mbit\n"), tmp_path)
     assert "links.bottleneck.trace: from 1s to 1100ms the rate is 100kbit, at which a full frame takes 121.1 ms" in slow
     change = '[[changes]]\nat = "1s"\nlink = "bottleneck"\nrate = "1mbit"\n'
@@ -211,7 +211,7 @@ def test_the_files_that_a_result_keeps(tmp_path: Path) -> None:
     for name in ("a.csv", "b.up", "c.csv"):
         (tmp_path / name).write_text("time,rate\n0,1mbit\n")
     data = {
-        "links": {"x": {"trace": "lte"}, "y": {"trace": {"back": "a.csv"}}, "z": {}},
+        "links": {"x": {"trace": "lte"}, "y": {"trace": {"reverse": "a.csv"}}, "z": {}},
         "sweep": {"links.z.trace.forward": ["b.up", "wifi"], "links.z.rate": ["c.csv"]},
         "cases": [{"name": "k", "set": {"links.x.trace": {"forward": "c.csv"}}}],
     }
@@ -226,7 +226,7 @@ def test_a_result_keeps_both_of_two_files_of_one_name(tmp_path: Path) -> None:
     for number, folder in enumerate(("monday", "tuesday"), start=1):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "day.csv").write_text(f"time,rate\n0,{number}mbit\n")
-    data = {"links": {"x": {"trace": {"forward": "monday/day.csv", "back": "tuesday/day.csv"}}}}
+    data = {"links": {"x": {"trace": {"forward": "monday/day.csv", "reverse": "tuesday/day.csv"}}}}
     files = trace_files(data, tmp_path)
     assert len(files) == 2
     assert all(name.startswith("day-") and name.endswith(".csv") for name in files)
@@ -241,10 +241,10 @@ def test_a_result_keeps_both_of_two_files_of_one_name(tmp_path: Path) -> None:
 
 def test_a_link_with_opportunities_has_them_in_place_of_a_rate(tmp_path: Path) -> None:
     text = with_trace(tmp_path, "0\n7\n7\n1000\n2000\n").replace(
-        'trace = "radio.csv"', 'trace = { forward = "radio.csv" }\nrate = { back = "5mbit" }'
+        'trace = "radio.csv"', 'trace = { forward = "radio.csv" }\nrate = { reverse = "5mbit" }'
     )
     lab = build_lab(make_plan(parse_scenario(text, folder=tmp_path)).runs[0])
-    ahead, back = lab["links"][1]["ends"]
+    ahead, reverse = lab["links"][1]["ends"]
     assert ahead["opportunities"] == {
         "bytes": 1504,
         "overhead_bytes": -10,
@@ -252,12 +252,12 @@ def test_a_link_with_opportunities_has_them_in_place_of_a_rate(tmp_path: Path) -
         "mean_rate_bps": 30080,
         "trace": "0 7x2 1000 2000",
     }
-    assert ahead["wire"]["rate_bps"] is None and back["opportunities"] is None
+    assert ahead["wire"]["rate_bps"] is None and reverse["opportunities"] is None
     assert end_lines(ahead) == ["qdisc add dev eth1 parent 1:1 handle 10: pfifo limit 100"]
-    assert back["wire"]["rate_bps"] == 5_000_000 and len(end_lines(back)) == 3
-    said = "\n".join(commands(lab))
-    assert "# root of eth1 on r1, 1: opportunity (5 opportunities of 1504 bytes at 4 instants, period 2000ms" in said
-    assert "rate 8000000000000000bit" in said
+    assert reverse["wire"]["rate_bps"] == 5_000_000 and len(end_lines(reverse)) == 3
+    output = "\n".join(commands(lab))
+    assert "# root of eth1 on r1, 1: opportunity (5 opportunities of 1504 bytes at 4 instants, period 2000ms" in output
+    assert "rate 8000000000000000bit" in output
 
 
 def test_opportunities_that_no_run_gets_to_are_left_out(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 from netwarp.scenario import parse_scenario
-from netwarp.scenario.views import known_views
+from netwarp.scenario.model.views import known_views
 from netwarp.store.findings import Finding, Holds, read_findings, write_findings
 from netwarp.store.result import ResultDir
 from netwarp.views import write_views

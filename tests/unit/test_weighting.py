@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.analysis.weighting import (
+from netwarp.stats.weighting import (
     TimeWeighted,
     Window,
     growth,

@@ -78,7 +78,7 @@ def test_files_that_a_scenario_names_elsewhere_have_to_be_allowed(home: Path) ->
     assert f"--read {key}" in withheld(scenario(study, '["true"]', f'read = ["{key}"]'))
     assert withheld(scenario(study, '["true"]', f'read = ["{key}"]'), key) == ""
     assert "no such file" in withheld(scenario(study, '["true"]'), home / "missing")
-    with pytest.raises(ScenarioError, match="no absolute path"):
+    with pytest.raises(ScenarioError, match="not an absolute path"):
         withheld(scenario(study, '["true"]', 'read = ["key"]'))
 
 

@@ -31,7 +31,7 @@ def test_nothing_is_written_elsewhere(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "output"),
     [
         ({}, None),
         ({"agent": "x"}, "its agent is another; copy this one there: `rsync -a --mkpath /a/agent there:/b/agent`"),
@@ -48,10 +48,10 @@ def test_nothing_is_written_elsewhere(tmp_path: Path, name: str) -> None:
         ),
     ],
 )
-def test_a_worker_that_differs_is_told_what_mends_it(other: dict[str, str], said: str | None) -> None:
+def test_a_worker_that_differs_is_told_what_mends_it(other: dict[str, str], output: str | None) -> None:
     here = WorkerIdentity(HERE, "0.1", {"agent": "/a/agent", "kernel": "/a/kernels/1"})
     there = WorkerIdentity(HERE | other, "0.1", {"agent": "/b/agent", "kernel": "/b/kernels/1"})
-    assert complaint(there, here, "there") == said
+    assert complaint(there, here, "there") == output
 
 
 def test_a_worker_without_a_part_is_told_where_to_copy_it() -> None:

@@ -106,34 +106,34 @@ def run(
     scenario
         A shipped scenario's name (`netwarp list`) or a file.
     output
-        Where the result goes; default results/<name>-<UTC>. One with the same plan is resumed.
+        Where the result goes; default results/<name>-<UTC>. A result with the same plan is resumed.
     set_
         PATH=VALUE replaces a value of the scenario; on a swept path it replaces the whole axis.
     sweep
-        PATH=[VALUE, ...] adds an axis, or replaces the scenario's own of that path.
+        PATH=[VALUE, ...] adds an axis, or replaces the scenario's axis of that path.
     case
         Only this case of the scenario; may be given several times.
     seeds
         Run with the seeds 1 to N.
     jobs
-        Runs at once; default: one for each CPU.
+        Number of runs at once; default: one for each CPU.
     engine
-        What makes the runs; default: uml (User Mode Linux in virtual time). Installed packages may offer others.
+        The engine that executes the runs; default: uml (User Mode Linux in virtual time). Packages may offer others.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
     read
-        A file or directory, with all that is in it, that the scenario's programs may read beside the system's and its
-        own; may be given several times.
+        A file or directory that the scenario's programs may read, in addition to the system's files and the scenario's
+        own directory; may be given several times.
     dask
-        Address of a Dask scheduler, such as tcp://host:8786: its workers make the runs, instead of this machine.
+        Address of a Dask scheduler, such as tcp://host:8786: its workers execute the runs instead of this machine.
     plots
         Draw the figures.
     report
-        Write the page report.html, too, as `netwarp report` does.
+        Also write the page report.html, as `netwarp report` does.
     fail_fast
         Stop at the first run that fails.
     retry_failed
-        When resuming, make failed runs again.
+        When resuming, repeat failed runs.
     json
         Print the summary as JSON instead of a table.
     """
@@ -162,13 +162,13 @@ def run(
             page=report,
             console=stderr(),
         )
-        return results.tell(study, as_json=json)
+        return results.print_study(study, as_json=json)
     raise AssertionError("unreachable")
 
 
 @app.command
 def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
-    """Say what this machine lacks to build and run labs, and the command that mends it.
+    """Check whether this machine can build and run labs, and print the command that fixes each problem.
 
     Parameters
     ----------
@@ -187,6 +187,6 @@ def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
             out.print(mark, style=style, end=" ")
             out.print(f"{finding.name}: {finding.detail}")
             if not finding.ok and finding.fix:
-                out.print(f"    mend: {finding.fix}")
+                out.print(f"    fix: {finding.fix}")
         return OK if all(finding.ok for finding in findings) else ENVIRONMENT
     raise AssertionError("unreachable")

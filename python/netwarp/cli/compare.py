@@ -25,31 +25,31 @@ def compare(
     json: Annotated[bool, Parameter(negative=())] = False,
     junit: Path | None = None,
 ) -> int:
-    """Compare two results: per metric B is better, worse, the same as A, or it is unclear. Exit code 1 if worse.
+    """Compare two results: for each metric, B is better or worse than A, the same, or unclear. Exit code 1 if worse.
 
-    A difference counts if it is sound (over seeds, and over all that is compared) and large enough to matter. Points of
-    sweeps are matched by their axes. docs/compare.md says how.
+    A difference counts if it is statistically significant and large enough to matter. Points of sweeps are matched by
+    their axes. See docs/compare.md.
 
     Parameters
     ----------
     a
-        A result directory: what is held to be right.
+        A result directory: the reference.
     b
-        The result directory that is judged; default: A, to compare two parts of one result.
+        The result directory that is compared with it; default: A, to compare two parts of one result.
     in_a
         PATH=VALUE: only A's runs with this value of an axis, such as flows.bulk.cc=cubic; may be given several times.
     in_b
-        The same of B.
+        The same for B.
     metric
         Only this metric, or pattern of metrics such as 'flow.rtt_*'; may be given several times.
     min_effect
-        METRIC=SIZE: what difference of a metric (or pattern) matters: 5% of A's value, or 0.5 in its unit.
+        METRIC=SIZE: the smallest difference of a metric (or pattern) that matters: 5% of A's value, or 0.5 in its unit.
     all_
-        Show every metric, those that are the same, too.
+        Show every metric, including those that are the same.
     json
         Print the comparison as JSON.
     junit
-        Write it to this file as JUnit XML, for CI systems.
+        Write the comparison to this file as JUnit XML, for CI systems.
     """
     with errors():
         from netwarp.compare import compare as compare_

@@ -19,14 +19,14 @@ def export(
     flent: Annotated[bool, Parameter(negative=())] = False,
     iperf3: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Write a result in the formats of other programs; runs that failed are left out.
+    """Export a result to other formats (CSV, Parquet, Flent, iperf3); failed runs are left out.
 
     Parameters
     ----------
     directory
         A result directory.
     output
-        Where the files go; default: the result's export/.
+        Directory for the files; default: the result's export/.
     csv
         Summary, statistics and all records as CSV, one file for each kind.
     parquet
@@ -38,7 +38,7 @@ def export(
     """
     wanted = [name for name, on in (("csv", csv), ("parquet", parquet), ("flent", flent), ("iperf3", iperf3)) if on]
     if not wanted:
-        say("error: say in which format: --csv, --parquet, --flent, --iperf3 (or several)", style="red")
+        say("error: choose a format: --csv, --parquet, --flent, --iperf3 (or several)", style="red")
         return USAGE
     with errors():
         from netwarp.exports import FORMATS

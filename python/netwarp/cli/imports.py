@@ -16,7 +16,7 @@ def import_(
     plots: bool = True,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Make a result of measurements that other scripts took with iperf3, ss, ifstat and tcpdump; see docs/import.md.
+    """Import measurements of other scripts with iperf3, ss, ifstat and tcpdump as a result; see docs/import.md.
 
     Parameters
     ----------
@@ -30,12 +30,12 @@ def import_(
         Print the summary as JSON instead of a table.
     """
     with errors():
-        from netwarp.cli.results import tell
+        from netwarp.cli.results import print_study
         from netwarp.imports.result import import_result
         from netwarp.study import analyse_again
 
         imported = import_result(directory, output)
         for note in imported.notes:
             say(str(note), style="yellow" if note.left_out else None)
-        return tell(analyse_again(imported.path, plots=plots, console=stderr()), as_json=json)
+        return print_study(analyse_again(imported.path, plots=plots, console=stderr()), as_json=json)
     raise AssertionError("unreachable")

@@ -22,7 +22,7 @@ from netwarp.cli.common import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from netwarp.analysis.expectations import Checked
+    from netwarp.analysis.summary.expectations import Checked
     from netwarp.store.findings import Finding
     from netwarp.study import Study
 
@@ -30,12 +30,12 @@ MAX_FINDINGS_WITH_VALUES = 12
 """Of more than these the statements alone are printed; their values stand in the view's tables."""
 
 
-def tell(study: "Study", *, as_json: bool) -> int:
+def print_study(study: "Study", *, as_json: bool) -> int:
     """Print a study and return the exit code that it deserves: a failed run outweighs a failed expectation."""
     if as_json:
         write_json(study.summary.write_json())
     else:
-        from netwarp.analysis.table import ensemble_table, metrics_table
+        from netwarp.cli.tables import ensemble_table, metrics_table
 
         several = study.summary["seed"].n_unique() > 1
         axes = study.result.axes
@@ -71,9 +71,11 @@ def _print_findings(findings: "list[Finding]", console: "Console") -> None:
     styles = {"holds": "green", "does not hold": "yellow", "cannot be told": "dim"}
     brief = len(findings) > MAX_FINDINGS_WITH_VALUES
     for found in findings:
-        said = f"published: {found.published}; " if found.published else ""
+        published = f"published: {found.published}; " if found.published else ""
         console.print(f"{found.judgement}:", style=styles[found.judgement], end=" ")
-        console.print(found.finding if brief else f"{found.finding} ({said}here: {found.measured})", soft_wrap=True)
+        console.print(
+            found.finding if brief else f"{found.finding} ({published}here: {found.measured})", soft_wrap=True
+        )
 
 
 def _print_expectations(expectations: "tuple[Checked, ...]", console: "Console") -> None:
@@ -95,30 +97,30 @@ def plot(
     format_: Annotated[str, Parameter(name="--format")] = "png,svg",
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
 ) -> int:
-    """Draw the figures of a result again, or the one that is named by a metric and axes; or what was watched.
+    """Draw the figures of a result, one figure of a metric, or the recording of `netwarp watch`.
 
     Parameters
     ----------
     directory
-        A result directory; or a file of `netwarp watch`, of which each metric is drawn over time.
+        A result directory; or a file of `netwarp watch`, to draw each metric in it over time.
     metric
-        Draw this metric only, such as flow.rtt_ms_p95; flow.rtt_ms (no statistic) is its distribution. Of a file:
-        these columns, separated by commas.
+        Draw only this metric, such as flow.rtt_ms_p95; flow.rtt_ms (without a statistic) draws its distribution. For
+        a file of `netwarp watch`: columns, separated by commas.
     by
-        Axes to draw it by, separated by commas: swept paths, case, seed or name; default: the first two.
+        Axes of the figure, separated by commas: swept paths, case, seed or name; default: the first two.
     kind
         auto, bar, line, box, heatmap or cdf.
     format_
         png, svg, pdf; several separated by commas.
     output
-        Where the figures go; default: the result's plots/, or beside the file.
+        Directory for the figures; default: the result's plots/, or the file's directory.
     """
     with errors():
         from netwarp.plots.formats import formats_of
 
         formats = formats_of(format_)
         if directory.is_file():
-            from netwarp.plots.monitor import draw_monitor
+            from netwarp.plots.timeseries.monitor import draw_monitor
 
             columns = [name.strip() for name in (metric or "").split(",") if name.strip()]
             figures = draw_monitor(directory, columns, formats, output)
@@ -128,21 +130,21 @@ def plot(
 
             figures = plot_result(open_verified(directory).path, formats, output)
         else:
-            from netwarp.plots.metric import draw_metric
+            from netwarp.plots.charts.metric import draw_metric
 
             axes = [axis.strip() for axis in (by or "").split(",") if axis.strip()]
             figures = draw_metric(directory, metric, axes, kind=kind, formats=formats, out=output)
         for figure in figures:
             sys.stdout.write(f"{figure}\n")
         if not figures:
-            say("there is nothing to draw: no run of this result is fit for a figure")
+            say("there is nothing to draw: this result has no run that can be shown in a figure")
     return OK
 
 
 def report(directory: Path, /, *, plots: bool = True, json: Annotated[bool, Parameter(negative=())] = False) -> int:
-    """Make the metrics, table, expectations and figures of an old result anew, and write them as one page.
+    """Compute the metrics, table, expectations and figures of a result again, and write them as one page.
 
-    The page is report.html in the result directory: one file that works offline. Nothing is run.
+    The page is report.html in the result directory: one file that works offline. No run is repeated.
 
     Parameters
     ----------
@@ -156,7 +158,7 @@ def report(directory: Path, /, *, plots: bool = True, json: Annotated[bool, Para
     with errors():
         from netwarp.study import analyse_again
 
-        return tell(analyse_again(directory, plots=plots, console=stderr()), as_json=json)
+        return print_study(analyse_again(directory, plots=plots, console=stderr()), as_json=json)
     raise AssertionError("unreachable")
 
 
@@ -170,22 +172,22 @@ def rerun(
     kernel: str | None = None,
     read: Annotated[list[Path] | None, Parameter(negative=())] = None,
 ) -> int:
-    """Make every run of a result again and compare digests: the same scenario and seed give the same bytes.
+    """Repeat every run of a result and compare digests: the same scenario and seed give the same bytes.
 
     Parameters
     ----------
     directory
         A result directory.
     output
-        Keep the new runs here; default: they are thrown away once compared.
+        Keep the new runs in this directory; default: they are deleted after the comparison.
     jobs
-        Runs at once; default: one for each CPU.
+        Number of runs at once; default: one for each CPU.
     engine
-        What makes the runs, as in `netwarp run`.
+        The engine that executes the runs, as in `netwarp run`.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
     read
-        A file or directory that the scenario's programs may read beside the system's; may be given several times.
+        A file or directory that the scenario's programs may read, in addition to the system's; may be repeated.
     """
     with errors():
         from netwarp.engines import EngineOptions, find_engine
@@ -195,7 +197,10 @@ def rerun(
         chosen = find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ())))
         found = rerun_(directory, chosen, jobs=jobs, keep=output, console=stderr())
         if found.changed:
-            say(f"not the same {', '.join(found.changed)} as then: differences are to be expected", style="yellow")
+            say(
+                f"{', '.join(found.changed)} changed since the result was made, so differences are to be expected",
+                style="yellow",
+            )
         for run in found.runs:
             differing = ", ".join(map(str, run.differences)) or "identical"
             sys.stdout.write(f"{run.id}  {run.label}: {differing}\n")

@@ -10,7 +10,7 @@ from netwarp.cli.common import OK, errors, say, stdout
 
 
 def new(name: str, /) -> int:
-    """Write a scenario to start from: NAME.toml in the current directory, commented, and complete.
+    """Write a commented scenario to start from: NAME.toml in the current directory.
 
     Parameters
     ----------

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 from rich.table import Table
 from rich.text import Text
 
-from netwarp.analysis.statistics import CONFIDENCE
 from netwarp.compare.judgement import Comparison, Row, Verdict
 from netwarp.compare.render import differences, needed_words, notes, sentence, size, weight
+from netwarp.stats.statistics import CONFIDENCE
 from netwarp.store.summary import axis_title
 
 _STYLES = {Verdict.WORSE: "red", Verdict.BETTER: "green", Verdict.CHANGED: "cyan", Verdict.UNCLEAR: "yellow"}

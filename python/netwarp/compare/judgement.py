@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from netwarp.analysis.catalogue import entry_of
-from netwarp.analysis.effect_size import Shift, needed_runs, paired_shift, unpaired_shift
-from netwarp.analysis.entry import HIGHER, MinEffect
-from netwarp.analysis.permutation import ALPHA, can_tell, paired_p_values, unpaired_p_values
+from netwarp.analysis.catalogue.entry import HIGHER, MinEffect
+from netwarp.analysis.catalogue.metrics import entry_of
 from netwarp.compare.comparison_input import ComparisonInput
 from netwarp.compare.match import Matching, Point, match, set_up_differences
 from netwarp.compare.samples import Samples, Subject, gather
+from netwarp.stats.effect_size import Shift, needed_runs, paired_shift, unpaired_shift
+from netwarp.stats.permutation import ALPHA, can_tell, paired_p_values, unpaired_p_values
 
 _PAIRS = 2
 

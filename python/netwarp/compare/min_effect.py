@@ -1,6 +1,6 @@
 """What the user says of how much matters: `flow.rtt_*=5%`, `flow.goodput_mbps=0.2`."""
 
-from netwarp.analysis.entry import MinEffect
+from netwarp.analysis.catalogue.entry import MinEffect
 from netwarp.store.errors import SelectionError
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from netwarp.analysis.permutation import fewest_paired
 from netwarp.compare.judgement import Comparison, Row, Verdict
 from netwarp.compare.match import Point
+from netwarp.stats.permutation import fewest_paired
 
-_TOLD = 5
+_MAX_NAMED = 5
 
 
 def sentence(comparison: Comparison) -> str:
@@ -63,8 +63,8 @@ def notes(comparison: Comparison) -> Iterator[str]:
         if points:
             yield f"Only {letter} has {_points(comparison, points)}: not compared."
     if comparison.one_sided:
-        more = len(comparison.one_sided) - _TOLD
-        yield "; ".join(comparison.one_sided[:_TOLD]) + (f"; and {more} more." if more > 0 else ".")
+        more = len(comparison.one_sided) - _MAX_NAMED
+        yield "; ".join(comparison.one_sided[:_MAX_NAMED]) + (f"; and {more} more." if more > 0 else ".")
 
 
 def differences(comparison: Comparison) -> Iterator[str]:
@@ -119,9 +119,9 @@ def _clause(count: int, what: str) -> str:
 
 
 def _points(comparison: Comparison, points: tuple[Point, ...]) -> str:
-    told = [f"({comparison.matching.words(point) or 'the one point'})" for point in points[:_TOLD]]
-    more = len(points) - len(told)
-    return ", ".join(told) + (f" and {more} more points" if more else "")
+    named = [f"({comparison.matching.words(point) or 'the one point'})" for point in points[:_MAX_NAMED]]
+    more = len(points) - len(named)
+    return ", ".join(named) + (f" and {more} more points" if more else "")
 
 
 def _ranges(seeds: tuple[int, ...]) -> str:

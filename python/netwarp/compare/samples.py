@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from netwarp.analysis.catalogue import entry_of
-from netwarp.analysis.entry import MinEffect
-from netwarp.analysis.selection import is_member
+from netwarp.analysis.catalogue.entry import MinEffect
+from netwarp.analysis.catalogue.metrics import entry_of
+from netwarp.analysis.summary.selection import is_member
 from netwarp.compare.comparison_input import ComparisonInput
 from netwarp.compare.match import Matching, Point
 from netwarp.store.errors import SelectionError

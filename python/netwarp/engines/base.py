@@ -25,9 +25,9 @@ class MissingPartError(EngineError):
     `part` is its name in `Engine.parts`, `place` the directory or file of this machine to which it would be copied.
     """
 
-    def __init__(self, message: str, part: str, place: str) -> None:
+    def __init__(self, message: str, part: str, path: str) -> None:
         super().__init__(message)
-        self.part, self.place = part, place
+        self.part, self.path = part, path
 
 
 @dataclass(frozen=True)

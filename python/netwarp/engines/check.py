@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from netwarp.engines.base import Engine
 from netwarp.plan import Plan
 from netwarp.scenario.errors import ScenarioError
-from netwarp.scenario.load import problems_at
+from netwarp.scenario.load.loader import problems_at
 from netwarp.scenario.model import Record, Scenario
 from netwarp.scenario.source import Keys
 

@@ -45,26 +45,26 @@ def readable(agent: Path, folder: Path, granted: Iterable[Path]) -> list[Path]:
     `folder` unless it is private, and what was `granted`."""
     package = Path(netwarp.__file__).parent
     own = [path for path in (Path(sys.prefix), Path(sys.base_prefix), package, folder) if not is_private(path)]
-    places = [*SYSTEM, *_etc(), agent, *own]
-    return list(dict.fromkeys([*filter(Path.exists, places), *granted]))
+    paths = [*SYSTEM, *_etc(), agent, *own]
+    return list(dict.fromkeys([*filter(Path.exists, paths), *granted]))
 
 
 def is_private(folder: Path) -> bool:
     """Whether a directory holds more than a scenario: a home directory, what is above one, a place that all share."""
-    place = folder.resolve()
+    path = folder.resolve()
     try:
-        if place.stat().st_mode & stat.S_IWOTH:
+        if path.stat().st_mode & stat.S_IWOTH:
             return True
     except OSError:
         return True
-    return any(home.is_relative_to(place) for home in _homes())
+    return any(home.is_relative_to(path) for home in _homes())
 
 
 def withheld(scenario: Scenario, agent: Path, granted: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
     """The files that a scenario names and its machine may not read, or that are not there: where, and a sentence."""
-    places = [path.resolve() for path in readable(agent, scenario.source.folder, granted)]
+    paths = [path.resolve() for path in readable(agent, scenario.source.folder, granted)]
     yield from _missing(granted)
-    yield from _withheld(scenario, places)
+    yield from _withheld(scenario, paths)
 
 
 def _missing(granted: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
@@ -73,7 +73,7 @@ def _missing(granted: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
             yield (), f"--read {path}: there is no such file or directory"
 
 
-def _withheld(scenario: Scenario, places: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
+def _withheld(scenario: Scenario, paths: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
     for keys, path in (*_declared(scenario), *named_files(scenario)):
         # Where it lies as well as where it leads: beside a link may be what it is for (a virtual environment).
         names = (path.parent.resolve() / path.name, path.resolve())
@@ -81,7 +81,7 @@ def _withheld(scenario: Scenario, places: Sequence[Path]) -> Iterator[tuple[Keys
             yield keys, f"{path}: there is no such file or directory"
         elif path.is_file() and path.stat().st_size > MAX_BYTES:
             yield keys, f"{path} is larger than {MAX_BYTES >> 30} GiB, which takes too long to digest"
-        elif not all(any(name.is_relative_to(place) for place in places) for name in names):
+        elif not all(any(name.is_relative_to(path) for path in paths) for name in names):
             advice = f"if you trust it with that, add `--read {path}`, or a directory above it"
             yield keys, f"what the scenario runs may not read {path} (SECURITY.md); {advice}"
 

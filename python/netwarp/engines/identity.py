@@ -39,6 +39,6 @@ def sources_digest(*parts: str) -> str:
     root = Path(__file__).parents[1]
     roots = [root / part for part in parts] or [root]
     total = hashlib.sha256()
-    for path in sorted(file for place in roots for file in ([place] if place.is_file() else place.rglob("*.py"))):
+    for path in sorted(file for part in roots for file in ([part] if part.is_file() else part.rglob("*.py"))):
         total.update(f"{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return total.hexdigest()

@@ -7,15 +7,20 @@ the lock, and with it the reservation, ends with the process.
 
 import contextlib
 import fcntl
+import mmap
 import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from netwarp.kernels import cache_directory
 
+MEMORY_BYTES = 256_000_000
+"""Free bytes wanted where a virtual machine keeps its memory file."""
+
+SHARED_MEMORY = Path("/dev/shm")
 ROOM_BYTES = 64 << 20
 """What stays free."""
 _WAIT_S = 0.2
@@ -26,14 +31,49 @@ class NoRoomError(Exception):
     """A machine's memory does not fit into its place, even alone; the message has the numbers."""
 
 
-def free_bytes(place: Path) -> int:
+def find_memory_directory(environ: Mapping[str, str] | None = None) -> tuple[Path | None, list[str]]:
+    """Return where a virtual machine can keep its memory file, and what is wrong with each place before it.
+
+    The places are TMPDIR when it is set, /dev/shm, /tmp. One is fit when files there can be mapped executable and
+    256 MB are free. None when no place is fit.
+    """
+    environ = os.environ if environ is None else environ
+    own = environ.get("TMPDIR")
+    problems: list[str] = []
+    for directory in [*([Path(own)] if own else []), SHARED_MEMORY, Path("/tmp")]:
+        problem = memory_problem(directory)
+        if problem is None:
+            return directory, problems
+        problems.append(problem)
+    return None, problems
+
+
+def memory_problem(directory: Path) -> str | None:
+    """Return what keeps a memory file from living in a directory, as a sentence, or None."""
+    try:
+        free = shutil.disk_usage(directory).free
+        with tempfile.TemporaryFile(dir=directory) as file:
+            file.truncate(mmap.PAGESIZE)
+            mmap.mmap(file.fileno(), mmap.PAGESIZE, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_EXEC).close()
+    except PermissionError:
+        writable = os.access(directory, os.W_OK | os.X_OK)
+        reason = "is mounted noexec, so memory there cannot hold programs" if writable else "cannot be written"
+        return f"{directory} {reason}."
+    except OSError as error:
+        return f"{directory} cannot be used ({error.strerror})."
+    if free < MEMORY_BYTES:
+        return f"{directory} has only {free / 1e6:.0f} MB free of the {MEMORY_BYTES / 1e6:.0f} MB wanted."
+    return None
+
+
+def free_bytes(directory: Path) -> int:
     """What is free in the file system of `place`."""
-    return shutil.disk_usage(place).free
+    return shutil.disk_usage(directory).free
 
 
 @contextlib.contextmanager
 def reserved(
-    place: Path, size: int, cancelled: threading.Event, free: Callable[[Path], int] = free_bytes
+    directory: Path, size: int, cancelled: threading.Event, free: Callable[[Path], int] = free_bytes
 ) -> Iterator[None]:
     """Room for `size` bytes in `place` while the block lasts; waits for it as long as other runs hold reservations.
 
@@ -42,15 +82,15 @@ def reserved(
     """
     with contextlib.ExitStack() as stack:
         while not cancelled.is_set():
-            if _reserve(place, size, free, stack):
+            if _reserve(directory, size, free, stack):
                 break
             cancelled.wait(_WAIT_S)
         yield
 
 
-def _reserve(place: Path, size: int, free: Callable[[Path], int], stack: contextlib.ExitStack) -> bool:
+def _reserve(directory: Path, size: int, free: Callable[[Path], int], stack: contextlib.ExitStack) -> bool:
     """Whether the room could be reserved until `stack` ends. Raises NoRoomError."""
-    book = cache_directory().with_name("memory") / f"{place.stat().st_dev:x}"
+    book = cache_directory().with_name("memory") / f"{directory.stat().st_dev:x}"
     with contextlib.ExitStack() as ledger:
         try:
             book.mkdir(parents=True, exist_ok=True)
@@ -59,10 +99,10 @@ def _reserve(place: Path, size: int, free: Callable[[Path], int], stack: context
             held = 0
         else:
             held = _held(book)
-        left = free(place) - ROOM_BYTES
+        left = free(directory) - ROOM_BYTES
         if left < size and not held:
             raise NoRoomError(
-                f"{place} has {max(left, 0) >> 20} MB left for it ({ROOM_BYTES >> 20} MB stay free), the virtual "
+                f"{directory} has {max(left, 0) >> 20} MB left for it ({ROOM_BYTES >> 20} MB stay free), the virtual "
                 f"machine's memory takes {size >> 20} MB: free some, choose a larger place with TMPDIR, or set [run] "
                 "memory"
             )

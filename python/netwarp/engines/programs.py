@@ -35,8 +35,8 @@ def find_program(name: str) -> Path | None:
 def tc_directory() -> Path | None:
     """Where tc has its tables of distributions (`normal.dist`) and its plug-ins; None if it has none."""
     # Debian keeps them with the libraries of the machine's architecture.
-    places = (f"/usr/lib/{platform.machine()}-linux-gnu/tc", "/usr/lib/tc", "/usr/lib64/tc", "/lib/tc")
-    return next((path for path in map(Path, places) if path.is_dir()), None)
+    directories = (f"/usr/lib/{platform.machine()}-linux-gnu/tc", "/usr/lib/tc", "/usr/lib64/tc", "/lib/tc")
+    return next((path for path in map(Path, directories) if path.is_dir()), None)
 
 
 def tc_digest() -> str:
@@ -212,7 +212,7 @@ def _loaded(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) -
         )
     try:
         # The environment of a lab: the caller's could name other libraries (LD_PRELOAD, LD_LIBRARY_PATH).
-        told = subprocess.run(
+        output = subprocess.run(
             [ldd, path],
             env={"PATH": SEARCH_PATH, "LC_ALL": "C"},
             capture_output=True,
@@ -222,5 +222,5 @@ def _loaded(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) -
         )
     except subprocess.TimeoutExpired:
         raise EngineError(f"`ldd {path}` did not say within {_LDD_S:g} s which libraries it loads.") from None
-    found = re.findall(r"(/\S+) \(0x", told.stdout) if told.returncode == 0 else []
+    found = re.findall(r"(/\S+) \(0x", output.stdout) if output.returncode == 0 else []
     return tuple(map(Path, found))

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from netwarp.agent import SEARCH_PATH, AgentError, confinement_here, find_agent
-from netwarp.doctor import max_mappings, memory_place
 from netwarp.engines.base import (
     Capabilities,
     EngineError,
@@ -28,8 +27,8 @@ from netwarp.engines.base import (
 )
 from netwarp.engines.confinement import readable, withheld
 from netwarp.engines.leavings import odd_files, read_start
-from netwarp.engines.mappings import too_many_mappings
-from netwarp.engines.memory import NoRoomError, reserved
+from netwarp.engines.mappings import max_mappings, too_many_mappings
+from netwarp.engines.memory import NoRoomError, find_memory_directory, reserved
 from netwarp.engines.programs import (
     digest_of,
     libraries_digest,
@@ -40,7 +39,7 @@ from netwarp.engines.programs import (
 )
 from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
 from netwarp.plan import Plan
-from netwarp.scenario.kernel_features import KernelFeature, kernel_features
+from netwarp.scenario.check.kernel_features import KernelFeature, kernel_features
 from netwarp.scenario.model import RunOptions, Scenario
 from netwarp.scenario.source import Keys
 from netwarp.words import did_you_mean
@@ -222,13 +221,13 @@ def find_uml_engine(options: EngineOptions) -> UmlEngine:
         found, agent = _find_kernel(options.kernel), find_agent()
     except (KernelError, AgentError) as error:
         raise EngineError(str(error)) from error
-    place, wrongs = memory_place()
-    if place is None:
+    memory_root, problems = find_memory_directory()
+    if memory_root is None:
         raise EngineError(
-            f"There is no place for the virtual machine's memory file: {' '.join(wrongs)} See `netwarp doctor`."
+            f"There is no place for the virtual machine's memory file: {' '.join(problems)} See `netwarp doctor`."
         )
     tc_digest()
-    return UmlEngine(found, agent, place, tuple(path.absolute() for path in options.read))
+    return UmlEngine(found, agent, memory_root, tuple(path.absolute() for path in options.read))
 
 
 def _find_kernel(name: str | None) -> Kernel:
@@ -261,12 +260,12 @@ def _asked_of_the_kernel(plan: Plan) -> Iterator[tuple[Keys, KernelFeature]]:
 
 
 @contextlib.contextmanager
-def _memory_directory(place: Path) -> Iterator[Path]:
+def _memory_directory(memory_root: Path) -> Iterator[Path]:
     """A directory for one machine's memory file, since a machine may write to all that is beside it.
 
     The guard removes it as well, should this process be killed. Raises OSError.
     """
-    with tempfile.TemporaryDirectory(prefix=MEMORY, dir=place, ignore_cleanup_errors=True) as directory:
+    with tempfile.TemporaryDirectory(prefix=MEMORY, dir=memory_root, ignore_cleanup_errors=True) as directory:
         yield Path(directory)
 
 
@@ -406,10 +405,10 @@ def _last_words(directory: Path) -> str:
     panic = next((line for line in _console(directory) if "Kernel panic" in line), None)
     if panic is None:
         return _console_tail(directory)
-    return f": {panic}{_mend(panic)}"
+    return f": {panic}{_fix(panic)}"
 
 
-def _mend(panic: str) -> str:
+def _fix(panic: str) -> str:
     """What helps against a panic; the words of the first three are of arch/um/os-Linux/netwarp_host.c."""
     if "the host killed a process of the machine with signal 9" in panic:
         return _MEMORY_KILLER

@@ -49,7 +49,7 @@ def execute_on_cluster(
     fail_fast: bool = False,
     retry_failed: bool = False,
     progress: Progress = lambda event, run, outcome: None,
-    tell: Callable[[str], None] = lambda text: None,
+    report: Callable[[str], None] = lambda text: None,
 ) -> Execution:
     """Make every run of `plan` that `result` does not have yet, on the workers of the Dask scheduler at `address`.
 
@@ -65,7 +65,7 @@ def execute_on_cluster(
     except OSError as error:
         raise EngineError(f"There is no Dask scheduler at {address}: {error}") from error
     with client:
-        pool = WorkerPool(client, engine, plan.identity, tell)
+        pool = WorkerPool(client, engine, plan.identity, report)
         return _Study(pool, result, progress).make(plan, fail_fast, retry_failed)
 
 
@@ -181,7 +181,7 @@ class _Study:
         self.pool.refresh()
         if not self.pool.fit:
             if before:
-                self.pool.tell("every worker has gone; waiting for others (Ctrl-C ends; what is done is kept)")
+                self.pool.report("every worker has gone; waiting for others (Ctrl-C ends; what is done is kept)")
             return
         stranded = [
             f for f, sent in self.under_way.items() if not f.done() and not set(sent.workers) & set(self.pool.fit)

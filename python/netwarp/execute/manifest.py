@@ -11,7 +11,7 @@ from typing import Any
 
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.paths import value_at
+from netwarp.scenario.model.paths import value_at
 
 
 def manifest(engine: str, identity: Mapping[str, str], argv: list[str]) -> dict[str, Any]:

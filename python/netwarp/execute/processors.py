@@ -35,10 +35,10 @@ def claimed_processor() -> Iterator[int]:
 
 def _claim(cpu: int, stack: contextlib.ExitStack) -> bool:
     """Whether the CPU could be claimed until `stack` ends; false as well where the cache cannot be written."""
-    place = cache_directory().with_name("processors")
+    directory = cache_directory().with_name("processors")
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        file = stack.enter_context((place / str(cpu)).open("w"))
+        directory.mkdir(parents=True, exist_ok=True)
+        file = stack.enter_context((directory / str(cpu)).open("w"))
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False

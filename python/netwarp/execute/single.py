@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netwarp.analysis.faults import FaultError, contained
-from netwarp.analysis.run_metrics import compute_metrics
-from netwarp.analysis.validity import check_run
+from netwarp.analysis.run.faults import FaultError, contained
+from netwarp.analysis.run.run_metrics import compute_metrics
+from netwarp.analysis.run.validity import check_run
 from netwarp.engines import Engine, Job, Outcome, identity_of
 from netwarp.lab import build_lab, memory_bytes
 from netwarp.plan import Run

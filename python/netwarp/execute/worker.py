@@ -68,7 +68,7 @@ def worker_identity(engine: EngineSpec, asked: Mapping[str, str]) -> WorkerIdent
     try:
         return identity_with(_engine(engine), asked)
     except MissingPartError as error:
-        return WorkerIdentity(identity, version("netwarp"), {error.part: error.place}, str(error), error.part)
+        return WorkerIdentity(identity, version("netwarp"), {error.part: error.path}, str(error), error.part)
     except EngineError as error:
         return WorkerIdentity(identity, version("netwarp"), {}, str(error))
 
@@ -82,14 +82,14 @@ def make_run(spec: RunSpec, engine: EngineSpec, study: str) -> RemoteResult:
     if others := differing(found, spec.description["identity"]):
         raise EngineError(changed(others))
     with (
-        scratch(RUNS) as place,
+        scratch(RUNS) as path,
         claimed_processor() as cpu,
     ):
         try:
-            outcome = execute_spec(spec, found, place, cpu, _cancelled[study])
+            outcome = execute_spec(spec, found, path, cpu, _cancelled[study])
         except Cancelled:
             return RemoteResult(None, {})
-        return RemoteResult(outcome, pack(place))
+        return RemoteResult(outcome, pack(path))
 
 
 def cancel(study: str) -> None:

@@ -21,11 +21,11 @@ class WorkerPool:
     engine: Engine
     identity: Mapping[str, str]
     """What decides the bytes of the study's runs (`identity_of`)."""
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
     fit: dict[str, int] = field(default_factory=dict)
     """Address → how many runs it makes at once."""
     unfit: dict[str, str] = field(default_factory=dict)
-    """Address → why it is not used, and what mends it."""
+    """Address → why it is not used, and what fixes it."""
 
     def refresh(self) -> None:
         """Refresh the membership; check the identity of new workers."""
@@ -46,7 +46,7 @@ class WorkerPool:
                 self.fit[address] = int(present[address]["nthreads"])
             else:
                 self.unfit[address] = why
-                self.tell(f"worker {present[address].get('name', address)} at {address} is not used: {why}")
+                self.report(f"worker {present[address].get('name', address)} at {address} is not used: {why}")
 
     @property
     def places(self) -> int:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netwarp.analysis.fairness import jain_index
-from netwarp.analysis.flows import FlowData, load_flows
-from netwarp.analysis.series import whole_run
+from netwarp.analysis.flow.flows import FlowData, load_flows
+from netwarp.analysis.run.series import whole_run
 from netwarp.exports.names import stem
+from netwarp.stats.fairness import jain_index
 from netwarp.store.errors import StoreError
 from netwarp.store.files import write_bytes
 from netwarp.store.result import ResultDir

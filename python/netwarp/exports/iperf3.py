@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from netwarp.analysis.flows import FlowData, load_flows
-from netwarp.analysis.senders import Sender
+from netwarp.analysis.flow.flows import FlowData, load_flows
+from netwarp.analysis.flow.senders import Sender
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.exports.names import stem
 from netwarp.store.errors import StoreError
@@ -29,11 +29,11 @@ def write_iperf3(result: ResultDir, directory: Path) -> list[Path]:
     """`RUN--FLOW.json` for each TCP flow of each good run. Raises StoreError if there is none."""
     files = []
     for run in result.good:
-        place = result.run(run.id)
-        segment_bytes = _segment_bytes(place)
-        for data in load_flows(place):
+        run_dir = result.run(run.id)
+        segment_bytes = _segment_bytes(run_dir)
+        for data in load_flows(run_dir):
             path = directory / f"{stem(result, run)}--{data.flow.name}.json"
-            own = place.path / f"iperf3-{data.flow.name}.json"
+            own = run_dir.path / f"iperf3-{data.flow.name}.json"
             if own.is_file():
                 write_bytes(path, read_content(own))
             elif data.sender is not None:

@@ -32,11 +32,11 @@ def keep_capture(source: Path, place: Path) -> str | None:
         raise UnreadableError("it is no capture (neither pcap nor pcapng)")
     if magic in _PCAP and size <= _PCAP_HEADER_BYTES:
         raise UnreadableError("it has no packet")
-    said = _read_through(source)
+    messages = _read_through(source)
     with store_errors(place, "write"):
         place.parent.mkdir(exist_ok=True)
         shutil.copyfile(source, place)
-    return said
+    return messages
 
 
 def _read_through(source: Path) -> str | None:
@@ -45,8 +45,8 @@ def _read_through(source: Path) -> str | None:
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     printed = os.fsdecode(done.stderr)
     lines = [line.removeprefix("error: ").removeprefix("note: ") for line in printed.splitlines()]
-    said = [line.removeprefix(f"{source}: ").partition("; all before")[0] for line in lines]
+    messages = [line.removeprefix(f"{source}: ").partition("; all before")[0] for line in lines]
     if done.returncode != 0:
-        why = "; ".join(said) or "it cannot be read"
+        why = "; ".join(messages) or "it cannot be read"
         raise UnreadableError(f"it {why}" if why.startswith("cannot") else why)
-    return next((f"it is {line}" for line in said if line.startswith("cut off")), None)
+    return next((f"it is {line}" for line in messages if line.startswith("cut off")), None)

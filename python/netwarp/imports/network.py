@@ -11,7 +11,7 @@ from typing import Any
 
 from netwarp.flows import iperf3 as iperf3_flows
 from netwarp.imports.iperf3 import Iperf3Test
-from netwarp.scenario.views import known_views
+from netwarp.scenario.model.views import known_views
 
 VIEW = "three-node"
 _FIRST_INDEX = 11

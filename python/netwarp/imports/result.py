@@ -33,7 +33,7 @@ class Imported:
 
 
 def import_result(directory: Path, output: Path | None = None) -> Imported:
-    """Make a result of the scripts' measurements below `directory`; without metrics, which the analysis reckons.
+    """Make a result of the scripts' measurements below `directory`; without metrics, which the analysis computes.
 
     Cases are the scripts' scenarios, seeds the repetitions. The same files give the same runs; a result that holds them
     already is completed. Raises LayoutError, StoreError (PlanMismatchError if `output` holds another result).

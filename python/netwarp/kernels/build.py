@@ -153,16 +153,16 @@ def _build(archive: Source, recipe: Recipe, tree: Path, directory: Path, jobs: i
 def _work_directory(result: Path, elsewhere: Path) -> Path:
     """Return where to unpack: beside the result, else a new directory in TMPDIR; raises `BuildFailed` without room."""
     # The kernel's Makefile refuses paths with spaces and colons.
-    places = [place for place in (result, elsewhere) if not _BADPATH.search(str(place.absolute()))]
-    for place in places:
-        if shutil.disk_usage(place).free >= ROOM_BYTES:
-            return result if place is result else Path(tempfile.mkdtemp(prefix=WORK, dir=elsewhere))
-    if not places:
+    directories = [directory for directory in (result, elsewhere) if not _BADPATH.search(str(directory.absolute()))]
+    for directory in directories:
+        if shutil.disk_usage(directory).free >= ROOM_BYTES:
+            return result if directory is result else Path(tempfile.mkdtemp(prefix=WORK, dir=elsewhere))
+    if not directories:
         raise BuildFailed(
             f"The kernel cannot be built in {result.parent} or {elsewhere}: its Makefile refuses paths with spaces or "
             "colons. Set TMPDIR to a directory without them."
         )
-    free = ", ".join(f"{shutil.disk_usage(place).free / 1e9:.1f} GB in {place}" for place in places)
+    free = ", ".join(f"{shutil.disk_usage(directory).free / 1e9:.1f} GB in {directory}" for directory in directories)
     raise BuildFailed(
         f"Building the kernel takes {ROOM_BYTES / 1e9:.1f} GB of room, and there is {free}. "
         "Free some, or set TMPDIR to a directory with room."

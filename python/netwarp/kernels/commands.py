@@ -71,10 +71,10 @@ class Log:
             ) from error
         if status != 0:
             self._keep = True
-            telling = [line for line in lines[1:] if _TELLING.search(line)] or lines[1:]
-            said = "\n".join(f"  {line.strip()}" for line in telling[-_LAST_LINES:])
+            lines = [line for line in lines[1:] if _TELLING.search(line)] or lines[1:]
+            output = "\n".join(f"  {line.strip()}" for line in lines[-_LAST_LINES:])
             raise BuildFailed(
-                f"Failed at {doing}: `{command[0]}` ended with status {status}.\n{said}\nThe whole log is {self.path}."
+                f"Failed at {doing}: `{command[0]}` ended with status {status}.\n{output}\nThe full log: {self.path}."
             )
 
     def _write(self, line: str) -> None:

@@ -6,7 +6,7 @@ from netwarp.constants import LAB_FORMAT
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
 from netwarp.lab.model import T0_NS, Lab, LabCapture, LabLink, LabNode
-from netwarp.lab.network import Network
+from netwarp.lab.network import NetworkGraph
 from netwarp.lab.routes import build_routes
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE, node_sysctl
 from netwarp.lab.sizes import Sizes
@@ -17,7 +17,7 @@ from netwarp.scenario.model import Scenario
 def build_lab(run: Run) -> Lab:
     """The lab of a run, as it stands in `run.json`; the same run gives the same lab."""
     scenario = run.scenario
-    network = Network(scenario)
+    network = NetworkGraph(scenario)
     sizes = Sizes(scenario, network)
     links, changes = build_links(network, sizes, run.seed)
     return {
@@ -42,7 +42,7 @@ def build_lab(run: Run) -> Lab:
 
 def memory_bytes(run: Run) -> int:
     """The memory of the virtual machine for this run (see `Sizes.memory_bytes`)."""
-    return Sizes(run.scenario, Network(run.scenario)).memory_bytes()
+    return Sizes(run.scenario, NetworkGraph(run.scenario)).memory_bytes()
 
 
 def _nodes(scenario: Scenario, sizes: Sizes) -> list[LabNode]:

@@ -48,11 +48,11 @@ def _draw_chain(chain: list[str], lab: Lab) -> list[str]:
 
 
 def _summary(link: LabLink) -> str:
-    first, second = (_way(end) for end in link["ends"])
+    first, second = (_rate_text(end) for end in link["ends"])
     return first if first == second else f"{first} ⇄ {second}"
 
 
-def _way(end: LabEnd) -> str:
+def _rate_text(end: LabEnd) -> str:
     wire = end["wire"]
     delay = f" {format_duration(wire['delay_ns'])}" if wire["delay_ns"] else ""
     if end["opportunities"]:
@@ -69,8 +69,8 @@ def _list(lab: Lab) -> list[str]:
             queue = Qdisc.of(end["queue"]) or "raw tc"
             times = sum(change["index"] == end["index"] for change in lab["changes"])
             later = f"  (changes {times} times)" if times > 1 else "  (changes once)" * times
-            way = f"{end['node']}:{end['interface']} → {peer['node']}"
-            lines.append(f"  {way}  {_way(end)}{_impairments(end)}  {queue}{later}")
+            hop = f"{end['node']}:{end['interface']} → {peer['node']}"
+            lines.append(f"  {hop}  {_rate_text(end)}{_impairments(end)}  {queue}{later}")
     return lines
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from netwarp.flows import FlowBase
 from netwarp.lab.draws import draw_below, seed_for
 from netwarp.lab.model import LabFlow
-from netwarp.lab.network import Network
+from netwarp.lab.network import NetworkGraph
 from netwarp.lab.sizes import Sizes
 from netwarp.scenario.model import Scenario
 
@@ -14,7 +14,7 @@ FIRST_DESTINATION_PORT = 5001
 MIN_START_JITTER_NS = 10_000_000
 
 
-def build_flows(network: Network, sizes: Sizes, seed: int) -> list[LabFlow]:
+def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> list[LabFlow]:
     """One entry for each single flow, in file order; a group of several gives `name.0`, `name.1` …"""
     flows: list[LabFlow] = []
     for group, flow in network.scenario.flows.items():
@@ -46,7 +46,7 @@ def build_flows(network: Network, sizes: Sizes, seed: int) -> list[LabFlow]:
     return flows
 
 
-def _addresses(network: Network, sizes: Sizes, group: str) -> tuple[str, str]:
+def _addresses(network: NetworkGraph, sizes: Sizes, group: str) -> tuple[str, str]:
     """The source's address on the first link of the path, and the destination's on the last."""
     version = 4 if network.scenario.flows[group].family == "ipv4" else 6
     first, last = sizes.paths[group].forward[0], sizes.paths[group].forward[-1]

@@ -20,17 +20,18 @@ from netwarp.lab.model import (
     LabShaper,
     LabWire,
 )
-from netwarp.lab.network import NS_PER_S, Hop, Network
+from netwarp.lab.network import NS_PER_S, Hop, NetworkGraph
 from netwarp.lab.sizes import Sizes
 from netwarp.qdisc import Qdisc
 from netwarp.scenario.model import Link
-from netwarp.scenario.netem import LossModel, RandomLoss
-from netwarp.scenario.opportunities import BYTES, NS_PER_MS, OVERHEAD_BYTES, Opportunities
-from netwarp.scenario.timeline import State
+from netwarp.scenario.model.netem import LossModel, RandomLoss
+from netwarp.scenario.model.opportunities import BYTES, NS_PER_MS, OVERHEAD_BYTES, Opportunities
+from netwarp.scenario.model.timeline import State
 
 Timeline = Sequence[tuple[int, State]]
 
-WAYS = ("forward", "back")
+_STREAMS = ("forward", "back")
+"""By direction, the names of the streams of random numbers: part of what seeds them, so they stay as they are."""
 MIN_FRAME_BITS = 64 * 8
 QUEUE_HANDLE = 0x10
 MAX_LIMIT_PKTS = 2**31 - 1
@@ -47,7 +48,7 @@ def _most_in_flight_pkts(states: Sequence[State], opportunities: Opportunities |
     return max(state.rate or 0 for state in states) * longest_ns // (MIN_FRAME_BITS * NS_PER_S) + 1000
 
 
-def build_links(network: Network, sizes: Sizes, seed: int) -> tuple[list[LabLink], list[LabChange]]:
+def build_links(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[list[LabLink], list[LabChange]]:
     """All links in file order, and all changes in the order of time."""
     links: list[LabLink] = []
     changes: list[LabChange] = []
@@ -61,7 +62,7 @@ def build_links(network: Network, sizes: Sizes, seed: int) -> tuple[list[LabLink
     return links, sorted(changes, key=lambda change: change["at_ns"])
 
 
-def _build_end(network: Network, sizes: Sizes, hop: Hop, seed: int) -> tuple[LabEnd, list[LabChange]]:
+def _build_end(network: NetworkGraph, sizes: Sizes, hop: Hop, seed: int) -> tuple[LabEnd, list[LabChange]]:
     link, name = network.links[hop.link], network.names[hop.link]
     device = network.interfaces[hop.link][hop.direction]
     index = FIRST_INDEX + 2 * hop.link + hop.direction
@@ -69,7 +70,7 @@ def _build_end(network: Network, sizes: Sizes, hop: Hop, seed: int) -> tuple[Lab
     timeline = network.timeline(hop)
     opportunities = network.opportunities(hop)
     limit = _most_in_flight_pkts([state for _, state in timeline], opportunities)
-    wire_seed = seed_for(seed, name, WAYS[hop.direction])
+    wire_seed = seed_for(seed, name, _STREAMS[hop.direction])
     wires = [_wire(link, hop.direction, state, limit, wire_seed) for _, state in timeline]
     queues = _queues([sizes.queue(hop, state) for _, state in timeline])
     raw = link.raw.get(node)
@@ -136,7 +137,7 @@ def _opportunities(trace: Opportunities, duration_ns: int) -> LabOpportunities:
     }
 
 
-def _wire(link: Link, way: int, state: State, limit: int, seed: int) -> LabWire:
+def _wire(link: Link, direction: int, state: State, limit: int, seed: int) -> LabWire:
     distribution = state.jitter.distribution if state.jitter.ns and state.jitter.distribution != "uniform" else None
     return {
         "rate_bps": state.rate,
@@ -145,9 +146,9 @@ def _wire(link: Link, way: int, state: State, limit: int, seed: int) -> LabWire:
         "jitter_correlation": state.jitter.correlation,
         "distribution": distribution,
         "loss": _loss(state.loss),
-        "duplicate": link.duplicate.of(way),
-        "corrupt": link.corrupt.of(way),
-        "reorder": link.reorder.of(way),
+        "duplicate": link.duplicate.of(direction),
+        "corrupt": link.corrupt.of(direction),
+        "reorder": link.reorder.of(direction),
         "limit_pkts": limit,
         "seed": seed,
     }

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from netwarp.constants import ETHERNET_HEADER_BYTES, IPV4_HEADER_BYTES, TCP_HEADER_BYTES
-from netwarp.scenario.addresses import Interface, link_addresses
-from netwarp.scenario.hops import hops_from
 from netwarp.scenario.model import Link, Scenario
-from netwarp.scenario.opportunities import Opportunities
-from netwarp.scenario.timeline import State, timeline
+from netwarp.scenario.model.addresses import Interface, link_addresses
+from netwarp.scenario.model.hops import hops_from
+from netwarp.scenario.model.opportunities import Opportunities
+from netwarp.scenario.model.timeline import State, timeline
 
 ACK_FRAME_BYTES = ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + TCP_HEADER_BYTES
 """An Ethernet frame that holds a TCP acknowledgement with timestamps."""
@@ -31,7 +31,7 @@ class Path:
     """The way of a flow's packets and the way back of what answers them."""
 
     forward: tuple[Hop, ...]
-    back: tuple[Hop, ...]
+    reverse: tuple[Hop, ...]
 
 
 def serialisation_ns(size_bytes: int, rate_bps: int) -> int:
@@ -39,7 +39,7 @@ def serialisation_ns(size_bytes: int, rate_bps: int) -> int:
     return -(-size_bytes * 8 * NS_PER_S // rate_bps)
 
 
-class Network:
+class NetworkGraph:
     """The nodes and links of a validated scenario as a graph. Ties are broken by the order of links in the file."""
 
     def __init__(self, scenario: Scenario) -> None:
@@ -177,4 +177,4 @@ class Network:
         """A full frame there and an acknowledgement back through empty queues, at the rates and delays of the start."""
         mtu = min(self.links[hop.link].mtu for hop in path.forward)
         there = sum(self.hop_ns(hop, mtu + ETHERNET_HEADER_BYTES) for hop in path.forward)
-        return there + sum(self.hop_ns(hop, ACK_FRAME_BYTES) for hop in path.back)
+        return there + sum(self.hop_ns(hop, ACK_FRAME_BYTES) for hop in path.reverse)

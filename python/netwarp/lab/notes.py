@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from netwarp.flows import kind_of
-from netwarp.lab.network import Network
+from netwarp.lab.network import NetworkGraph
 from netwarp.lab.sizes import MIN_SOCKET_BYTES, Sizes
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.notes import Found
+from netwarp.scenario.points.notes import Found
 
 _RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 
 
 def network_notes(scenario: Scenario) -> Iterator[Found]:
-    """Notes for `netwarp.scenario.notes`: on a scenario without sweep and cases."""
-    network = Network(scenario)
+    """Notes for `netwarp.scenario.points.notes`: on a scenario without sweep and cases."""
+    network = NetworkGraph(scenario)
     sizes = Sizes(scenario, network)
     yield from _own_bottlenecks(scenario, sizes)
     yield from _socket_sizes(scenario, sizes)
@@ -38,7 +38,7 @@ def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
         if not (flow.count and _is_tcp(name, sizes)):
             continue
         reverse = _is_reverse(name, sizes)
-        path = sizes.paths[name].back if reverse else sizes.paths[name].forward
+        path = sizes.paths[name].reverse if reverse else sizes.paths[name].forward
         links = [(sizes.network.links[hop.link], hop.direction) for hop in path]
         if any(link.ends[direction] in link.raw for link, direction in links):
             continue  # tc commands of the author's own: what they let through is not known

@@ -9,7 +9,7 @@ from ipaddress import ip_network
 from typing import NamedTuple
 
 from netwarp.lab.model import LabRoute
-from netwarp.lab.network import Hop, Network
+from netwarp.lab.network import Hop, NetworkGraph
 
 _BITS = {4: 32, 6: 128}
 
@@ -22,7 +22,7 @@ class _Route(NamedTuple):
     hop: Hop
 
 
-def build_routes(network: Network) -> list[LabRoute]:
+def build_routes(network: NetworkGraph) -> list[LabRoute]:
     """On every node, routes to exactly the subnets that it is not attached to and can reach."""
     tables = {version: _tables(network, version) for version in _BITS}
     return [
@@ -33,7 +33,7 @@ def build_routes(network: Network) -> list[LabRoute]:
     ]
 
 
-def _tables(network: Network, version: int) -> dict[str, list[_Route]]:
+def _tables(network: NetworkGraph, version: int) -> dict[str, list[_Route]]:
     """Each node's routes in the order of their addresses."""
     subnets = [pairs[version][0].network for pairs in network.addresses]
     tables: dict[str, list[_Route]] = {node: [] for node in network.attached}
@@ -56,7 +56,7 @@ def _joined(pair: Sequence[_Route], bits: int) -> _Route | None:
     return _Route(low.first, low.length - 1, low.hop)
 
 
-def _lab_route(network: Network, node: str, version: int, route: _Route) -> LabRoute:
+def _lab_route(network: NetworkGraph, node: str, version: int, route: _Route) -> LabRoute:
     link, direction = route.hop.link, route.hop.direction
     family = 4 if version == 4 else 16
     return {

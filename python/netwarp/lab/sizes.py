@@ -6,10 +6,10 @@ import re
 
 from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.flows import kind_of
-from netwarp.lab.network import NS_PER_S, Hop, Network, Path
+from netwarp.lab.network import NS_PER_S, Hop, NetworkGraph, Path
 from netwarp.qdisc import Qdisc
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.timeline import State
+from netwarp.scenario.model.timeline import State
 
 MIB = 2**20
 MIN_SOCKET_BYTES = 6_291_456  # the kernel's own default of tcp_rmem[2] on hosts with plenty of memory
@@ -50,7 +50,7 @@ def queue_bytes(queue: Qdisc, frame_bytes: int) -> int:
 class Sizes:
     """The sizes that follow from the paths of a scenario's flows."""
 
-    def __init__(self, scenario: Scenario, network: Network) -> None:
+    def __init__(self, scenario: Scenario, network: NetworkGraph) -> None:
         """Work out paths and base RTTs of all flows once."""
         self.scenario = scenario
         self.network = network
@@ -58,7 +58,7 @@ class Sizes:
         self.base_rtt_ns: dict[str, int] = {name: network.base_rtt_ns(path) for name, path in self.paths.items()}
         self._longest_ns: dict[Hop, int] = {}
         for name, path in self.paths.items():
-            for hop in (*path.forward, *path.back):
+            for hop in (*path.forward, *path.reverse):
                 self._longest_ns[hop] = max(self._longest_ns.get(hop, 0), self.base_rtt_ns[name])
 
     def default_queue(self, hop: Hop) -> Qdisc:

@@ -12,7 +12,7 @@ def plot_result(result_dir: Path, formats: Sequence[str] = FORMATS, out: Path | 
     Runs that failed are left out. Raises StoreError if the directory is no result or cannot be written.
     Same records, same bytes. The drawing library is loaded only here.
     """
-    from netwarp.plots.result import draw_result  # noqa: PLC0415
+    from netwarp.plots.timeseries.result import draw_result  # noqa: PLC0415
 
     return draw_result(result_dir, tuple(formats), out)
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from netwarp.report.layout import Place, places
 from netwarp.report.quantities import count, duration, rate
-from netwarp.store.network import Link, Network, Way
+from netwarp.store.network import Link, LinkDirection, Network
 
 MAX_NODES = 24
 """Of more than this a drawing cannot be read; the table of links has them all."""
@@ -110,7 +110,7 @@ def _links(sheet: _Sheet) -> Iterator[Markup]:
     twins: dict[frozenset[str], int] = {}
     texts: list[Markup] = []
     for link in sheet.network.links:
-        one, other = link.ways[0].source, link.ways[0].target
+        one, other = link.directions[0].source, link.directions[0].target
         pair = frozenset((one, other))
         twins[pair] = twins.get(pair, -1) + 1
         dx, dy = (twins[pair] * 2 * _BEND, 0.0) if sheet.standing else (0.0, twins[pair] * 2 * _BEND)
@@ -187,7 +187,7 @@ def _brief(verb: str, names: Sequence[str]) -> str:
 def _label(link: Link, swept: Mapping[str, str]) -> list[Text]:
     """Name, rate and delay, queues of a link; what a sweep varies says so instead, in blue."""
     varied = {path.split(".")[-1]: words for path, words in swept.items() if path.split(".")[1:2] == [link.name]}
-    one, other = (way_text(way) for way in link.ways)
+    one, other = (direction_text(direction) for direction in link.directions)
     lines = [(link.name, _NAME), (one if one == other else f"{one} ⇄ {other}", _PLAIN)]
     if "queue" not in varied:
         lines += [(text, _PLAIN) for text in _queues(link)]
@@ -195,18 +195,22 @@ def _label(link: Link, swept: Mapping[str, str]) -> list[Text]:
     return [(_cut(text, _LABEL_CHARS), look) for text, look in lines]
 
 
-def way_text(way: Way) -> str:
+def direction_text(direction: LinkDirection) -> str:
     """Rate, delay and what else the wire does in one direction."""
-    parts = [rate(way.rate_bps) + (" on average" if way.traced else "")] if way.rate_bps else []
-    if way.delay_ns or way.jitter_ns:
-        parts.append(duration(way.delay_ns) + (f" ± {duration(way.jitter_ns)}" if way.jitter_ns else ""))
-    return ", ".join([*parts, *way.impairments])
+    parts = [rate(direction.rate_bps) + (" on average" if direction.traced else "")] if direction.rate_bps else []
+    if direction.delay_ns or direction.jitter_ns:
+        parts.append(
+            duration(direction.delay_ns) + (f" ± {duration(direction.jitter_ns)}" if direction.jitter_ns else "")
+        )
+    return ", ".join([*parts, *direction.impairments])
 
 
 def _queues(link: Link) -> list[str]:
     """The queues of both ways; of the way back none if it is the plain default and there is another one ahead."""
     # A wire without a rate is one of which nothing is known (imported results).
-    one, other = (way.queue or ("tc's own" if way.rate_bps else "not known") for way in link.ways)
+    one, other = (
+        direction.queue or ("tc's own" if direction.rate_bps else "not known") for direction in link.directions
+    )
     if one == other:
         return [one]
     return [f"→ {one}", *([] if other.startswith("pfifo") else [f"← {other}"])]

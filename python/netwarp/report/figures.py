@@ -8,13 +8,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from netwarp.analysis.distribution import cumulative
-from netwarp.analysis.selection import NAME, SEED, names_of
-from netwarp.plots import style, timeline
-from netwarp.plots.chart import Chart, series_text
+from netwarp.analysis.run.distribution import cumulative
+from netwarp.analysis.summary.selection import NAME, SEED, names_of
+from netwarp.plots import style
+from netwarp.plots.charts.chart import Chart, series_text
+from netwarp.plots.charts.metric import KINDS, charts
 from netwarp.plots.labels import numbers_of
-from netwarp.plots.metric import KINDS, charts
-from netwarp.plots.timeline import Life, Steps, Timeline
+from netwarp.plots.timeseries import timeline
+from netwarp.plots.timeseries.timeline import Life, Steps, Timeline
 from netwarp.report.svg import inline
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import ResultDir
@@ -147,8 +148,8 @@ def _timeline(run: RunDir) -> Drawn | None:
             f"{link.name}\n{one.name}", one.unit, [(at_ns / 1e9, value) for at_ns, value in one.steps]
         )
         for link in network.links
-        for way in link.ways
-        for one in way.series
+        for direction in link.directions
+        for one in direction.series
     }
     moments = [(change.at_ns / 1e9, change.what) for change in what.changes if "queue " in change.what]
     if not (uneven or series or moments):

@@ -43,8 +43,8 @@ def places(network: Network, senders: Sequence[str]) -> dict[str, Place]:
 def _neighbours(network: Network) -> dict[str, dict[str, None]]:
     found: dict[str, dict[str, None]] = {node: {} for node in network.nodes}
     for link in network.links:
-        found[link.ways[0].source][link.ways[0].target] = None
-        found[link.ways[0].target][link.ways[0].source] = None
+        found[link.directions[0].source][link.directions[0].target] = None
+        found[link.directions[0].target][link.directions[0].source] = None
     return found
 
 

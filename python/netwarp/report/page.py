@@ -13,10 +13,10 @@ import polars as pl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from netwarp.analysis.ensemble import statistics_frame
-from netwarp.analysis.expectations import Checked
+from netwarp.analysis.summary.ensemble import statistics_frame
+from netwarp.analysis.summary.expectations import Checked
 from netwarp.report import drawing, extras, quantities, tables
-from netwarp.report.drawing import way_text
+from netwarp.report.drawing import direction_text
 from netwarp.report.panels import panels
 from netwarp.report.provenance import provenance
 from netwarp.report.selection import choose
@@ -60,7 +60,7 @@ def write_report(result: ResultDir, summary: pl.DataFrame, study: Written, *, fi
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(quantities=quantities, way_text=way_text)
+    environment.globals.update(quantities=quantities, direction_text=direction_text)
     path = result.path / FILE_NAME
     write_text(path, environment.get_template("page.html").render(content))
     return path
@@ -162,7 +162,7 @@ def _flows(what: Description, ends: Mapping[str, tuple[str, str]]) -> list[dict[
     for flow in what.flows:
         row = rows.setdefault(flow.group, {"name": flow.group, "tool": flow.tool, "count": 0, "cc": flow.cc})
         row["count"] += 1
-        row["way"] = " → ".join(ends.get(flow.group, ("", ""))) if flow.group in ends else ""
+        row["route"] = " → ".join(ends.get(flow.group, ("", ""))) if flow.group in ends else ""
         row["start"] = quantities.about(flow.start_ns) if row["count"] == 1 else row["start"]
         row["life"] = quantities.about(flow.duration_ns) if row["count"] == 1 else row["life"]
     return list(rows.values())

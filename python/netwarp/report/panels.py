@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from netwarp.analysis import series
-from netwarp.analysis.flows import FlowData, load_flows
-from netwarp.analysis.phases import Phase, flow_phases
-from netwarp.analysis.sharing import jain_over_time
-from netwarp.analysis.weighting import Values
+from netwarp.analysis.flow.flows import FlowData, load_flows
+from netwarp.analysis.flow.phases import Phase, flow_phases
+from netwarp.analysis.flow.sharing import jain_over_time
+from netwarp.analysis.run import series
 from netwarp.plots import style
-from netwarp.plots.curves import JAIN
 from netwarp.plots.labels import in_order, is_ordered
-from netwarp.plots.series import reduce_series
+from netwarp.plots.timeseries.curves import JAIN
+from netwarp.plots.timeseries.series import reduce_series
 from netwarp.report.selection import Choice, at, members
+from netwarp.stats.weighting import Values
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text, axis_title
@@ -64,7 +64,7 @@ def panels(result: ResultDir, choice: Choice, queues: Sequence[str]) -> dict[str
     measures = list({curve.measure.key: curve.measure for curve in curves}.values())
     measures.sort(key=_rank)
     flows = list(dict.fromkeys(curve.flow for curve in curves if curve.flow))
-    said = dict.fromkeys(chain(choice.omitted, *(sentences for _, _, sentences in loaded)))
+    omitted = dict.fromkeys(chain(choice.omitted, *(sentences for _, _, sentences in loaded)))
     return {
         "tick_s": _TICK_S,
         "columns": columns,
@@ -73,7 +73,7 @@ def panels(result: ResultDir, choice: Choice, queues: Sequence[str]) -> dict[str
         "flow_colours": style.colours(len(flows), False),
         "phases": _PHASES,
         "measures": [vars(measure) | {"log": _wants_log(measure, curves)} for measure in measures],
-        "omitted": list(said),
+        "omitted": list(omitted),
         "runs": [
             _run_json(result.run(run.id), run.seed, [axis_text(at(run, axis)) for axis in choice.axes], found, phases)
             | {"curves": [_curve_json(curve, measures, flows, columns) for curve in found]}
@@ -113,7 +113,7 @@ def _axis(path: str, values: Sequence[Any]) -> dict[str, Any]:
 def _load(run: RunDir, queues: Sequence[str]) -> tuple[list[_Curve], dict[str, list[list[float]]], list[str]]:
     """A run's curves at the finest reduction, the BBR phases of its flows, and what is not shown of it."""
     everyone = load_flows(run, transits=False)
-    flows, said = members(everyone)
+    flows, omitted = members(everyone)
     jain = Measure("jain", JAIN.title, JAIN.how, "1 = all alike", False)
     fairness = (jain, "", jain_over_time(everyone, series.whole_run(run)))
     curves = [
@@ -125,7 +125,7 @@ def _load(run: RunDir, queues: Sequence[str]) -> tuple[list[_Curve], dict[str, l
         name: [[_PHASES.index(span.phase.value), round(span.start_s, 4), round(span.end_s, 4)] for span in spans]
         for name, spans in flow_phases(run, flows).items()
     }
-    return curves, phases, said
+    return curves, phases, omitted
 
 
 def _frames(

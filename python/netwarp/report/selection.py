@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from netwarp.analysis.flows import FlowData
-from netwarp.analysis.selection import SEED
-from netwarp.plots.comparison import MAX_SEEDS
+from netwarp.analysis.flow.flows import FlowData
+from netwarp.analysis.summary.selection import SEED
+from netwarp.plots.timeseries.comparison import MAX_SEEDS
 from netwarp.report.quantities import count
 from netwarp.store.result import ResultDir
 from netwarp.store.summary import PlannedRun, RunOutcome, axis_text
@@ -34,8 +34,8 @@ def choose(result: ResultDir, outcomes: Sequence[RunOutcome]) -> Choice:
     first: dict[tuple[str, ...], PlannedRun] = {}
     for run in usable:
         first.setdefault(tuple(axis_text(at(run, axis)) for axis in axes), run)
-    place = {run.id: number for number, run in enumerate(result.planned)}
-    chosen = sorted(first.values(), key=lambda run: place[run.id])
+    position = {run.id: number for number, run in enumerate(result.planned)}
+    chosen = sorted(first.values(), key=lambda run: position[run.id])
     most = MAX_SEEDS if axes == [SEED] else MAX_RUNS
     return Choice(tuple(chosen[:most]), tuple(axes), tuple(_omitted(usable, chosen, most, axes)))
 
@@ -60,10 +60,10 @@ def _omitted(
 def members(flows: Sequence[FlowData]) -> tuple[list[FlowData], list[str]]:
     """The flows to show: of each name the first few; and sentences on the others."""
     kept: list[FlowData] = []
-    said = []
+    omitted = []
     for group, of_group in groupby(flows, key=lambda data: data.flow.group):
         listed = list(of_group)
         kept += listed[:MAX_MEMBERS]
         if len(listed) > MAX_MEMBERS:
-            said.append(f"Of the {len(listed)} flows {group} the first {MAX_MEMBERS} are shown each by itself.")
-    return kept, said
+            omitted.append(f"Of the {len(listed)} flows {group} the first {MAX_MEMBERS} are shown each by itself.")
+    return kept, omitted

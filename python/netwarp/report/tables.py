@@ -8,8 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
-from netwarp.analysis.selection import is_member
-from netwarp.analysis.table import MAIN_METRICS, busiest_queue
+from netwarp.analysis.summary.main_metrics import MAIN_METRICS, busiest_queue
+from netwarp.analysis.summary.selection import is_member
 from netwarp.report.quantities import count, number
 from netwarp.store.result import ResultDir
 from netwarp.store.summary import RunOutcome, axis_text, axis_title

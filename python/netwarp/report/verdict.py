@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from netwarp.analysis.expectations import Checked, Judgement
+from netwarp.analysis.summary.expectations import Checked, Judgement
 from netwarp.report.quantities import count
 from netwarp.report.tables import left_out
 from netwarp.store.findings import Finding, Holds
@@ -25,7 +25,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ReportVerdict:
     """The look of the whole (`met`, `failed`, `open`), its sentences, runs by status, lines, and what was left out."""
 
     look: str
@@ -37,12 +37,12 @@ class Verdict:
     left_out: Sequence[tuple[str, str]]
 
 
-def verdict(outcomes: Sequence[RunOutcome], checked: Sequence[Checked], findings: Sequence[Finding]) -> Verdict:
+def verdict(outcomes: Sequence[RunOutcome], checked: Sequence[Checked], findings: Sequence[Finding]) -> ReportVerdict:
     """Judge a result from its runs and expectations, as the exit code of `netwarp report` does."""
     counts = {status: sum(outcome.status == status for outcome in outcomes) for status in _STATUSES}
     failed = sum(not one.ok for one in checked)
     look, headline = _headline(counts, checked, failed)
-    return Verdict(
+    return ReportVerdict(
         look=look,
         headline=headline,
         sentence=_sentence(counts, len(outcomes)),

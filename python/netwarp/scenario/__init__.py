@@ -1,11 +1,11 @@
 """The scenario file: its format, its units, loading it, and what it sweeps."""
 
 from netwarp.scenario.errors import Problem, ScenarioError
-from netwarp.scenario.load import load_scenario, parse_scenario, shipped_scenarios
+from netwarp.scenario.load.loader import load_scenario, parse_scenario, shipped_scenarios
+from netwarp.scenario.load.template import new_scenario
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.notes import notes
-from netwarp.scenario.schema import scenario_schema
-from netwarp.scenario.template import new_scenario
+from netwarp.scenario.model.schema import scenario_schema
+from netwarp.scenario.points.notes import notes
 
 __all__ = [
     "Problem",

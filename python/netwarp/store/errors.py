@@ -41,8 +41,8 @@ def store_errors(path: Path, doing: str) -> Iterator[None]:
         number = _number_of(error)
         if number is None and not isinstance(error, OSError):
             raise
-        said = getattr(error, "strerror", None) or str(error)
-        raise StoreError(f"cannot {doing} {path}: {_REASONS.get(number or 0, said)}") from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise StoreError(f"cannot {doing} {path}: {_REASONS.get(number or 0, reason)}") from error
 
 
 def _number_of(error: Exception) -> int | None:

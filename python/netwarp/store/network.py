@@ -20,7 +20,7 @@ class StepSeries:
 
 
 @dataclass(frozen=True)
-class Way:
+class LinkDirection:
     """One direction of a link: from the node that sends into it to the other; times in ns, the rate in bit/s.
 
     Of a link with a trace of delivery opportunities (`traced`) the rate is their average.
@@ -47,7 +47,7 @@ class Link:
     """A link: its name, its two ways (the first from the end that the scenario names first), its MTU in bytes."""
 
     name: str
-    ways: tuple[Way, Way]
+    directions: tuple[LinkDirection, LinkDirection]
     mtu: int
 
 
@@ -65,7 +65,7 @@ def network_of(lab: Mapping[str, Any]) -> Network:
     try:
         links = tuple(_link(link, lab.get("changes", ())) for link in lab["links"])
         named = [str(node["name"]) for node in lab.get("nodes", ())]
-        ends = [way.source for link in links for way in link.ways]
+        ends = [direction.source for link in links for direction in link.directions]
         return Network(
             nodes=tuple(dict.fromkeys([*named, *ends])),
             forwarding=frozenset(str(node["name"]) for node in lab.get("nodes", ()) if node.get("forward")),
@@ -77,14 +77,14 @@ def network_of(lab: Mapping[str, Any]) -> Network:
 
 def _link(link: Mapping[str, Any], changes: Any) -> Link:
     one, other = link["ends"]
-    ways = (_way(one, other, changes), _way(other, one, changes))
-    return Link(str(link["name"]), ways, int(link.get("mtu", 1500)))
+    directions = (_direction(one, other, changes), _direction(other, one, changes))
+    return Link(str(link["name"]), directions, int(link.get("mtu", 1500)))
 
 
-def _way(end: Mapping[str, Any], peer: Mapping[str, Any], changes: Any) -> Way:
+def _direction(end: Mapping[str, Any], peer: Mapping[str, Any], changes: Any) -> LinkDirection:
     wire = end.get("wire") or {}
     opportunities = opportunities_of(end)
-    return Way(
+    return LinkDirection(
         source=str(end["node"]),
         target=str(peer["node"]),
         interface=str(end.get("interface", "")),

@@ -148,7 +148,7 @@ class ResultDir:
         return [self._outcome(run) for run in self.planned]
 
     def write_summary(
-        self, told: Collection[str] = (), derive: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+        self, reported: Collection[str] = (), derive: Callable[[pl.DataFrame], pl.DataFrame] | None = None
     ) -> pl.DataFrame:
         """Write `summary.parquet` and `summary.csv` from the runs' metrics, atomically; returns the frame.
 
@@ -160,7 +160,7 @@ class ResultDir:
         if missing := sum(outcome.status == MISSING for outcome in outcomes):
             _LOG.warning("%d of %d runs have not been made yet", missing, len(outcomes))
         for outcome in outcomes:
-            if outcome.status not in ("ok", MISSING) and outcome.run.id not in told:
+            if outcome.status not in ("ok", MISSING) and outcome.run.id not in reported:
                 left = "left out of the metrics" if outcome.status == "failed" else "left out of aggregates"
                 _LOG.warning(
                     "run %s %s, %s: %s", outcome.run.id, outcome.status, left, outcome.reason or "no reason given"

@@ -69,7 +69,7 @@ class RunDir:
         return read_parquet(self.metrics_path, METRICS_SCHEMA)
 
     def write_metrics(self, metrics: pl.DataFrame, computed_by: str = "") -> None:
-        """Write `metrics.parquet`, atomically, with a word on what reckoned it. Raises StoreError."""
+        """Write `metrics.parquet`, atomically, with the digest of the code that computed it. Raises StoreError."""
         frame = metrics.select(pl.col(name).cast(kind) for name, kind in METRICS_SCHEMA.items())
         note = {_COMPUTED_BY: computed_by}
         write_atomic(
@@ -80,8 +80,8 @@ class RunDir:
         """What `write_metrics` was told; None if there are no metrics that can be read."""
         try:
             with open_regular(self.metrics_path) as file:
-                told = pq.ParquetFile(file).metadata.metadata or {}
-            return bytes(told.get(_COMPUTED_BY.encode(), b"")).decode() or None
+                metadata = pq.ParquetFile(file).metadata.metadata or {}
+            return bytes(metadata.get(_COMPUTED_BY.encode(), b"")).decode() or None
         except (StoreError, OSError, ValueError, pa.ArrowException):
             return None
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from netwarp.analysis.interval import CONFIDENCE, Interval, mean_interval
-from netwarp.analysis.theory import Means
+from netwarp.stats.intervals import CONFIDENCE, Interval, mean_interval
 from netwarp.store.files import read_json
 from netwarp.store.findings import Finding, Holds
 from netwarp.store.result import ResultDir
 from netwarp.views.queueing_theory.system import System, system_of
+from netwarp.views.queueing_theory.theory import Means
 
 NEAR = 0.02
 

@@ -31,8 +31,8 @@ def draw(system: System, rows: Sequence[Compared], name: str, stem: Path) -> lis
         seeds = max(row.seeds for row in rows)
         title = f"{system.ideal_name if system.exponential else system.name}: theory beside the kernel's queue"
         mean = f"service of {system.service.mean:.4g} ms on average"
-        told = "mean of " + (f"{seeds} seeds with its 95 % interval" if seeds > 1 else "one seed")
-        style.head(figure, title, f"{name} · {mean} · measured: {told}", 0.012)
+        label = "mean of " + (f"{seeds} seeds with its 95 % interval" if seeds > 1 else "one seed")
+        style.head(figure, title, f"{name} · {mean} · measured: {label}", 0.012)
         handles, labels = grid[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.005, 0.9), ncols=len(labels))
         return style.save(figure, stem)

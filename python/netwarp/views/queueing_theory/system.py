@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from netwarp.analysis.theory import Means, Service, constant, cut_exponential, mg1, mg1k, mm1, mm1k
 from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, MIN_PAYLOAD_BYTES, UDP_HEADER_BYTES
 from netwarp.flows import kind_of
 from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
+from netwarp.views.queueing_theory.theory import Means, Service, constant, cut_exponential, mg1, mg1k, mm1, mm1k
 
 HEADER_BYTES = {
     f"ipv{version}": ETHERNET_HEADER_BYTES + ip + UDP_HEADER_BYTES for version, ip in IP_HEADER_BYTES.items()

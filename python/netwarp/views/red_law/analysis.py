@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netwarp.analysis.interval import normal_interval
-from netwarp.analysis.red import Red, averages, drop_probabilities, red_of
 from netwarp.qdisc import Qdisc
+from netwarp.stats.intervals import normal_interval
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_json
 from netwarp.store.findings import Finding, Holds
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text
+from netwarp.views.red_law.red import Red, averages, drop_probabilities, red_of
 
 STEPS = 16
 """Into how many steps the averages between min and max are divided."""

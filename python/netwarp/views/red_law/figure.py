@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from netwarp.analysis.red import Red
 from netwarp.plots import style
 from netwarp.views.red_law.analysis import Arrivals, Step
+from netwarp.views.red_law.red import Red
 
 _HEIGHT_IN = 4.6
 _STRETCH_S = 0.1

@@ -1,6 +1,6 @@
 """The three-node study: its tables under their published names, the published numbers beside ours, its findings.
 
-It is reckoned from records alone (iperf3's JSON, flows, sockets, links, captures, queues) of runs between nodes called
+It is computed from records alone (iperf3's JSON, flows, sockets, links, captures, queues) of runs between nodes called
 client, bottleneck and server; so it serves imported measurements, too. docs/three-node.md describes every table.
 """
 

@@ -33,10 +33,10 @@ def check(conditions: Sequence[Condition]) -> list[Finding]:
 
 
 def _finding(claim: Claim, ours: Judged, theirs: Judged | None) -> Finding:
-    said = None
+    published = None
     if theirs is not None:
-        said = theirs.words if theirs.holds is Holds.YES else f"{theirs.holds}: {theirs.words}"
-    return Finding(claim.text, ours.holds, ours.words, said, claim.source)
+        published = theirs.words if theirs.holds is Holds.YES else f"{theirs.holds}: {theirs.words}"
+    return Finding(claim.text, ours.holds, ours.words, published, claim.source)
 
 
 def _advice(one: Recommendation, judged: Mapping[str, Judged], texts: Mapping[str, str]) -> Finding:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from netwarp.analysis.captures import CaptureError, flows_of
+from netwarp.analysis.flow.captures import CaptureError, flows_of
 from netwarp.store.description import Description, End
 from netwarp.store.errors import StoreError
 from netwarp.store.rundir import RunDir

@@ -109,10 +109,10 @@ def write_tables(folder: Path, conditions: Sequence[Condition]) -> list[Path]:
     """Write the tables of every scenario and of all of them; returns the files. Raises StoreError."""
     files = []
     for condition in conditions:
-        place = make_folder(folder / condition.name)
+        condition_folder = make_folder(folder / condition.name)
         files += [
-            _write(place / "summary.csv", _repetitions(condition)),
-            _write(place / "pcap_summary.csv", _captures(condition)),
+            _write(condition_folder / "summary.csv", _repetitions(condition)),
+            _write(condition_folder / "pcap_summary.csv", _captures(condition)),
         ]
     return [
         *files,

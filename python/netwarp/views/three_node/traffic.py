@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from netwarp.analysis.fairness import jain_index
+from netwarp.stats.fairness import jain_index
 from netwarp.store.description import Flow
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_json
@@ -55,9 +55,9 @@ def _shares(run: RunDir) -> tuple[list[Share], list[Share]]:
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
     metrics = run.metrics().filter(scope="flow")
     for flow in run.description.flows:
-        told = run.path / f"iperf3-{flow.name}.json"
-        if told.is_file():
-            for protocol, share in iperf3_shares(read_json(told), str(told)):
+        document = run.path / f"iperf3-{flow.name}.json"
+        if document.is_file():
+            for protocol, share in iperf3_shares(read_json(document), str(document)):
                 (udp if protocol == "udp" else tcp).append(share)
         elif flow.kind.built_in and flow.transport == "tcp":
             tcp += _bulk(flow, metrics)
@@ -87,10 +87,10 @@ def _values(flow: Flow, metrics: pl.DataFrame) -> dict[str, float]:
     return dict(metrics.filter(name=flow.name).select("metric", "value").iter_rows())
 
 
-def iperf3_shares(told: Mapping[str, Any], label: str) -> list[tuple[str, Share]]:
+def iperf3_shares(document: Mapping[str, Any], label: str) -> list[tuple[str, Share]]:
     """`(protocol, share)` of each parallel flow in what iperf3 -J printed. Raises StoreError."""
     try:
-        streams = told["end"].get("streams", ())
+        streams = document["end"].get("streams", ())
         return [("udp", _udp(s["udp"])) if "udp" in s else ("tcp", _tcp(s)) for s in streams]
     except (KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"cannot read {label}: it is not what iperf3 -J prints ({error})") from error

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from netwarp.plots import style
-from netwarp.plots.chart import value_text
+from netwarp.plots.charts.chart import value_text
 from netwarp.views.tuners.analysis import METRICS, Compared, places
 
 _BAR_IN = 0.25

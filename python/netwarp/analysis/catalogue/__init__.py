@@ -1,0 +1,1 @@
+"""Every metric by name, with its meaning, unit, source and direction."""

@@ -1,0 +1,53 @@
+"""What the catalogue says of a metric: how it is computed, which way is better, how much of a difference matters."""
+
+from dataclasses import dataclass
+
+HIGHER, LOWER = "higher", "lower"
+
+
+@dataclass(frozen=True)
+class MinEffect:
+    """The least difference that matters: this share of the value, and at least so much in the metric's own unit."""
+
+    relative: float
+    absolute: float
+
+    def of(self, value: float) -> float:
+        """The least difference from this value that matters."""
+        return max(self.relative * abs(value), self.absolute)
+
+    def __str__(self) -> str:
+        """Such as `5 %, at least 0.1`."""
+        parts = [f"{100 * self.relative:g} %"] if self.relative else []
+        return ", at least ".join([*parts, *([f"{self.absolute:g}"] if self.absolute or not parts else [])])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One metric, or several that differ by a suffix; `counts` says what a value of it is weighted by.
+
+    `basis` says whose packets or bytes it speaks of, where (by whose clock) they are seen, and in which interval.
+    `better` is `higher`, `lower`, or None where a difference is neither: a means, not an end.
+    """
+
+    names: tuple[str, ...]
+    formula: str
+    counts: str
+    source: str
+    better: str | None = None
+    min_effect: MinEffect = MinEffect(0.05, 0.0)
+    basis: str = ""
+
+
+def entry(
+    names: str,
+    formula: str,
+    counts: str,
+    source: str,
+    *,
+    better: str | None = None,
+    min_effect: tuple[float, float] = (0.05, 0),
+    basis: str = "",
+) -> Entry:
+    """An entry of the metrics in `names`, separated by spaces; `min_effect` is relative and absolute."""
+    return Entry(tuple(names.split()), formula, counts, source, better, MinEffect(*min_effect), basis)

@@ -1,0 +1,340 @@
+"""Every metric of flows."""
+
+from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Entry, entry
+
+_ACKS = "`acks`, else `sockets`"
+_SPREAD = "mean, percentiles and maximum of "
+
+FLOW_ENTRIES: tuple[Entry, ...] = (
+    entry(
+        "goodput_mbps",
+        "payload delivered × 8 / the time that it belongs to. Of a flow of a given size that was complete in the "
+        "window: its bytes / its completion time. Of others: what arrived in the flow's life in the window / its "
+        "length; the life of iperf3 is that of its test, from its first packet (UDP: from the arrival of that) to its "
+        "end or its last byte. Without exact records: of iperf3 what its receiver counted / the time in which it did "
+        "(UDP with a warm-up: by intervals of 100 ms or more), of others growth of the sender's `bytes_acked` between "
+        "samples",
+        "bytes; of flows together all payload / the time from the first one's beginning to the last one's end",
+        "`arrivals`; `datagrams`; `transfers`; else iperf3's own JSON; `flows`; `sockets`",
+        better=HIGHER,
+        min_effect=(0.02, 0),
+        basis="payload, each byte once, without headers; when it reaches the receiver's socket; the flow's life in "
+        "the window, of a transfer its completion time",
+    ),
+    entry(
+        "rtt_ms_mean rtt_ms_p50 rtt_ms_p95 rtt_ms_p99 rtt_ms_max",
+        _SPREAD + "the RTT: of each ACK's own sample, not smoothed; of echo replies",
+        "time (a sample holds until the next)",
+        "`acks`; `pings`",
+        better=LOWER,
+        min_effect=(0.05, 0.1),
+        basis="the sender's data (or the echo requests); at the sender, when the ACK (or the request) is sent or "
+        "taken; the flow's life in the window",
+    ),
+    entry(
+        "rtt_ms_min",
+        "the lowest RTT sample in the whole run, warm-up included: what the path takes while its queues are "
+        "empty, as far as the flow has seen it so",
+        "packets",
+        "`acks`; `pings`",
+        better=LOWER,
+        min_effect=(0.05, 0.1),
+        basis="the same; the whole run",
+    ),
+    entry(
+        "rtt_increase_ms_mean rtt_increase_ms_p95",
+        "`rtt_ms_mean` and `rtt_ms_p95` less `rtt_ms_min`: what the load adds, most of it by queueing",
+        "time",
+        "`acks`; `pings`",
+        better=LOWER,
+        min_effect=(0.05, 0.1),
+        basis="as its parts",
+    ),
+    entry(
+        "loaded_ms_p50 loaded_ms_p95",
+        "latency under load: percentiles of the round trips (echo replies; answers to requests, those still awaited "
+        "as of `completion_ms`) that began while a flow was active that is no such probe",
+        "packets or transfers",
+        "`pings`; `transfers`",
+        better=LOWER,
+        min_effect=(0.05, 0.1),
+        basis="echo requests, requests; at their sender, from sending to the last byte of the answer; those that "
+        "began in the window",
+    ),
+    entry(
+        "idle_ms_p50",
+        "median of the round trips during which, and for a second before which, no flow but such probes was "
+        "active; in the whole run, warm-up included",
+        "packets or transfers",
+        "`pings`; `transfers`",
+        better=LOWER,
+        min_effect=(0.05, 0.1),
+        basis="the same; the whole run",
+    ),
+    entry(
+        "load_increase_ms_p50 load_increase_ms_p95",
+        "`loaded_ms_p50` and `loaded_ms_p95` less `idle_ms_p50`; absent where there was no idle time",
+        "packets or transfers",
+        "`pings`; `transfers`",
+        better=LOWER,
+        min_effect=(0.05, 0.1),
+        basis="as its parts",
+    ),
+    entry(
+        "rpm",
+        "round trips per minute under load, 60,000 / TM95, the mean in ms of the lowest 95 % of the loaded round "
+        "trips (draft-ietf-ippm-responsiveness). Not the draft's own figure, which averages over TCP and TLS "
+        "handshakes and HTTP requests, on connections of their own and on the loaded ones: here each flow that "
+        "pings or requests has its own. Answers still awaited at the end are left out",
+        "packets or transfers",
+        "`pings`; `transfers`",
+        better=HIGHER,
+        min_effect=(0.05, 0),
+        basis="echo requests, requests; at their sender; those that began in the window",
+    ),
+    entry(
+        "power",
+        "goodput / mean RTT, Mbit/s for each second (L. Kleinrock: Power and deterministic rules of thumb for "
+        "probabilistic problems in computer communications, ICC 1979)",
+        "as its parts",
+        "`flow.goodput_mbps`, `flow.rtt_ms_mean`",
+        better=HIGHER,
+        min_effect=(0.05, 0),
+        basis="as its parts",
+    ),
+    entry(
+        "share_pct",
+        "100 × goodput / sum of the goodputs of all flows but echo requests; absent for a flow alone",
+        "sum over flows",
+        "`flow.goodput_mbps`",
+        min_effect=(0.05, 1),
+        basis="as `goodput_mbps`, each flow's in its own interval",
+    ),
+    entry(
+        "startup_ms",
+        "from the flow's start (warm-up or not) to the first 200 ms, or the time of 50 full packets if longer, "
+        "in which it had 90 % of its fair share: the payload of its bottleneck's rate, divided by the flows "
+        "active there then, TCP and UDP. Resolution 20 ms; of several flows the last one's",
+        "flows",
+        "`arrivals`, `packets`",
+        better=LOWER,
+        min_effect=(0.1, 40),
+        basis="payload, each byte once; when it reaches the receiver; from the flow's start, warm-up or not",
+    ),
+    entry(
+        "converged",
+        "1 if for 5 s on end the goodput in every interval of 1 s was within 25 % of the fair share (M. Dong et "
+        "al.: PCC, NSDI 2015, 4.2.2), else 0; absent for a life of less than 5 s; of several flows 1 if all have",
+        "flows",
+        "`arrivals`, `packets`",
+        better=HIGHER,
+        min_effect=(0, 0.05),
+        basis="the same",
+    ),
+    entry(
+        "convergence_s",
+        "from the flow's start to the first such 5 s; absent if there are none; of several flows the last one's",
+        "flows",
+        "`arrivals`, `packets`",
+        better=LOWER,
+        min_effect=(0.1, 0.1),
+        basis="the same",
+    ),
+    entry(
+        "stability_pct",
+        "standard deviation of the goodput per second from then on, each in percent of the fair share then (ibid.); of "
+        "several flows the greatest",
+        "seconds",
+        "`arrivals`, `packets`",
+        better=LOWER,
+        min_effect=(0.1, 1),
+        basis="the same, in whole seconds from when it has converged to the flow's end",
+    ),
+    entry(
+        "harm_goodput harm_rtt_p95 harm_completion_p95",
+        "what sharing takes from the flow: (alone − shared) / alone of its goodput, (shared − alone) / shared of "
+        "`rtt_ms_p95` and `completion_ms_p95`; 0 is none, below 0 a gain (R. Ware et al.: Beyond Jain's Fairness "
+        "Index, HotNets 2019). It takes a run of the same seed in which the flow is alone: see statistics.md",
+        "as its parts",
+        "two runs of the summary",
+        better=LOWER,
+        min_effect=(0, 0.05),
+        basis="as its parts",
+    ),
+    entry(
+        "srtt_ms_mean",
+        "mean of the sender's smoothed RTT (RFC 6298)",
+        "time",
+        _ACKS,
+        better=LOWER,
+        min_effect=(0.05, 0.1),
+        basis="the sender's state; after each ACK; the flow's life in the window",
+    ),
+    entry(
+        "retransmits",
+        "segments retransmitted in the window",
+        "sum over flows",
+        "`acks`, else `flows`, `sockets`",
+        better=LOWER,
+        min_effect=(0.2, 5),
+        basis="the sender's segments; when the next ACK is taken; the flow's life in the window (`flows`: its "
+        "whole life)",
+    ),
+    entry(
+        "retransmit_pct",
+        "100 × segments retransmitted / (these and payload acknowledged / MSS)",
+        "segments",
+        "`acks`",
+        better=LOWER,
+        min_effect=(0.2, 0.05),
+        basis="the sender's segments; when ACKs are taken; the flow's life in the window",
+    ),
+    entry(
+        "cwnd_pkts_mean",
+        "mean congestion window; of iperf3 -P the sum of its connections'",
+        "time",
+        _ACKS,
+        better=None,
+        min_effect=(0.05, 1),
+        basis="the sender's state; after each ACK; the flow's life in the window",
+    ),
+    entry(
+        "cwnd_pkts_first_peak",
+        "the congestion window before it shrinks for the first time, in the whole run, warm-up included: where slow "
+        "start, or what follows it, first meets a loss or a mark; absent while it has not shrunk; of several flows the "
+        "greatest",
+        "flows",
+        "`acks`",
+        better=None,
+        min_effect=(0.05, 1),
+        basis="the sender's state; after each ACK; the whole run",
+    ),
+    entry(
+        "loss_pct",
+        "100 × lost / sent: datagrams sent in the window that never arrived, echo requests without reply. What "
+        "was sent within the longest delay seen before the end may only have been cut off: it counts as neither",
+        "packets",
+        "`datagrams` and `flows`; `pings`; iperf3's own JSON",
+        better=LOWER,
+        min_effect=(0.1, 0.1),
+        basis="datagrams and requests by when they were sent, by the sender's clock; the flow's life in the "
+        "window. iperf3: its receiver's intervals that lie in the window as a whole, by its own clock",
+    ),
+    entry(
+        "jitter_ms_mean",
+        "mean of abs D(i−1, i), the difference of the transit times of successive arrivals, of which the J of RFC "
+        "3550 (6.4.1) is a moving average; of echo replies the difference of successive RTTs; iperf3: the mean of its "
+        "own J over its receiver's intervals",
+        "packets",
+        "`datagrams`; `pings`; iperf3's own JSON",
+        better=LOWER,
+        min_effect=(0.1, 0.1),
+        basis="datagrams sent in the window, in order of arrival, by the receiver's clock. iperf3: its receiver's "
+        "intervals, as of `loss_pct`",
+    ),
+    entry(
+        "delay_ms_mean delay_ms_p50 delay_ms_p95 delay_ms_p99 delay_ms_max",
+        _SPREAD + "received_ns − sent_ns (one way, one clock) of datagrams sent in the window, copies not counted",
+        "packets",
+        "`datagrams`",
+        better=LOWER,
+        min_effect=(0.05, 0.1),
+        basis="datagrams, from when the sender's kernel took them to when the receiver's did; those sent in the "
+        "flow's life in the window",
+    ),
+    entry(
+        "reordered_pct",
+        "100 × datagrams that arrived after one with a higher number / datagrams that arrived (RFC 4737)",
+        "packets",
+        "`datagrams`",
+        better=LOWER,
+        min_effect=(0.1, 0.1),
+        basis="datagrams by arrival; those sent in the flow's life in the window",
+    ),
+    entry(
+        "duplicates",
+        "datagrams that arrived again",
+        "sum over flows",
+        "`datagrams`",
+        better=LOWER,
+        min_effect=(0.1, 1),
+        basis="the same",
+    ),
+    entry(
+        "transfers",
+        "requests (or rounds of them) answered, or flows of a given size complete, in the window",
+        "sum",
+        "`transfers`",
+        better=HIGHER,
+        min_effect=(0.02, 1),
+        basis="exchanges whose last byte reached the receiver in the flow's life in the window",
+    ),
+    entry(
+        "transfers_incomplete",
+        "requests not answered, or flows of a given size not complete, by the end of the flow's time or the run",
+        "sum",
+        "`transfers`",
+        better=LOWER,
+        min_effect=(0.2, 1),
+        basis="exchanges under way at the end of the flow's life in the window",
+    ),
+    entry(
+        "completion_ms_mean completion_ms_p50 completion_ms_p95 completion_ms_p99 completion_ms_max",
+        _SPREAD + "the time from request (or the flow's start) to the last byte. Those not complete are censored: "
+        "they took longer than until the end (E. L. Kaplan, P. Meier: J. American Statistical Association 53, 1958). "
+        "Absent: a percentile that lies among them, and mean and maximum if the longest is one of them",
+        "transfers",
+        "`transfers`",
+        better=LOWER,
+        min_effect=(0.05, 0.1),
+        basis="exchanges, from the request (or the flow's start) to the last byte's arrival; those that ended in "
+        "the flow's life in the window, and those under way at its end",
+    ),
+    entry(
+        "requests_per_s",
+        "requests (or rounds of them) answered per second of the flows' life",
+        "transfers",
+        "`transfers`",
+        better=HIGHER,
+        min_effect=(0.02, 0),
+        basis="the same as `transfers`; the flow's life in the window",
+    ),
+    entry(
+        "drops",
+        "data packets of the flow dropped all along its way: by queues, filters, routers and hosts (see `place`); not "
+        "what wires lost; aggregates count as their segments",
+        "sum",
+        "`packets`, `drops`",
+        better=None,
+        min_effect=(0.2, 5),
+        basis="the flow's data packets; when a queue drops them; the run's window",
+    ),
+    entry(
+        "marks",
+        "data packets of the flow given an ECN mark by queues (RFC 3168); aggregates count as their segments",
+        "sum",
+        "`packets`",
+        better=None,
+        min_effect=(0.2, 5),
+        basis="the flow's data packets; when they leave a queue; the run's window",
+    ),
+    entry(
+        "queue_ms_mean queue_ms_p95 queue_ms_max",
+        _SPREAD + "the sojourn of its data packets in its bottleneck: the queue where they waited longest in all",
+        "packets",
+        "`packets`",
+        better=LOWER,
+        min_effect=(0.05, 0.1),
+        basis="the flow's data packets; from arrival at the queue to departure; those that left in the run's window",
+    ),
+    entry(
+        "bbr_startup_pct bbr_drain_pct bbr_probe_bw_pct bbr_probe_rtt_pct",
+        "100 × time in the phase / time since the first ACK. By the gains after each ACK (tcp_bbr.c, in 1/256): "
+        "Startup paces by 739, Drain by 88 with a window gain of 739, ProbeRTT has both at 256, else ProbeBW",
+        "time",
+        "`acks`",
+        better=None,
+        min_effect=(0.1, 1),
+        basis="the sender's state; after each ACK; from the first ACK to the flow's end, warm-up included",
+    ),
+)

@@ -1,0 +1,151 @@
+"""Every metric by name: what it means, how it is computed, what a value counts for, from which table it comes.
+
+It also says which way is better, and how much of a difference matters.
+
+`make generate` writes it as docs/metrics.md (tools/metrics_page.py).
+"""
+
+from netwarp.analysis.catalogue.entry import HIGHER, LOWER, Entry, entry
+from netwarp.analysis.catalogue.flow_entries import FLOW_ENTRIES
+
+_SPREAD = "mean, percentiles and maximum of "
+
+CATALOGUE: dict[str, tuple[Entry, ...]] = {
+    "flow": FLOW_ENTRIES,
+    "queue": (
+        entry(
+            "length_pkts_min length_pkts_mean length_pkts_max",
+            "length of the queue in packets of the wire (an aggregate counts as its segments, exact records only); an "
+            "unused queue has 0. Under one flow, with a warm-up that leaves slow start out, the minimum is the "
+            "sawtooth's valley",
+            "time",
+            "`packets`, else `queues`",
+            better=None,
+            min_effect=(0.05, 1),
+            basis="all packets in the queue, headers and all traffic included; after each arrival and departure; "
+            "the run's window",
+        ),
+        entry(
+            "sojourn_ms_mean sojourn_ms_p50 sojourn_ms_p95 sojourn_ms_p99 sojourn_ms_max",
+            "dequeue_ns − enqueue_ns of packets that left the queue in the window to be sent",
+            "packets",
+            "`packets`",
+            better=LOWER,
+            min_effect=(0.05, 0.1),
+            basis="all packets; from arrival at the queue to departure; those that left in the run's window",
+        ),
+        entry(
+            "drops",
+            "packets of the wire dropped in the window, on arrival or later (sampled: aggregates as one)",
+            "sum",
+            "`packets`, else `queues`",
+            better=None,
+            min_effect=(0.2, 5),
+            basis="all packets; when they are dropped; the run's window",
+        ),
+        entry(
+            "drops_REASON",
+            "of these, by the kernel's reason (docs/records.md)",
+            "sum",
+            "`packets`",
+            better=None,
+            min_effect=(0.2, 5),
+            basis="the same",
+        ),
+        entry(
+            "marks",
+            "packets of the wire that came without and left with congestion experienced",
+            "sum",
+            "`packets`",
+            better=None,
+            min_effect=(0.2, 5),
+            basis="all packets; when they leave; the run's window",
+        ),
+        entry(
+            "drop_pct",
+            "100 × packets dropped in the window / packets that came in it",
+            "packets",
+            "`packets`",
+            min_effect=(0.2, 0.05),
+            basis="the same as `drops`",
+        ),
+        entry(
+            "mark_pct",
+            "100 × packets marked / packets that left to be sent, in the window",
+            "packets",
+            "`packets`",
+            min_effect=(0.2, 0.05),
+            basis="the same as `marks`",
+        ),
+    ),
+    "place": (
+        entry(
+            "drops",
+            "packets dropped in the window at a place that is no queue; the name says where: `bottleneck:r1 egress "
+            "filter`, `… ingress filter`, `… input` (no route, TTL, header checksum), `… output`; `h2 closed port`, "
+            "`h2 receive buffer`, `h2 checksum`, `h2 transport`. Only places where something was dropped have a row. "
+            "Not what was lost on a wire, nor what TCP throws away because it has it already or because its "
+            "connection is closed",
+            "sum",
+            "`drops`",
+            better=None,
+            min_effect=(0.2, 5),
+            basis="all packets of the wire; when they are dropped; the run's window",
+        ),
+        entry(
+            "drops_REASON",
+            "of these, by the kernel's reason (docs/records.md)",
+            "sum",
+            "`drops`",
+            better=None,
+            min_effect=(0.2, 5),
+            basis="the same",
+        ),
+    ),
+    "link": (
+        entry(
+            "utilisation",
+            "bits sent, frames with their Ethernet header (of an aggregate one for each segment), / what the rate "
+            "allows in the window, 0 to 1; of a link with a Mahimahi trace packets as its opportunities count them "
+            "(IP and 4 bytes) / 1504 bytes for each opportunity in the window",
+            "time",
+            "`packets`, else `links`",
+            better=HIGHER,
+            min_effect=(0.02, 0.01),
+            basis="all frames, with their Ethernet header; when they leave the queue; the run's window",
+        ),
+    ),
+    "run": (
+        entry(
+            "jain_index",
+            "(Σx)² / (n Σx²) of the goodputs x of the n bulk and iperf3 flows over TCP (Jain, Chiu, Hawe 1984)",
+            "flows",
+            "`flow.goodput_mbps`",
+            better=HIGHER,
+            min_effect=(0, 0.02),
+            basis="as `goodput_mbps`, each flow's in its own interval",
+        ),
+        entry(
+            "jain_index_1s_mean jain_index_1s_p5",
+            "Jain's index of each second in which at least two such flows were active throughout: its mean, and what "
+            "it is above in 95 % of them",
+            "seconds",
+            "`arrivals`",
+            better=HIGHER,
+            min_effect=(0, 0.02),
+            basis="payload, each byte once; when it reaches the receiver; whole seconds of the run's window",
+        ),
+    ),
+}
+
+
+def entry_of(scope: str, metric: str) -> Entry | None:
+    """The entry that has the metric; None if the catalogue does not know it."""
+    if scope in ("queue", "place") and metric.startswith("drops_"):
+        metric = "drops_REASON"
+    return next((one for one in CATALOGUE.get(scope, ()) if metric in one.names), None)
+
+
+def is_known(scope: str, metric: str) -> bool:
+    """Whether the catalogue has the metric."""
+    return entry_of(scope, metric) is not None

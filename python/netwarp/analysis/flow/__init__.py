@@ -1,0 +1,1 @@
+"""Metrics of flows: goodput, RTT, loss, delay, completion times, fairness."""

@@ -1,0 +1,78 @@
+"""Payload as its receiver got it: whose bytes a goodput counts, and by which clock.
+
+A receiver's own records are exact: each byte counts once, when it arrived (`arrivals.arrows`, `datagrams.arrows`).
+Without them there is what the sender has been told: `bytes_acked`, which comes half a round trip later, and after a
+repair all at once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from netwarp.analysis.flow.datagrams import Datagrams
+from netwarp.analysis.flow.senders import Sender
+from netwarp.analysis.queue.throughput import sampled_per_interval, throughput_per_interval
+from netwarp.analysis.tuples import flow_of_tuples
+from netwarp.stats.weighting import Times, Values, Window, growth
+from netwarp.store.description import Flow
+from netwarp.store.rundir import RunDir
+
+Bytes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Deliveries:
+    """A flow's payload over time: how many bytes had been delivered by each instant, sorted by time.
+
+    `arrived`: by the receiver's records, else as acknowledged. `sampled`: looked at now and then, so that what lies
+    between two looks is taken to have grown evenly.
+    """
+
+    times_ns: Times
+    total_bytes: Bytes
+    arrived: bool = True
+    sampled: bool = False
+
+    def bytes_in(self, window: Window) -> int | None:
+        """Payload delivered in the window; None if nothing was by its end."""
+        return growth(self.times_ns, self.total_bytes, window)
+
+    def per_interval(self, window: Window, interval_ns: int) -> tuple[Values, Values]:
+        """Goodput in each whole interval of the window: (its middle in s, Mbit/s)."""
+        count = sampled_per_interval if self.sampled else throughput_per_interval
+        return count(self.times_ns, self.total_bytes, window, interval_ns)
+
+    def by(self, instants_ns: Times) -> Values:
+        """Bytes delivered by each of the instants."""
+        before = np.searchsorted(self.times_ns, instants_ns, side="right")
+        total: Values = np.concatenate([[0], self.total_bytes])[before].astype(np.float64)
+        return total
+
+
+def load_arrivals(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Deliveries]:
+    """What the receivers' kernels recorded, by flow id; of flows that nothing arrived of there is nothing."""
+    if not run.has_rows("arrivals"):
+        return {}
+    flow_of = flow_of_tuples(run.scan("tuples").collect(), flows)
+    frame = run.scan("arrivals").filter(pl.col("tuple_id").is_in(list(flow_of)) & (pl.col("new_bytes") > 0))
+    frame = frame.select(
+        pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id"), "time_ns", "new_bytes"
+    )
+    parts = frame.collect().partition_by("flow_id", as_dict=True)
+    return {
+        int(flow_id): Deliveries(part["time_ns"].to_numpy(), part["new_bytes"].cast(pl.Int64).cum_sum().to_numpy())
+        for (flow_id,), part in parts.items()
+    }
+
+
+def of_datagrams(datagrams: Datagrams) -> Deliveries:
+    """Payload of a UDP generator's datagrams that arrived, copies not counted."""
+    counted = np.where(datagrams.first, datagrams.payload_bytes, 0)
+    return Deliveries(datagrams.received_ns, np.cumsum(counted))
+
+
+def of_sender(sender: Sender) -> Deliveries:
+    """Payload that a sender knows to be delivered."""
+    return Deliveries(sender.times_ns, sender.bytes_acked.astype(np.int64), arrived=False, sampled=sender.sampled)

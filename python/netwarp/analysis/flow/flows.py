@@ -1,0 +1,292 @@
+"""Metrics of flows: of each one, and of the flows of one name together."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis.flow import datagrams, deliveries, iperf3, latency
+from netwarp.analysis.flow.datagrams import Datagrams, load_datagrams
+from netwarp.analysis.flow.deliveries import Deliveries, load_arrivals
+from netwarp.analysis.flow.senders import Sender, load_senders
+from netwarp.analysis.flow.transfers import Transfers, load_transfers, transfer_metrics
+from netwarp.analysis.metric import Metric, rows
+from netwarp.analysis.queue.queue_transit import load_transits, passage_metrics
+from netwarp.stats import fairness
+from netwarp.stats.weighting import TimeWeighted, Window, growth, pool, time_weighted, weighted_mean
+from netwarp.store.description import Description, Flow
+from netwarp.store.rundir import RunDir
+
+
+@dataclass(frozen=True)
+class FlowData:
+    """What is known of one flow: its records, its own account (a row of flows.arrows), the window it was active in."""
+
+    flow: Flow
+    window: Window
+    whole: bool  # whether its whole life lies in the run's window, so that its account's totals speak of the window
+    sender: Sender | None
+    pings: latency.Pings | None
+    account: dict[str, int | float | str | None]
+    arrivals: Datagrams | None = None
+    transfers: Transfers | None = None
+    transits: pl.DataFrame | None = None
+    run_end_ns: int = 0
+    deliveries: Deliveries | None = None
+    intervals: iperf3.Intervals | None = None
+    born_ns: int | None = None
+
+    @property
+    def start_ns(self) -> int:
+        """When its life began, warm-up or not: of iperf3 that of its test, where that is known."""
+        return self.flow.start_ns if self.born_ns is None else self.born_ns
+
+    def rtts_ms(self) -> TimeWeighted:
+        """RTT samples in ms with the time each held; none if nothing but a smoothed value is known."""
+        if self.pings is not None:
+            pings = latency.pings_in(self.pings, self.window)
+            return time_weighted(pings.sent_ns[pings.answered], pings.rtts_ms[pings.answered], self.window)
+        if self.sender is not None:
+            return time_weighted(self.sender.rtt_times_ns, self.sender.rtts_ms, self.window)
+        return pool([])
+
+    def state(self, name: str) -> TimeWeighted:
+        """A column of the sender's state (`srtt_ms`, `cwnd_pkts`) with the time each value held."""
+        return time_weighted(self.sender.times_ns, getattr(self.sender, name), self.window) if self.sender else pool([])
+
+    def goodput_mbps(self) -> float | None:
+        """Payload delivered over the time that it belongs to."""
+        payload_bytes, window = self.delivered() or (0, Window(0, 0))
+        return payload_bytes * 8e3 / window.length_ns if window.length_ns else None
+
+    def delivered(self) -> tuple[int, Window] | None:
+        """Payload delivered, and the time that it belongs to: the flow's window, or of a transfer what it took.
+
+        By the receiver's records; else as the flow's account has it of its whole life, by the receiver's clock; else
+        by samples of the sender. What a generator of netwarp's own had delivered goes on to arrive when its life is
+        over, so that samples come first.
+        """
+        if self.flow.transport == "icmp":
+            return None
+        if self.flow.payload_bytes is not None and self.transfers is not None:
+            whole = self.transfers.delivered(self.window)
+            if whole is not None:
+                return whole
+        known = self.deliveries
+        if known is None or (known.sampled and not self.flow.kind.built_in):
+            if self.intervals is not None:
+                return self.intervals.within(self.window).delivered()
+            if (total := self._total("received_bytes")) is not None:
+                taken_ns = self._total("received_in_ns") or self.window.length_ns
+                return total, Window(self.start_ns, self.start_ns + taken_ns)
+        payload_bytes = None if known is None else known.bytes_in(self.window)
+        return None if payload_bytes is None else (payload_bytes, self.window)
+
+    def retransmits(self) -> int | None:
+        """Retransmitted packets in the window; where ACKs are not recorded, as the flow's account has it."""
+        if self.sender is not None and self.sender.sampled and (total := self._total("retransmits")) is not None:
+            return total
+        return growth(self.sender.times_ns, self.sender.retransmits, self.window) if self.sender else None
+
+    def segments(self) -> tuple[int, float] | None:
+        """Segments retransmitted in the window, and all that were sent in it as far as they were acknowledged."""
+        if self.sender is None or self.sender.sampled or not self.sender.mss_bytes:
+            return None
+        again = growth(self.sender.times_ns, self.sender.retransmits, self.window)
+        acked = growth(self.sender.times_ns, self.sender.bytes_acked, self.window)
+        return None if again is None or acked is None else (again, again + acked / self.sender.mss_bytes)
+
+    def least_rtt_ms(self) -> float | None:
+        """The lowest RTT in the whole run, warm-up included; None without samples."""
+        found = self.pings.rtts_ms[self.pings.answered] if self.pings is not None else None
+        if found is None and self.sender is not None:
+            found = self.sender.rtts_ms
+        return float(found.min()) if found is not None and len(found) else None
+
+    def _total(self, column: str) -> int | None:
+        """A total of the flow's own account, if it speaks of the window."""
+        value = self.account.get(column)
+        return value if self.whole and isinstance(value, int) else None
+
+    def losses(self) -> tuple[int, int] | None:
+        """How many echo requests or datagrams of those sent were lost: (lost, sent); None for TCP."""
+        if self.pings is not None:
+            known = latency.pings_in(self.pings, self.window)
+            return int((~known.answered).sum()), len(known.sent_ns)
+        if (known_of := self.received) is not None:
+            return known_of.lost, known_of.sent
+        if self.intervals is not None:
+            return self.intervals.within(self.window).losses()
+        sent, arrived = self.account.get("sent_pkts"), self.account.get("received_pkts")
+        known_all = self.whole and isinstance(sent, int) and isinstance(arrived, int)
+        return (max(sent - arrived, 0), sent) if known_all else None  # type: ignore[operator, return-value]
+
+    @cached_property
+    def received(self) -> datagrams.Received | None:
+        """What became of the datagrams sent in the window; None for other flows."""
+        return datagrams.received(self.arrivals, self.window, self.run_end_ns) if self.arrivals else None
+
+    def jitter_ms(self) -> float | None:
+        """Of echo replies, or as another program's receiver computed it (RFC 3550)."""
+        if self.pings is not None:
+            return latency.ping_jitter_ms(latency.pings_in(self.pings, self.window))
+        if self.intervals is not None:
+            return self.intervals.within(self.window).mean_jitter_ms()
+        jitter = self.account.get("jitter_us")
+        return float(jitter) / 1e3 if self.whole and isinstance(jitter, int | float) else None
+
+
+def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
+    """All flows of a run in the lab's order, with what the records know of each.
+
+    Without `passages`, what queues did to a flow's packets, which takes longest to load, is left out.
+    """
+    description = run.description
+    senders = load_senders(run, description.flows)
+    accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
+    pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
+    passed = load_transits(run, run_window(description)) if transits else {}
+    delivered = _load_deliveries(run, senders, arrivals)
+    first = iperf3.first_packets(run, [flow for flow in description.flows if flow.kind.control_connection])
+    window = run_window(description)
+    loaded = []
+    for flow in description.flows:
+        account = accounts.get(flow.id, {})
+        life = _life(flow, account)
+        if flow.kind.control_connection and not flow.source_ports:
+            life = iperf3.life(flow, account, delivered.get(flow.id), first.get(flow.id))
+        loaded.append(
+            FlowData(
+                flow=flow,
+                window=life.within(window),
+                whole=window.start_ns <= life.start_ns,
+                sender=senders.get(flow.id),
+                pings=pings.get(flow.id),
+                account=account,
+                arrivals=arrivals.get(flow.id),
+                transfers=transfers.get(flow.id),
+                transits=passed.get(flow.id),
+                run_end_ns=description.duration_ns,
+                deliveries=delivered.get(flow.id),
+                born_ns=life.start_ns,
+                intervals=_intervals(run, flow, life),
+            )
+        )
+    return loaded
+
+
+def _intervals(run: RunDir, flow: Flow, life: Window) -> iperf3.Intervals | None:
+    """What a receiver of UDP counted, where its program reports that by intervals."""
+    reports = flow.kind.control_connection and flow.transport == "udp"
+    return iperf3.load_intervals(run, flow, life.start_ns) if reports else None
+
+
+def _load_deliveries(run: RunDir, senders: dict[int, Sender], arrivals: dict[int, Datagrams]) -> dict[int, Deliveries]:
+    """By flow id, of each flow the records that are closest to its receiver."""
+    by_sender = {flow_id: deliveries.of_sender(sender) for flow_id, sender in senders.items()}
+    own = {flow_id: deliveries.of_datagrams(found) for flow_id, found in arrivals.items()}
+    return by_sender | load_arrivals(run, run.description.flows) | own
+
+
+def run_window(description: Description) -> Window:
+    """What the metrics of a run cover: [warmup, duration]."""
+    return Window(description.warmup_ns, description.duration_ns)
+
+
+def flow_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
+    """Metrics of every flow; where several have one name, of each (`bulk.0` …) and of all (`bulk`)."""
+    for group, members in groupby(flows, key=lambda data: data.flow.group):
+        together = list(members)
+        for data in together:
+            yield from rows("flow", data.flow.name, _metrics([data]))
+        if len(together) > 1:
+            yield from rows("flow", group, _metrics(together))
+
+
+def run_metrics(flows: Sequence[FlowData]) -> Iterator[Metric]:
+    """Jain's index over the goodputs of all flows that share by TCP, each in the time it was active; absent for fewer
+    than two."""
+    shares = [data.goodput_mbps() for data in flows if data.flow.shares_by_tcp]
+    yield from rows("run", "", {"jain_index": fairness.jain_index([x for x in shares if x is not None])})
+
+
+def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
+    """Counts add up, states are pooled over time, packets and transfers each count once."""
+    known = [received for data in flows if (received := data.received) is not None]
+    goodput = _goodput_mbps(flows)
+    rtts = latency.rtt_metrics(pool([data.rtts_ms() for data in flows]))
+    return {
+        "goodput_mbps": goodput,
+        **rtts,
+        **latency.increase_metrics(rtts, [data.least_rtt_ms() for data in flows]),
+        "power": latency.power(goodput, rtts.get("rtt_ms_mean")),
+        "srtt_ms_mean": weighted_mean(pool([data.state("srtt_ms") for data in flows])),
+        "retransmits": _sum([data.retransmits() for data in flows]),
+        "retransmit_pct": _percent([data.segments() for data in flows]),
+        "cwnd_pkts_mean": weighted_mean(pool([data.state("cwnd_pkts") for data in flows])),
+        "cwnd_pkts_first_peak": _greatest([data.sender.first_peak_pkts() for data in flows if data.sender]),
+        "loss_pct": _percent([data.losses() for data in flows]),
+        "jitter_ms_mean": _mean([data.jitter_ms() for data in flows]),
+        **datagrams.receipt_metrics(known),
+        **_transfer_metrics(flows),
+        **passage_metrics([data.transits for data in flows if data.transits is not None]),
+    }
+
+
+def _goodput_mbps(flows: Sequence[FlowData]) -> float | None:
+    """Of flows together: all payload over the time from where the first one's begins to where the last one's ends.
+
+    A sum of rates would add what flows that follow each other had at different times, to more than their link carries.
+    """
+    parts = [part for data in flows if (part := data.delivered()) is not None]
+    if not parts or len(parts) < len(flows):
+        return None
+    whole = Window(min(window.start_ns for _, window in parts), max(window.end_ns for _, window in parts))
+    return sum(payload for payload, _ in parts) * 8e3 / whole.length_ns if whole.length_ns else None
+
+
+def _transfer_metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
+    """Of flows together; a rate is over the time from the first one's start to the last one's end."""
+    parts = [(data.transfers, data.window) for data in flows if data.transfers is not None]
+    window = Window(min(data.window.start_ns for data in flows), max(data.window.end_ns for data in flows))
+    return transfer_metrics(parts, window, requests=flows[0].flow.kind.requests)
+
+
+def _percent(counts: Sequence[tuple[int, float] | None]) -> float | None:
+    """The part in percent of the whole, of all flows together; absent of nothing, or if it is unknown of any."""
+    present = [count for count in counts if count is not None]
+    whole = sum(count[1] for count in present)
+    return 100 * sum(count[0] for count in present) / whole if whole and len(present) == len(counts) else None
+
+
+def _life(flow: Flow, account: dict[str, int | float | str | None]) -> Window:
+    end = account.get("end_ns")
+    return Window(flow.start_ns, end if isinstance(end, int) else flow.end_ns)
+
+
+def _load_pings(run: RunDir) -> dict[int, latency.Pings]:
+    frame = run.scan("pings").sort("flow_id", "sent_ns").collect()
+    return {
+        int(flow_id): latency.Pings(
+            part["sent_ns"].to_numpy(), part["rtt_ns"].cast(pl.Float64).fill_null(np.nan).to_numpy() / 1e6
+        )
+        for (flow_id,), part in frame.partition_by("flow_id", as_dict=True).items()
+    }
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    """The sum; absent if any part is: a sum of some would pass for a sum of all."""
+    present = [value for value in values if value is not None]
+    return sum(present) if present and len(present) == len(values) else None
+
+
+def _greatest(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    total = _sum(values)
+    return None if total is None else total / len(values)

@@ -1,0 +1,140 @@
+"""What iperf3 says of itself: when its data connections lived, and what its receiver counted in each interval."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+from pydantic import BaseModel, Field, ValidationError
+
+from netwarp.analysis.flow.deliveries import Deliveries
+from netwarp.analysis.tuples import flow_of_tuples
+from netwarp.stats.weighting import Times, Values, Window
+from netwarp.store.description import Flow
+from netwarp.store.documents import MAX_RUN_NS
+from netwarp.store.errors import StoreError
+from netwarp.store.files import read_json
+from netwarp.store.rundir import RunDir
+
+_MIN_BLOCK_BYTES = 16
+"""The shortest datagram that iperf3 sends (MIN_UDP_BLOCKSIZE); what opens a UDP stream has 4 bytes."""
+_COOKIE_BYTES = 37
+"""What opens a TCP stream (COOKIE_SIZE)."""
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """What a receiver of UDP counted, an interval each; times are the run's."""
+
+    start_ns: Times
+    end_ns: Times
+    payload_bytes: Times
+    sent_pkts: Times
+    lost_pkts: Times
+    jitter_ms: Values
+
+    def within(self, window: Window) -> "Intervals":
+        """The intervals that lie in the window as a whole."""
+        inside = (self.start_ns >= window.start_ns) & (self.end_ns <= window.end_ns)
+        return Intervals(*(getattr(self, name)[inside] for name in self.__dataclass_fields__))
+
+    def delivered(self) -> tuple[int, Window] | None:
+        """Payload that arrived, and the time from the first interval's start to the last one's end; None of none."""
+        if not len(self.start_ns):
+            return None
+        return int(self.payload_bytes.sum()), Window(int(self.start_ns[0]), int(self.end_ns[-1]))
+
+    def losses(self) -> tuple[int, int] | None:
+        """How many datagrams were lost of those sent, by their numbers; None of none."""
+        sent = int(self.sent_pkts.sum())
+        return (max(int(self.lost_pkts.sum()), 0), sent) if sent else None
+
+    def mean_jitter_ms(self) -> float | None:
+        """The mean of iperf3's own J (RFC 3550) at the end of each interval, by the datagrams in it; None of none."""
+        arrived = self.sent_pkts - self.lost_pkts
+        return float(np.dot(self.jitter_ms, arrived) / arrived.sum()) if arrived.sum() else None
+
+
+def life(flow: Flow, account: dict[str, Any], deliveries: Deliveries | None, first_ns: int | None) -> Window:
+    """From the first packet of its test to the last byte's arrival, or the end of the test if later.
+
+    The program begins before that: it agrees on the test over a connection of its own, in some round trips, and waits
+    for a timeout where a packet of that is lost. It ends later, exchanging results. A test takes whole seconds; behind
+    a deep queue its bytes go on to arrive when it is over. Without exact records the test is taken to have begun with
+    the program, and to have lasted for as long as its receiver counted.
+    """
+    start = flow.start_ns if first_ns is None else first_ns
+    counted = account.get("received_in_ns")
+    if deliveries is None or not deliveries.arrived:
+        return Window(start, start + counted if isinstance(counted, int) else flow.end_ns)
+    last = int(deliveries.times_ns[-1])
+    sized = flow.payload_bytes is not None
+    return Window(start, last if sized else max(last, start + flow.duration_ns // 10**9 * 10**9))
+
+
+def first_packets(run: RunDir, flows: Sequence[Flow]) -> dict[int, int]:
+    """When the first packet of each flow's test was sent (UDP: arrived), by flow id; nothing without exact records."""
+    if not flows or not run.has_rows("packets"):
+        return {}
+    flow_of = flow_of_tuples(run.scan("tuples").collect(), tuple(flows))
+    udp = [flow.id for flow in flows if flow.transport == "udp"]
+    flow_id = pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id")
+    # Handshake, ACKs and cookie come before the test; a packet with nothing but headers is the shortest.
+    of_test = pl.col("packet_bytes") > pl.col("packet_bytes").min().over("tuple_id") + _COOKIE_BYTES
+    sent = run.scan("packets").filter(pl.col("tuple_id").is_in(list(flow_of))).filter(of_test)
+    sent = sent.select(flow_id, pl.col("enqueue_ns").alias("time_ns")).filter(~pl.col("flow_id").is_in(udp))
+    arrived = run.scan("arrivals").filter(
+        pl.col("tuple_id").is_in(list(flow_of)) & (pl.col("payload_bytes") >= _MIN_BLOCK_BYTES)
+    )
+    arrived = arrived.select(flow_id, "time_ns").filter(pl.col("flow_id").is_in(udp))
+    first = pl.concat([sent.collect(), arrived.collect()]).group_by("flow_id").agg(pl.min("time_ns"))
+    return {int(number): int(time_ns) for number, time_ns in first.iter_rows()}
+
+
+def load_intervals(run: RunDir, flow: Flow, start_ns: int) -> Intervals | None:
+    """The intervals in which the flow's receiver counted UDP, from `start_ns` on; None if it told none."""
+    path = run.path / (f"iperf3-{flow.name}.json" if flow.reverse else f"iperf3-{flow.name}-server.json")
+    if not path.is_file():
+        return None
+    try:
+        sums = [_Sum.model_validate(one) for one in _sums(read_json(path))]
+    except (StoreError, ValidationError):
+        return None  # what a program printed as it failed
+    if not sums:
+        return None
+    return Intervals(
+        start_ns + np.array([round(one.start * 1e9) for one in sums], np.int64),
+        start_ns + np.array([round(one.end * 1e9) for one in sums], np.int64),
+        np.array([_signed(one.bytes) for one in sums], np.int64),
+        np.array([_signed(one.packets) for one in sums], np.int64),
+        np.array([_signed(one.lost_packets) for one in sums], np.int64),
+        np.array([one.jitter_ms for one in sums], np.float64),
+    )
+
+
+class _Sum(BaseModel):
+    """What iperf3 says of all streams in an interval of a UDP test, as far as it is read."""
+
+    start: Annotated[float, Field(ge=0, le=MAX_RUN_NS / 1e9)]
+    end: Annotated[float, Field(ge=0, le=MAX_RUN_NS / 1e9)]
+    bytes: Annotated[int, Field(ge=0, lt=2**63)]
+    packets: Annotated[int, Field(ge=-(2**63), lt=2**64)]
+    lost_packets: Annotated[int, Field(ge=-(2**63), lt=2**64)]
+    jitter_ms: Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _sums(document: dict[str, Any]) -> list[Any]:
+    """The sums of a document's intervals that count losses."""
+    intervals = document.get("intervals")
+    sums = [one.get("sum") for one in intervals if isinstance(one, dict)] if isinstance(intervals, list) else []
+    return [one for one in sums if isinstance(one, dict) and "lost_packets" in one]
+
+
+def _signed(count: int) -> int:
+    """What iperf3 3.12 prints as an unsigned number of 64 bits: 2^64 - 1 for an interval with one loss less than none.
+
+    A datagram that comes twice, or after its interval, takes one loss back (iperf_udp_recv() in iperf_udp.c). So an
+    interval may have fewer than none, and their sum is right.
+    """
+    return (count + 2**63) % 2**64 - 2**63

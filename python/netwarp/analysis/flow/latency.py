@@ -1,0 +1,68 @@
+"""Round-trip times: of senders' ACKs, as states weighted by time, and of echo requests, as samples of a state."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netwarp.stats.weighting import Times, TimeWeighted, Values, Window, weighted_mean, weighted_percentiles
+
+
+@dataclass(frozen=True)
+class Pings:
+    """Echo requests of a flow, in the order sent; `rtts_ms` is NaN where no reply came."""
+
+    sent_ns: Times
+    rtts_ms: Values
+
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        """Which had a reply."""
+        return ~np.isnan(self.rtts_ms)
+
+
+def rtt_metrics(rtts_ms: TimeWeighted) -> dict[str, float | None]:
+    """Mean, percentiles and maximum of RTTs in ms, weighted by the time each held."""
+    percentiles = weighted_percentiles(rtts_ms, (50, 95, 99, 100)) or []
+    names = ("rtt_ms_p50", "rtt_ms_p95", "rtt_ms_p99", "rtt_ms_max")
+    return {"rtt_ms_mean": weighted_mean(rtts_ms), **dict(zip(names, percentiles, strict=False))}
+
+
+def increase_metrics(rtts: Mapping[str, float | None], least_ms: Sequence[float | None]) -> dict[str, float | None]:
+    """The lowest RTT, and how far mean and 95th percentile lie above it; of several flows above the lowest of all."""
+    present = [least for least in least_ms if least is not None]
+    least = min(present) if present and len(present) == len(least_ms) else None
+    found = {"rtt_ms_min": least}
+    for statistic in ("mean", "p95"):
+        rtt = rtts.get(f"rtt_ms_{statistic}")
+        found[f"rtt_increase_ms_{statistic}"] = rtt - least if rtt is not None and least is not None else None
+    return found
+
+
+def power(goodput_mbps: float | None, rtt_ms: float | None) -> float | None:
+    """Throughput over delay, Mbit/s for each second of RTT (Kleinrock 1979); None if either is unknown."""
+    return goodput_mbps / (rtt_ms / 1e3) if goodput_mbps is not None and rtt_ms else None
+
+
+def pings_in(pings: Pings, window: Window) -> Pings:
+    """The requests sent in the window whose outcome is known.
+
+    A request without a reply that was sent within the longest RTT of the window's end may only have been cut off, so
+    that it is neither a reply nor a loss.
+    """
+    inside = window.mask(pings.sent_ns)
+    longest_ms = np.max(pings.rtts_ms[inside & pings.answered], initial=0.0)
+    known = pings.answered | (pings.sent_ns < window.end_ns - longest_ms * 1e6)
+    return Pings(pings.sent_ns[inside & known], pings.rtts_ms[inside & known])
+
+
+def ping_loss_pct(pings: Pings) -> float | None:
+    """Requests without a reply, in percent of those sent; None of nothing."""
+    return 100 * float(np.mean(~pings.answered)) if len(pings.sent_ns) else None
+
+
+def ping_jitter_ms(pings: Pings) -> float | None:
+    """Mean absolute difference of successive RTTs (as RFC 3550's jitter, not smoothed); None for fewer than two."""
+    replies = pings.rtts_ms[pings.answered]
+    return float(np.mean(np.abs(np.diff(replies)))) if len(replies) > 1 else None

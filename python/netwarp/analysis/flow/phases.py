@@ -1,0 +1,76 @@
+"""Which phase BBR is in, told by its gains.
+
+N. Cardwell et al.: BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2016; the gains are those of
+net/ipv4/tcp_bbr.c, in units of 1/256: bbr_high_gain = 739 (2/ln 2), bbr_drain_gain = 88, bbr_cwnd_gain = 512.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from netwarp.analysis.flow.flows import FlowData
+from netwarp.analysis.tuples import flow_of_tuples
+from netwarp.store.rundir import RunDir
+
+_UNIT = 256
+_HIGH_GAIN = 700
+_DRAIN_GAIN = 100
+
+
+class Phase(StrEnum):
+    """A mode of BBR (`enum bbr_mode`)."""
+
+    STARTUP = "Startup"
+    DRAIN = "Drain"
+    PROBE_BW = "ProbeBW"
+    PROBE_RTT = "ProbeRTT"
+
+
+@dataclass(frozen=True)
+class Span:
+    """A phase and when it lasted, in seconds from the start of the run."""
+
+    phase: Phase
+    start_s: float
+    end_s: float
+
+
+def bbr_spans(
+    times_ns: NDArray[np.int64], pacing_gains: NDArray[np.int64], window_gains: NDArray[np.int64], end_ns: int
+) -> list[Span]:
+    """The phases over time from the gains after each ACK (in 1/256); each lasts until the next, the last to `end_ns`.
+
+    Startup paces and sizes its window by the high gain; Drain keeps that window but paces slowly; ProbeRTT has both at
+    1; everything else is ProbeBW, whose window gain is 2 whatever its pacing cycle does.
+    """
+    if len(times_ns) == 0:
+        return []
+    order = list(Phase)
+    high = window_gains >= _HIGH_GAIN
+    codes = np.full(len(times_ns), order.index(Phase.PROBE_BW))
+    codes[high] = order.index(Phase.STARTUP)
+    codes[high & (pacing_gains < _DRAIN_GAIN)] = order.index(Phase.DRAIN)
+    codes[(window_gains == _UNIT) & (pacing_gains == _UNIT)] = order.index(Phase.PROBE_RTT)
+    starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+    moments = np.append(times_ns[starts], max(end_ns, int(times_ns[-1]))) / 1e9
+    return [Span(order[codes[at]], *moments[number : number + 2].tolist()) for number, at in enumerate(starts)]
+
+
+def flow_phases(run: RunDir, flows: list[FlowData]) -> dict[str, list[Span]]:
+    """The phases of every flow that has any, by the flow's name. Exact records only: samples are too far apart."""
+    if not run.has_rows("acks"):
+        return {}
+    wanted = ("time_ns", "bbr_pacing_gain", "bbr_cwnd_gain")
+    frame = run.scan("acks").select("tuple_id", *wanted).drop_nulls().collect()
+    flow_of = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
+    by_id = {data.flow.id: data for data in flows}
+    found: dict[int, list[Span]] = {}
+    for (tuple_id,), part in frame.partition_by("tuple_id", as_dict=True).items():
+        if (flow_id := flow_of.get(int(tuple_id))) is not None:
+            ordered = part.sort("time_ns", maintain_order=True)
+            times, pacing, window = (ordered[name].cast(pl.Int64).to_numpy() for name in wanted)
+            found[flow_id] = bbr_spans(times, pacing, window, by_id[flow_id].window.end_ns)
+    return {by_id[flow_id].flow.name: found[flow_id] for flow_id in sorted(found)}

@@ -1,0 +1,179 @@
+"""What each flow's sender did, from exact records of ACKs or, without them, from samples of its socket."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from netwarp.analysis.tuples import TCP, flow_of_tuples
+from netwarp.stats.weighting import Times, Values
+from netwarp.store.description import Flow
+from netwarp.store.rundir import RunDir
+
+_KEY = ["source", "source_port", "destination", "destination_port"]
+
+
+@dataclass(frozen=True)
+class Sender:
+    """One sender's state over time, columns of equal length sorted by time.
+
+    `rtts_ms` are samples at `rtt_times_ns`, a column of its own length; empty if only smoothed values are known.
+    `sampled`: seen now and then, so that what happened after the last look is not in it; else after every ACK.
+    `mss_bytes` is the payload of a full segment, 0 if unknown.
+    """
+
+    times_ns: Times
+    bytes_acked: NDArray[np.uint64] | NDArray[np.int64]
+    cwnd_pkts: Values
+    srtt_ms: Values
+    retransmits: NDArray[np.int64]
+    rtt_times_ns: Times
+    rtts_ms: Values
+    sampled: bool = False
+    mss_bytes: int = 0
+
+    def first_peak_pkts(self) -> float | None:
+        """The window before it shrinks for the first time; None if it never does, or was only sampled."""
+        if self.sampled:
+            return None
+        shrinks = np.flatnonzero(np.diff(self.cwnd_pkts) < 0)
+        return float(self.cwnd_pkts[shrinks[0]]) if len(shrinks) else None
+
+
+def load_senders(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
+    """Senders of data by flow id: from acks.arrows if it has rows, else from sockets.arrows; without rows absent."""
+    if run.has_rows("acks"):
+        return _from_acks(run, flows)
+    return _from_sockets(run, flows)
+
+
+def together(parts: Sequence[Sender]) -> Sender:
+    """The connections of one flow as one sender: bytes, windows and retransmissions add up.
+
+    RTTs, smoothed or not, are at each moment those of the connection that heard an ACK last; of samples the mean over
+    the connections that were looked at together.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    order = _merge([p.times_ns for p in parts])
+    rtt_order = _merge([p.rtt_times_ns for p in parts])
+    summed = {
+        name: np.cumsum(np.concatenate([np.diff(getattr(p, name), prepend=0) for p in signed])[order])
+        for name, signed in (("bytes_acked", _signed(parts)), ("cwnd_pkts", parts), ("retransmits", parts))
+    }
+    times = np.concatenate([p.times_ns for p in parts])[order]
+    sampled = any(p.sampled for p in parts)
+    # Connections that were looked at together are one look: a sum over some of them stands for nothing.
+    whole = np.append(times[1:] != times[:-1], True) if sampled else np.full(len(times), True)
+    return Sender(
+        times_ns=times[whole],
+        bytes_acked=summed["bytes_acked"][whole],
+        cwnd_pkts=summed["cwnd_pkts"][whole],
+        srtt_ms=_mean_until(np.concatenate([p.srtt_ms for p in parts])[order], whole),
+        retransmits=summed["retransmits"][whole],
+        rtt_times_ns=np.concatenate([p.rtt_times_ns for p in parts])[rtt_order],
+        rtts_ms=np.concatenate([p.rtts_ms for p in parts])[rtt_order],
+        sampled=sampled,
+        mss_bytes=max(p.mss_bytes for p in parts),
+    )
+
+
+def _mean_until(values: Values, whole: NDArray[np.bool_]) -> Values:
+    """The mean of each stretch of values that ends where `whole` is set."""
+    ends = np.flatnonzero(whole)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    means: Values = np.add.reduceat(values, starts) / (ends - starts + 1) if len(ends) else values
+    return means
+
+
+def _merge(times: Sequence[Times]) -> NDArray[np.intp]:
+    return np.argsort(np.concatenate(times), kind="stable")
+
+
+def _signed(parts: Sequence[Sender]) -> list[Sender]:
+    return [replace(p, bytes_acked=p.bytes_acked.astype(np.int64)) for p in parts]
+
+
+def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
+    flow_of = flow_of_tuples(run.scan("tuples").collect(), flows)
+    columns = ("time_ns", "bytes_acked", "snd_cwnd_pkts", "rtt_us", "srtt_us", "retransmits", "mss_bytes")
+    frame = run.scan("acks").select("tuple_id", *columns).filter(pl.col("tuple_id").is_in(list(flow_of))).collect()
+    parts = frame.partition_by("tuple_id", as_dict=True, include_key=False)
+    senders: dict[int, list[Sender]] = defaultdict(list)
+    for (tuple_id,), part in parts.items():
+        ordered = _by_time(part)
+        sampled = ordered.filter(pl.col("rtt_us") >= 0)
+        sender = Sender(
+            times_ns=ordered["time_ns"].to_numpy(),
+            bytes_acked=ordered["bytes_acked"].to_numpy(),
+            cwnd_pkts=_floats(ordered, "snd_cwnd_pkts"),
+            srtt_ms=_floats(ordered, "srtt_us") / 1e3,
+            retransmits=_integers(ordered, "retransmits"),
+            rtt_times_ns=sampled["time_ns"].to_numpy(),
+            rtts_ms=_floats(sampled, "rtt_us") / 1e3,
+            mss_bytes=int(ordered["mss_bytes"].max() or 0),  # type: ignore[arg-type]
+        )
+        senders[flow_of[int(tuple_id)]].append(sender)
+    return {flow_id: together(found) for flow_id, found in senders.items()}
+
+
+def _from_sockets(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
+    columns = ["bytes_acked", "snd_cwnd_pkts", "rtt_us", "total_retrans"]
+    frame = run.scan("sockets").select("time_ns", *_KEY, *columns).drop_nulls(columns).collect()
+    sockets = _numbered(frame)
+    flow_of = flow_of_tuples(sockets, flows)
+    senders: dict[int, list[Sender]] = defaultdict(list)
+    parts = frame.join(sockets, on=_KEY).partition_by("tuple_id", as_dict=True)
+    for (tuple_id,), part in sorted(parts.items()):
+        if (flow_id := flow_of.get(int(tuple_id))) is None:
+            continue
+        ordered = _by_time(part)
+        sender = Sender(
+            times_ns=ordered["time_ns"].to_numpy(),
+            bytes_acked=ordered["bytes_acked"].to_numpy(),
+            cwnd_pkts=_floats(ordered, "snd_cwnd_pkts"),
+            srtt_ms=_floats(ordered, "rtt_us") / 1e3,
+            retransmits=_integers(ordered, "total_retrans"),
+            rtt_times_ns=np.empty(0, np.int64),
+            rtts_ms=np.empty(0),
+            sampled=True,
+        )
+        senders[flow_id].append(sender)
+    return {flow_id: together(found) for flow_id, found in senders.items()}
+
+
+def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
+    """The connections in samples of sockets as the table of tuples has them.
+
+    Samples do not tell which of iperf3's connections came first, but the one that carries no data has least bytes.
+    """
+    sockets = frame.group_by(_KEY).agg(pl.col("bytes_acked").max()).sort("bytes_acked", *_KEY).drop("bytes_acked")
+    return sockets.with_row_index("tuple_id").with_columns(protocol=pl.lit(TCP))
+
+
+def congestion_controls(run: RunDir) -> dict[int, set[str]]:
+    """By flow id the congestion controls that its senders were seen with, in samples of their sockets."""
+    wanted = [*_KEY, "bytes_acked", "congestion_control"]
+    frame = run.scan("sockets").select(wanted).drop_nulls("congestion_control").collect()
+    sockets = _numbered(frame)
+    flow_of = flow_of_tuples(sockets, run.description.flows)
+    seen: dict[int, set[str]] = defaultdict(set)
+    for tuple_id, name in frame.join(sockets, on=_KEY).select("tuple_id", "congestion_control").unique().iter_rows():
+        if tuple_id in flow_of:
+            seen[flow_of[tuple_id]].add(name)
+    return dict(seen)
+
+
+def _by_time(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame if frame["time_ns"].is_sorted() else frame.sort("time_ns", maintain_order=True)
+
+
+def _floats(frame: pl.DataFrame, name: str) -> Values:
+    return frame[name].cast(pl.Float64).to_numpy()
+
+
+def _integers(frame: pl.DataFrame, name: str) -> NDArray[np.int64]:
+    return frame[name].cast(pl.Int64).to_numpy()

@@ -1,0 +1,196 @@
+"""How flows share a bottleneck over time: their fair shares, how soon each has its own, and whether it keeps it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis.flow.flows import FlowData
+from netwarp.analysis.metric import Metric, rows
+from netwarp.analysis.queue.queue_transit import bottleneck_of
+from netwarp.analysis.queue.throughput import capacity_until
+from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, TCP_HEADER_BYTES
+from netwarp.stats import fairness
+from netwarp.stats.weighting import Times, Values, Window, percentile
+from netwarp.store.description import Description, End
+
+STEP_NS = 20_000_000
+STARTED = 0.9
+MIN_START_NS, MIN_START_PKTS = 200_000_000, 50
+INTERVAL_NS = 10**9
+TOLERANCE = 0.25
+STABLE_NS = 5 * 10**9
+_HEADERS = {version: ETHERNET_HEADER_BYTES + ip + TCP_HEADER_BYTES for version, ip in IP_HEADER_BYTES.items()}
+"""Bytes of a frame that are no payload: Ethernet, IP, TCP with timestamps."""
+
+
+@dataclass(frozen=True)
+class ShareProgress:
+    """A flow's life in steps of 20 ms: instants from its start on, and by then its payload and its fair share of it."""
+
+    edges_ns: Times
+    delivered_bytes: Values
+    fair_bytes: Values
+
+    def over(self, steps: int) -> tuple[Values, Values]:
+        """Payload and fair share in every interval of so many steps, one for each instant that such a one begins at."""
+        got, fair = self.delivered_bytes, self.fair_bytes
+        return got[steps:] - got[:-steps], fair[steps:] - fair[:-steps]
+
+
+def sharing_metrics(description: Description, flows: Sequence[FlowData]) -> Iterator[Metric]:
+    """Of every flow and of the flows of one name: share, start-up, convergence; of the run Jain's index over time."""
+    courses = flow_progress(description, flows)
+    goodputs = {data.flow.id: data.goodput_mbps() for data in flows if data.flow.transport != "icmp"}
+    known = [goodput for goodput in goodputs.values() if goodput is not None]
+    total = sum(known) if len(known) == len(goodputs) > 1 else 0.0
+    for group, members in groupby(flows, key=lambda data: data.flow.group):
+        together = list(members)
+        found = [_metrics(courses.get(data.flow.id)) for data in together]
+        shares = [_share_pct(goodputs.get(data.flow.id), total) for data in together]
+        for data, values, share in zip(together, found, shares, strict=True):
+            yield from rows("flow", data.flow.name, {"share_pct": share, **values})
+        if len(together) > 1:
+            all_shares = [share for share in shares if share is not None]
+            yield from rows("flow", group, {"share_pct": sum(all_shares) if all_shares else None, **_slowest(found)})
+    over_time = jain_over_time(flows)["jain_index"].to_numpy()
+    yield from rows(
+        "run",
+        "",
+        {
+            "jain_index_1s_mean": float(over_time.mean()) if len(over_time) else None,
+            "jain_index_1s_p5": percentile(over_time, 5),
+        },
+    )
+
+
+def jain_over_time(flows: Sequence[FlowData], window: Window | None = None) -> pl.DataFrame:
+    """Jain's index in each second of the window in which at least two flows are active throughout: time_s, jain_index.
+
+    Of the flows that share by TCP; the window is that of the metrics if none is given.
+    """
+    sharing = [data for data in flows if _shares(data)]
+    if window is None and sharing:
+        window = Window(min(d.window.start_ns for d in sharing), max(d.window.end_ns for d in sharing))
+    if window is None or len(sharing) < 2 or window.length_ns < INTERVAL_NS:
+        return pl.DataFrame(schema={"time_s": pl.Float64, "jain_index": pl.Float64})
+    middles, columns = np.empty(0), []
+    for data in sharing:
+        assert data.deliveries is not None
+        middles, goodput = data.deliveries.per_interval(window, INTERVAL_NS)
+        half = INTERVAL_NS / 2e9
+        active = (middles - half >= data.start_ns / 1e9) & (middles + half <= data.window.end_ns / 1e9)
+        columns.append(np.where(active, goodput, np.nan))
+    indices = [fairness.jain_index([x for x in second if not np.isnan(x)]) for second in np.transpose(columns).tolist()]
+    frame = pl.DataFrame(
+        {"time_s": middles, "jain_index": indices}, schema={"time_s": pl.Float64, "jain_index": pl.Float64}
+    )
+    return frame.drop_nulls()
+
+
+def flow_progress(description: Description, flows: Sequence[FlowData]) -> dict[int, ShareProgress]:
+    """The courses of all TCP flows with exact records whose bottleneck is known, by the flow's id.
+
+    The fair share of a flow is its bottleneck's rate, of a full frame the payload, divided by the number of flows that
+    are active in this bottleneck at that moment, be they TCP or UDP; echo and other requests do not count.
+    """
+    ends = {end.interface_index: end for end in description.ends}
+    places = {data.flow.id: _bottleneck(data, ends) for data in flows}
+    found = {}
+    for data in flows:
+        end = places[data.flow.id]
+        if end is not None and _shares(data):
+            rivals = [other for other in flows if places[other.flow.id] is end]
+            if (progress := _progress(data, end, rivals)) is not None:
+                found[data.flow.id] = progress
+    return found
+
+
+def _shares(data: FlowData) -> bool:
+    known = data.deliveries is not None and not data.deliveries.sampled
+    return data.flow.shares_by_tcp and known
+
+
+def _bottleneck(data: FlowData, ends: Mapping[int, End]) -> End | None:
+    if data.transits is None or data.flow.kind.probe:
+        return None
+    index = bottleneck_of(data.transits)
+    end = ends.get(index) if index is not None else None
+    return end if end is not None and (end.rates or end.opportunities) else None
+
+
+def _progress(data: FlowData, end: End, rivals: Sequence[FlowData]) -> ShareProgress | None:
+    sender, deliveries = data.sender, data.deliveries
+    if sender is None or deliveries is None or not sender.mss_bytes:
+        return None
+    edges: Times = np.arange(data.start_ns, data.window.end_ns + 1, STEP_NS, dtype=np.int64)
+    if len(edges) < 2:
+        return None
+    middles = edges[:-1] + STEP_NS // 2
+    active = sum(((middles >= other.start_ns) & (middles < other.window.end_ns)).astype(np.int64) for other in rivals)
+    headers = _HEADERS[6 if ":" in data.flow.source else 4] + end.overhead_bytes
+    capacity = capacity_until(end, edges)
+    if capacity is None:
+        return None
+    fair = np.diff(capacity) / 8 * sender.mss_bytes / (sender.mss_bytes + headers) / np.maximum(active, 1)
+    return ShareProgress(edges, deliveries.by(edges), np.concatenate([[0.0], np.cumsum(fair)]))
+
+
+def _metrics(progress: ShareProgress | None) -> dict[str, float | None]:
+    return {} if progress is None else {"startup_ms": startup_ms(progress), **convergence(progress)}
+
+
+def startup_ms(progress: ShareProgress) -> float | None:
+    """From the flow's start to the first interval in which it had 90 % of its fair share; None if there is none.
+
+    The interval is 200 ms, or what 50 full packets take at the fair share if that is longer.
+    """
+    per_step = float(np.diff(progress.fair_bytes).mean())
+    full = MIN_START_PKTS * 1500 / per_step if per_step else 0.0
+    steps = max(round(MIN_START_NS / STEP_NS), int(np.ceil(full)))
+    if steps >= len(progress.edges_ns):
+        return None
+    got, fair = progress.over(steps)
+    reached = np.flatnonzero((got >= STARTED * fair) & (fair > 0))
+    return float(progress.edges_ns[reached[0]] - progress.edges_ns[0]) / 1e6 if len(reached) else None
+
+
+def convergence(progress: ShareProgress) -> dict[str, float | None]:
+    """Whether, how soon, and how steadily a flow comes to its fair share (Dong et al., PCC, NSDI 2015, 4.2.2).
+
+    It has converged at the earliest moment from which for 5 s its goodput in every interval of 1 s is within 25 % of
+    the fair share; the stability is the standard deviation of its goodput per second from then on, each in percent of
+    the fair share of that second. Nothing for a flow that lives for less than 5 s.
+    """
+    second, stable = INTERVAL_NS // STEP_NS, STABLE_NS // STEP_NS
+    if len(progress.edges_ns) <= stable:
+        return {}
+    got, fair = progress.over(second)
+    near = np.abs(got - fair) <= TOLERANCE * fair
+    inside = np.concatenate([[0], np.cumsum(near)])
+    intervals = stable - second + 1
+    steady = np.flatnonzero(inside[intervals:] - inside[:-intervals] == intervals)
+    if not len(steady):
+        return {"converged": 0.0}
+    first = int(steady[0])
+    shares = got[first::second] / np.maximum(fair[first::second], 1)
+    return {
+        "converged": 1.0,
+        "convergence_s": float(progress.edges_ns[first] - progress.edges_ns[0]) / 1e9,
+        "stability_pct": 100 * float(shares.std()) if len(shares) > 1 else None,
+    }
+
+
+def _slowest(found: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    """Of flows together: the last one's start-up and convergence; absent unless all have started or converged."""
+    worst: dict[str, float | None] = {}
+    for name, choose in (("startup_ms", max), ("converged", min), ("convergence_s", max), ("stability_pct", max)):
+        values = [value for metrics in found if (value := metrics.get(name)) is not None]
+        worst[name] = choose(values) if len(values) == len(found) else None
+    return worst
+
+
+def _share_pct(goodput: float | None, total: float) -> float | None:
+    return 100 * goodput / total if goodput is not None and total else None

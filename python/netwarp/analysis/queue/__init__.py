@@ -1,0 +1,1 @@
+"""Metrics of queues and links: lengths, sojourn times, drops, utilisation."""

@@ -1,0 +1,122 @@
+"""Metrics of queues and links, from exact records of packets or, without them, from sampled counters."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis.metric import Metric, rows
+from netwarp.analysis.queue import queues, throughput
+from netwarp.analysis.queue.packets import as_packets, load_packets
+from netwarp.stats.weighting import Window, growth, lowest, time_weighted, weighted_mean
+from netwarp.store.codes import Fate
+from netwarp.store.description import Description, End
+from netwarp.store.rundir import RunDir
+
+_ROOT = 0xFFFFFFFF
+
+
+def network_metrics(run: RunDir, window: Window) -> Iterator[Metric]:
+    """Metrics of every sending end of every link, named `link:node`.
+
+    Exact records know every packet, so that an unused queue has length 0 and no drops; samples know only what they
+    saw: no sojourn, no marks, extremes among the samples. Without either nothing is said.
+    """
+    if run.has_rows("packets"):
+        yield from _exact(run, window)
+    else:
+        yield from _sampled(run, window)
+
+
+def _exact(run: RunDir, window: Window) -> Iterator[Metric]:
+    frames = load_packets(run)
+    interfaces = _interfaces(run)
+    for end in run.description.ends:
+        frame = frames.get(end.interface_index)
+        packets = as_packets(frame)
+        values: dict[str, float | int | None] = {
+            **queues.length_metrics(packets, window),
+            **queues.sojourn_metrics(packets, window),
+            "drops": queues.drops(packets, window),
+            "marks": queues.marks(packets, window),
+            **queues.rate_metrics(packets, window),
+            **_drops_by_reason(frame, window, run.description),
+        }
+        yield from rows("queue", end.name, values)
+        counters = interfaces.get(end.interface_index)
+        if frame is None and counters is not None and _growth(counters["tx_packets"], 0, -1):
+            # It sent, but has no queue (noqueue_init()), so that no packet of it is recorded.
+            yield from rows("link", end.name, _sampled_link(counters, end, window))
+        elif end.rates is not None or end.opportunities is not None:
+            sent = (packets.fate == Fate.SENT) & window.mask(packets.dequeue_ns)
+            sizes = np.empty(0, np.int64) if frame is None else frame["packet_bytes"].to_numpy()
+            sent_bytes = int(sizes[sent].sum(dtype=np.int64))
+            used = throughput.utilisation(sent_bytes, int(packets.segments[sent].sum()), end, window)
+            yield from rows("link", end.name, {"utilisation": used})
+
+
+def _drops_by_reason(
+    frame: pl.DataFrame | None, window: Window, description: Description
+) -> dict[str, float | int | None]:
+    """Drops in the window by the kernel's reason, `drops_<reason>`; only reasons that occurred."""
+    if frame is None:
+        return {}
+    dropped = frame.filter((pl.col("fate") == Fate.DROPPED) & pl.col("drop_ns").is_between(*window.bounds))
+    counts = dropped.group_by("drop_reason").agg(pl.col("segments").sum()).sort("drop_reason")
+    return {f"drops_{description.drop_reason(number)}": count for number, count in counts.iter_rows()}
+
+
+def _sampled(run: RunDir, window: Window) -> Iterator[Metric]:
+    interfaces = _interfaces(run)
+    qdiscs = run.scan("queues").sort("time_ns").collect().partition_by("interface_index", as_dict=True)
+    for end in run.description.ends:
+        if (samples := qdiscs.get((end.interface_index,))) is not None:
+            yield from rows("queue", end.name, _sampled_queue(root_qdisc(samples), window))
+        if (counters := interfaces.get(end.interface_index)) is not None:
+            # An interface counts an aggregate's headers once, its root qdisc as the wire does (qdisc_pkt_len_init()).
+            if end.offload and samples is not None:
+                counters = root_qdisc(samples).rename({"bytes": "tx_bytes", "packets": "tx_packets"})
+            yield from rows("link", end.name, _sampled_link(counters, end, window))
+
+
+def _interfaces(run: RunDir) -> dict[int, pl.DataFrame]:
+    """Samples of the interfaces' counters, by their index."""
+    parts = run.scan("links").sort("time_ns").collect().partition_by("interface_index", as_dict=True)
+    return {int(index): part for (index,), part in parts.items()}
+
+
+def root_qdisc(samples: pl.DataFrame) -> pl.DataFrame:
+    """The samples of an interface's root qdisc, which counts what stands in all below it; all rows if none is root."""
+    root = samples.filter(pl.col("parent") == _ROOT)
+    return root if root.height else samples
+
+
+def _sampled_queue(samples: pl.DataFrame, window: Window) -> dict[str, float | int | None]:
+    times = samples["time_ns"].to_numpy()
+    held = time_weighted(times, samples["length_pkts"].to_numpy().astype(np.float64), window)
+    return {
+        "length_pkts_min": lowest(held),
+        "length_pkts_mean": weighted_mean(held),
+        "length_pkts_max": float(held.values.max()) if len(held) else None,
+        "drops": growth(times, samples["drops"].cast(pl.Int64).to_numpy(), window),
+    }
+
+
+def _sampled_link(counters: pl.DataFrame, end: End, window: Window) -> dict[str, float | int | None]:
+    """Utilisation between the first and the last sample of the window: counters of an interface do not start at 0."""
+    times = counters["time_ns"].to_numpy()
+    inside = np.flatnonzero(window.mask(times))
+    if len(inside) < 2:
+        return {}
+    first, last = int(inside[0]), int(inside[-1])
+    sent, packets = (_growth(counters[name], first, last) for name in ("tx_bytes", "tx_packets"))
+    if sent is None or (packets is None and end.overhead_bytes):
+        return {}
+    between = Window(int(times[first]), int(times[last]))
+    return {"utilisation": throughput.utilisation(sent, packets or 0, end, between)}
+
+
+def _growth(counter: pl.Series, first: int, last: int) -> int | None:
+    """How much a counter grew between two of its samples; None where it was not counted (imported results)."""
+    before, by_then = counter[first], counter[last]
+    return None if before is None or by_then is None else int(by_then) - int(before)

@@ -1,0 +1,53 @@
+"""Reading packets.arrows into one queue's columns at a time."""
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis.queue.queues import _ABSENT, _NEVER, Packets
+from netwarp.store.rundir import RunDir
+
+_COLUMNS = (
+    pl.col("enqueue_ns"),
+    pl.col("dequeue_ns").fill_null(_NEVER),
+    pl.col("drop_ns").fill_null(_NEVER),
+    pl.col("length_pkts").cast(pl.Int64),
+    pl.col("length_after_pkts").cast(pl.Int64).fill_null(_ABSENT),
+    pl.col("fate"),
+    pl.col("ecn_in"),
+    pl.col("ecn_out").cast(pl.Int64).fill_null(_ABSENT),
+    pl.col("packet_bytes"),
+    pl.col("segments").cast(pl.Int64),
+    pl.col("drop_reason"),
+)
+
+
+def load_packets(run: RunDir, interface_index: int | None = None) -> dict[int, pl.DataFrame]:
+    """Frames of packets by interface index (of one interface if given), absent values replaced by sentinels."""
+    lazy = run.scan("packets")
+    if interface_index is not None:
+        lazy = lazy.filter(pl.col("interface_index") == interface_index)
+    frame = lazy.select("interface_index", *_COLUMNS).collect()
+    parts = frame.partition_by("interface_index", as_dict=True, include_key=False)
+    return {int(index): part for (index,), part in parts.items()}
+
+
+def as_packets(frame: pl.DataFrame | None) -> Packets:
+    """Columns of one queue's frame; None is a queue that saw no packet."""
+    if frame is None:
+        return _no_packets()
+    return Packets(
+        enqueue_ns=frame["enqueue_ns"].to_numpy(),
+        dequeue_ns=frame["dequeue_ns"].to_numpy(),
+        drop_ns=frame["drop_ns"].to_numpy(),
+        length=frame["length_pkts"].to_numpy(),
+        length_after=frame["length_after_pkts"].to_numpy(),
+        fate=frame["fate"].to_numpy(),
+        ecn_in=frame["ecn_in"].to_numpy(),
+        ecn_out=frame["ecn_out"].to_numpy(),
+        segments=frame["segments"].to_numpy(),
+    )
+
+
+def _no_packets() -> Packets:
+    none, small = np.empty(0, np.int64), np.empty(0, np.uint8)
+    return Packets(none, none, none, none, none, small, small, none, none)

@@ -1,0 +1,83 @@
+"""A flow's data packets on their way: which were dropped, which were marked, how long they waited in queues."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis.queue.drops import is_lost
+from netwarp.analysis.queue.queues import CE
+from netwarp.analysis.tuples import flow_of_tuples
+from netwarp.stats.weighting import Window, percentile
+from netwarp.store.codes import Fate
+from netwarp.store.rundir import RunDir
+
+
+def load_transits(run: RunDir, window: Window) -> dict[int, pl.DataFrame]:
+    """By flow id what its data packets met in the window, a row for each queue that a packet passed or other drop.
+
+    Columns: interface_index; segments, the packets that the row is on the wire; sojourn_ns of those sent in the window,
+    else absent; dropped; marked. Exact records only: without them there is nothing.
+    """
+    if not run.has_rows("packets"):
+        return {}
+    flow_of = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
+    sent = (pl.col("fate") == Fate.SENT) & pl.col("dequeue_ns").is_between(*window.bounds)
+    flow_id = pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id")
+    queued = (
+        run.scan("packets")
+        .filter(pl.col("tuple_id").is_in(list(flow_of)))
+        .select(
+            flow_id,
+            "interface_index",
+            "segments",
+            pl.when(sent).then(pl.col("dequeue_ns") - pl.col("enqueue_ns")).alias("sojourn_ns"),
+            ((pl.col("fate") == Fate.DROPPED) & pl.col("drop_ns").is_between(*window.bounds)).alias("dropped"),
+            (sent & (pl.col("ecn_out") == CE) & (pl.col("ecn_in") != CE)).fill_null(value=False).alias("marked"),
+        )
+    )
+    elsewhere = (
+        run.scan("drops")
+        .filter(pl.col("tuple_id").is_in(list(flow_of)), pl.col("time_ns").is_between(*window.bounds))
+        .filter(is_lost(run.description))
+        .select(
+            flow_id,
+            "interface_index",
+            "segments",
+            pl.lit(None, pl.Int64).alias("sojourn_ns"),
+            pl.lit(value=True).alias("dropped"),
+            pl.lit(value=False).alias("marked"),
+        )
+    )
+    frame = pl.concat([queued, elsewhere]).collect()
+    parts = frame.partition_by("flow_id", as_dict=True, include_key=False)
+    return {int(flow_id): part for (flow_id,), part in parts.items()}
+
+
+def bottleneck_of(transits: pl.DataFrame) -> int | None:
+    """The interface in whose queue the packets waited longest in all; None if none was sent in the window."""
+    waited = (
+        transits.drop_nulls("sojourn_ns")
+        .group_by("interface_index", maintain_order=True)
+        .agg((pl.col("sojourn_ns") * pl.col("segments")).sum())
+    )
+    return int(waited.row(int(waited["sojourn_ns"].arg_max() or 0))[0]) if waited.height else None
+
+
+def passage_metrics(parts: Sequence[pl.DataFrame]) -> dict[str, float | int | None]:
+    """Drops all along the way, marks in all queues, and the sojourn in the one where the packets waited longest in all.
+
+    That queue is the flow's bottleneck. Each packet that was sent from it in the window counts once.
+    """
+    if not parts:
+        return {}
+    frame = pl.concat(parts)
+    sojourns = frame.drop_nulls("sojourn_ns").filter(pl.col("interface_index") == bottleneck_of(frame))
+    times = np.repeat(sojourns["sojourn_ns"].to_numpy() / 1e6, sojourns["segments"].to_numpy())
+    return {
+        "drops": int(frame.filter("dropped")["segments"].sum()),
+        "marks": int(frame.filter("marked")["segments"].sum()),
+        "queue_ms_mean": float(times.mean()) if len(times) else None,
+        "queue_ms_p95": percentile(times, 95),
+        "queue_ms_max": percentile(times, 100),
+    }

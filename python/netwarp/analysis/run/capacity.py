@@ -1,0 +1,183 @@
+"""No flow delivers more than its links can carry. Checked after every run, of every goodput that is drawn or counted.
+
+A goodput above that counts bytes that did not come in its interval, so that nothing made of it can be trusted.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis.flow.flows import FlowData, load_flows
+from netwarp.analysis.queue.throughput import capacity_until
+from netwarp.analysis.run.series import interval_ns, whole_run
+from netwarp.analysis.tuples import flow_of_tuples
+from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, TCP_HEADER_BYTES, UDP_HEADER_BYTES
+from netwarp.stats.weighting import Times, Values
+from netwarp.store.codes import Fate
+from netwarp.store.description import End
+from netwarp.store.rundir import RunDir
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a link on a flow's path lets through: what its rate gave when that which arrives now left its queue.
+
+    A packet takes from `least_ns` to `most_ns` from there to the receiver. A frame that was begun before counts whole.
+    `share` is the payload of a full frame by its length.
+    """
+
+    end: End
+    least_ns: int
+    most_ns: int
+    frame_bytes: int
+    share: float
+
+    def payload_bits(self, starts_ns: Times, ends_ns: Times) -> Values:
+        """The most payload that can arrive between each pair of instants."""
+        # What an opportunity at the first instant carries is in the interval, too.
+        first, last = np.maximum(starts_ns - self.most_ns - 1, -1), np.maximum(ends_ns - self.least_ns, 0)
+        by_then, before = capacity_until(self.end, last), capacity_until(self.end, first)
+        assert by_then is not None
+        assert before is not None
+        frames = 1 + _ahead(self.end, last) - _ahead(self.end, first)
+        most: Values = (by_then - before + 8 * self.frame_bytes * frames) * self.share
+        return most
+
+
+def _ahead(end: End, times_ns: Times) -> Values:
+    """By how many frames a link has got ahead of its rate by then, since its rate fell.
+
+    htb charges a packet when it leaves: the gap behind it stays that of the rate before, so that the next leaves by the
+    part of a frame too early by which the new rate is lower.
+    """
+    rates = end.rates or ()
+    falls = [max(0.0, 1 - after / before) for (_, before), (_, after) in pairwise(rates)]
+    counted: Values = np.concatenate([[0.0], np.cumsum(falls)])
+    return counted[np.searchsorted([at for at, _ in rates[1:]], times_ns, side="right")]
+
+
+def capacity_doubts(run: RunDir) -> Iterator[str]:
+    """A sentence for every flow with a goodput, in all or in an interval, above what a link on its path can carry.
+
+    Of flows with records of what arrived, exactly; of the others nothing is said.
+    """
+    flows = [data for data in load_flows(run, transits=False) if data.deliveries and data.deliveries.arrived]
+    length_ns = interval_ns(run, flows)
+    paths = _paths(run, flows)
+    for data in flows:
+        bounds = _bounds(run, data, paths.get(data.flow.id, pl.DataFrame()))
+        yield from list(_excesses(run, data, bounds, length_ns))[:1]
+
+
+def _excesses(run: RunDir, data: FlowData, bounds: Sequence[Bound], length_ns: int) -> Iterator[str]:
+    """Of its goodput as a whole, then of the intervals of the figures."""
+    counted = data.delivered()
+    assert data.deliveries is not None
+    middles, rates = data.deliveries.per_interval(whole_run(run), length_ns)
+    starts = np.round(middles * 1e9).astype(np.int64) - length_ns // 2
+    for bound in bounds:
+        if counted is not None and counted[1].length_ns:
+            edges = np.array(counted[1].bounds, np.int64)
+            yield from _excess(data, bound, edges[:1], edges[1:], np.array([counted[0] * 8.0]))
+        yield from _excess(data, bound, starts, starts + length_ns, rates * (length_ns / 1e3))
+
+
+def _excess(data: FlowData, bound: Bound, starts: Times, ends: Times, bits: Values) -> Iterator[str]:
+    most = bound.payload_bits(starts, ends)
+    above = np.flatnonzero(bits > most * (1 + 1e-9))
+    if len(above):
+        at = above[0]
+        length = (ends[at] - starts[at]) / 1e3
+        yield (
+            f"flow {data.flow.name} has a goodput of {bits[at] / length:.4g} Mbit/s from {starts[at] / 1e9:.6g} to "
+            f"{ends[at] / 1e9:.6g} s, but {bound.end.name} carries no more than {most[at] / length:.4g} Mbit/s of it"
+        )
+
+
+def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, pl.DataFrame]:
+    """By flow id the queues that its data passed, in order: interface_index, least_ns and most_ns spent there."""
+    flow_of = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
+    wanted = {data.flow.id for data in flows}
+    flow_of = {number: flow_id for number, flow_id in flow_of.items() if flow_id in wanted}
+    sojourn = pl.col("dequeue_ns") - pl.col("enqueue_ns")
+    frame = (
+        run.scan("packets")
+        .filter(pl.col("tuple_id").is_in(list(flow_of)) & (pl.col("fate") == Fate.SENT))
+        .select(
+            pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id"),
+            "interface_index",
+            "dequeue_ns",
+            "packet_bytes",
+            sojourn.alias("sojourn_ns"),
+        )
+        .group_by("flow_id", "interface_index")
+        .agg(
+            pl.min("dequeue_ns").alias("first_ns"),
+            pl.min("sojourn_ns").alias("least_ns"),
+            pl.max("sojourn_ns").alias("most_ns"),
+            pl.max("packet_bytes"),
+        )
+        .sort("first_ns", "interface_index")
+        .collect()
+    )
+    return {int(flow_id): part for (flow_id,), part in frame.partition_by("flow_id", as_dict=True).items()}
+
+
+def _bounds(run: RunDir, data: FlowData, path: pl.DataFrame) -> list[Bound]:
+    """One for each link on the path whose rate is known, the narrowest first."""
+    ends = {end.interface_index: end for end in run.description.ends}
+    mtus = {link.name: link.mtu for link in run.network.links}
+    hops = [(ends[row["interface_index"]], row) for row in path.iter_rows(named=True) if row["interface_index"] in ends]
+    if not hops:
+        return []
+    frame, payload = _frame(data, min(mtus[end.link] for end, _ in hops))
+    found: list[Bound] = []
+    least, most = 0, 0
+    for end, row in reversed(hops):
+        least, most = least + end.delays_ns[0], most + end.delays_ns[1]
+        if end.rates is not None:
+            # What is longest, with offloads a buffer of many frames, arrives when its last bit does.
+            longest = max(frame, row["packet_bytes"])
+            whole = longest * 8 * 10**9 // min(rate for _, rate in end.rates)
+            share = payload / frame * _whole_nanoseconds(frame, max(rate for _, rate in end.rates))
+            found.append(Bound(end, least, most + whole, longest, share))
+        elif end.opportunities is not None:
+            # A packet may be sent in parts, of which the first used what an earlier opportunity left.
+            share = payload / (frame + end.overhead_bytes)
+            longest = max(frame, row["packet_bytes"]) + end.opportunities.size_bytes
+            found.append(Bound(end, least, most, longest, share))
+        least, most = least + row["least_ns"], most + row["most_ns"]
+    return sorted(found, key=_most_ever)
+
+
+def _whole_nanoseconds(frame_bytes: int, rate_bps: int) -> float:
+    """By how much a link may be faster than its rate: htb takes whole nanoseconds for a packet, the rest of the last
+    one is gained (psched_l2t_ns()). At 10 Gbit/s a full frame takes 1211.2 ns, and is given 1211."""
+    gap_ns = frame_bytes * 8e9 / rate_bps
+    return gap_ns / max(gap_ns - 1, 1)
+
+
+def _most_ever(bound: Bound) -> float:
+    """What its link carries at best, in bit/s."""
+    if bound.end.opportunities is not None:
+        return bound.end.opportunities.mean_rate_bps
+    return max((rate for _, rate in bound.end.rates or ()), default=0)
+
+
+def _frame(data: FlowData, mtu: int) -> tuple[int, float]:
+    """The length of the flow's longest frame and the payload in it; of a datagram in fragments its part of that."""
+    family = 6 if ":" in data.flow.source else 4
+    if data.sender is not None and data.sender.mss_bytes:
+        mss = data.sender.mss_bytes
+        # Without timestamps the segments are as much longer as the headers are shorter.
+        frame = ETHERNET_HEADER_BYTES + min(IP_HEADER_BYTES[family] + TCP_HEADER_BYTES + mss, mtu)
+        return frame, mss
+    assert data.deliveries is not None
+    payload = int(np.diff(data.deliveries.total_bytes, prepend=0).max(initial=1))
+    fragments = -(-(payload + UDP_HEADER_BYTES) // (mtu - IP_HEADER_BYTES[family]))
+    frame = min(payload + UDP_HEADER_BYTES + IP_HEADER_BYTES[family], mtu) + ETHERNET_HEADER_BYTES
+    headers = UDP_HEADER_BYTES + fragments * (ETHERNET_HEADER_BYTES + IP_HEADER_BYTES[family])
+    return frame, frame * payload / (payload + headers)

@@ -1,0 +1,89 @@
+"""Distributions of what has one within a run: RTTs, windows and queue lengths by time, sojourns by packet, completion
+times by transfer."""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from netwarp.analysis.flow.flows import FlowData, load_flows, run_window
+from netwarp.analysis.queue.packets import as_packets, load_packets
+from netwarp.analysis.queue.queues import Packets, length_steps, sojourns_ms
+from netwarp.stats import censoring
+from netwarp.stats.weighting import TimeWeighted, Window, pool, time_weighted
+from netwarp.store.rundir import RunDir
+
+COMPLETION = "completion_ms"
+
+# What is distributed: stem → (scope, what a value's share is a share of).
+DISTRIBUTED = {
+    "rtt_ms": ("flow", "time"),
+    "cwnd_pkts": ("flow", "time"),
+    "srtt_ms": ("flow", "time"),
+    COMPLETION: ("flow", "transfers, those not complete included"),
+    "length_pkts": ("queue", "time"),
+    "sojourn_ms": ("queue", "packets"),
+}
+
+
+def distributed_stem(metric: str) -> str | None:
+    """The stem of a metric that sums up a distribution: `rtt_ms_p95` → `rtt_ms`; None if it does not."""
+    stem = next((stem for stem in DISTRIBUTED if metric == stem or metric.startswith(stem + "_")), None)
+    return stem
+
+
+def distributions(run: RunDir, scope: str, stem: str, names: Collection[str]) -> dict[str, TimeWeighted]:
+    """For each of the names values and their weights (ns, or 1 a packet) in the run's window; empty without records.
+
+    What is known to be greater than all values has the value infinity.
+    """
+    if scope == "queue":
+        return _queues(run, stem, names)
+    flows = load_flows(run, transits=False)
+    of_name = {name: [data for data in flows if name in (data.flow.name, data.flow.group)] for name in names}
+    if stem == COMPLETION:
+        return {name: _completions(found) for name, found in of_name.items()}
+    return {
+        name: pool([data.rtts_ms() if stem == "rtt_ms" else data.state(stem) for data in found])
+        for name, found in of_name.items()
+    }
+
+
+def _completions(flows: Sequence[FlowData]) -> TimeWeighted:
+    parts = [data.transfers.durations_ms(data.window) for data in flows if data.transfers is not None]
+    return censoring.held(censoring.together(parts))
+
+
+def _queues(run: RunDir, stem: str, names: Collection[str]) -> dict[str, TimeWeighted]:
+    places = {end.name: end.interface_index for end in run.description.ends if end.name in names}
+    if not places or not run.has_rows("packets"):
+        return dict.fromkeys(names, pool([]))
+    found = load_packets(run, next(iter(places.values())) if len(places) == 1 else None)
+    window = run_window(run.description)
+    return {name: _queue(as_packets(found.get(places.get(name, -1))), stem, window) for name in names}
+
+
+def _queue(packets: Packets, stem: str, window: Window) -> TimeWeighted:
+    if stem == "length_pkts":
+        return time_weighted(*length_steps(packets), window)
+    sojourns = sojourns_ms(packets, window)
+    return TimeWeighted(sojourns, np.ones(len(sojourns), np.int64))
+
+
+def cumulative(held: TimeWeighted, points: int = 600) -> tuple[np.ndarray, np.ndarray]:
+    """The empirical distribution function: (values, sorted; share of the weight at or below each), about `points`.
+
+    Thinned evenly in the share, with both ends kept, so that a steep part keeps its shape. It ends below 1 where the
+    rest is only known to be greater.
+    """
+    if len(held) == 0:
+        return np.empty(0), np.empty(0)
+    order = np.argsort(held.values, kind="stable")
+    values = held.values[order]
+    shares = np.cumsum(held.weights_ns[order]) / int(held.weights_ns.sum())
+    known = np.isfinite(values)
+    values, shares = values[known], shares[known]
+    if len(values) > points:
+        kept = np.unique(np.append(np.searchsorted(shares, np.linspace(0, 1, points)), len(values) - 1))
+        kept = kept[kept < len(values)]
+        values, shares = values[kept], shares[kept]
+    return values, shares

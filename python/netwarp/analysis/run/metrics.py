@@ -1,0 +1,34 @@
+"""All metrics of one run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from netwarp.analysis.flow.bbr import phase_metrics
+from netwarp.analysis.flow.flows import flow_metrics, load_flows, run_metrics, run_window
+from netwarp.analysis.flow.latency_under_load import load_metrics
+from netwarp.analysis.flow.sharing import sharing_metrics
+from netwarp.analysis.metric import Metric, frame
+from netwarp.analysis.queue.drops import drop_metrics
+from netwarp.analysis.queue.network import network_metrics
+from netwarp.store.rundir import RunDir, open_run
+
+
+def analyse_run(run_dir: Path) -> pl.DataFrame:
+    """Metrics of a run: scope, name, metric, value (Float64), in the window [warmup, duration].
+
+    What was not measured has no row. Raises StoreError if the directory is no run or a table cannot be read.
+    """
+    return frame(_metrics(open_run(run_dir)))
+
+
+def _metrics(run: RunDir) -> Iterator[Metric]:
+    flows = load_flows(run)
+    yield from flow_metrics(flows)
+    yield from load_metrics(flows)
+    yield from sharing_metrics(run.description, flows)
+    yield from phase_metrics(run, flows)
+    yield from network_metrics(run, run_window(run.description))
+    yield from drop_metrics(run, run_window(run.description))
+    yield from run_metrics(flows)

@@ -1,0 +1,41 @@
+"""Whether a run's stored metrics are up to date, so that they need not be computed again.
+
+The same code and the same records give the same metrics. The metrics' file holds a digest of the code; records that
+changed since are recognised by their times.
+"""
+
+import hashlib
+from functools import cache
+from importlib import metadata, resources
+from pathlib import Path
+
+from netwarp.analysis.run.metrics import analyse_run
+from netwarp.store.rundir import RunDir
+
+SOURCES = ("constants.py", "qdisc.py", "units.py", "fields.py", "flows", "store", "stats", "analysis")
+"""What of netwarp decides a metric."""
+_LIBRARIES = ("numpy", "polars", "scipy")
+
+
+@cache
+def code_digest() -> str:
+    """SHA-256 of all that decides a metric: netwarp's own sources, and the versions of its libraries."""
+    package = Path(str(resources.files("netwarp")))
+    digest = hashlib.sha256(repr([(name, metadata.version(name)) for name in _LIBRARIES]).encode())
+    roots = [package / source for source in SOURCES]
+    for path in sorted(file for root in roots for file in ([root] if root.is_file() else root.rglob("*.py"))):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def compute_metrics(run: RunDir) -> None:
+    """Compute a run's metrics and write them. Raises StoreError."""
+    run.write_metrics(analyse_run(run.path), code_digest())
+
+
+def is_current(run: RunDir) -> bool:
+    """Whether the metrics that a run has are those that `compute_metrics` would write."""
+    if run.metrics_computed_by() != code_digest():
+        return False
+    written = run.metrics_path.stat().st_mtime_ns
+    return all(file.stat().st_mtime_ns <= written for file in (*run.path.glob("*.arrows"), run.path / "run.json"))

@@ -1,0 +1,99 @@
+"""What happened over time: the frames behind the figures. Times in seconds from the start of the run."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis.flow.flows import FlowData, run_window
+from netwarp.analysis.queue.network import root_qdisc
+from netwarp.analysis.queue.packets import as_packets, load_packets
+from netwarp.analysis.queue.queues import length_steps
+from netwarp.analysis.queue.throughput import sampled_per_interval
+from netwarp.stats.weighting import Values, Window
+from netwarp.store.description import End
+from netwarp.store.rundir import RunDir
+
+
+def cwnd(data: FlowData) -> pl.DataFrame:
+    """Congestion window: time_s, cwnd_pkts; one row an ACK (or sample), a step function. Empty without records."""
+    if data.sender is None:
+        return _series("cwnd_pkts", np.empty(0), np.empty(0))
+    return _series("cwnd_pkts", data.sender.times_ns / 1e9, data.sender.cwnd_pkts)
+
+
+def rtt(data: FlowData) -> pl.DataFrame:
+    """RTT samples: time_s, rtt_ms; of ACKs or echo replies, unsmoothed; a missing reply leaves NaN, a gap."""
+    if data.pings is not None:
+        return _series("rtt_ms", data.pings.sent_ns / 1e9, data.pings.rtts_ms)
+    if data.sender is None:
+        return _series("rtt_ms", np.empty(0), np.empty(0))
+    return _series("rtt_ms", data.sender.rtt_times_ns / 1e9, data.sender.rtts_ms)
+
+
+def queue_length(run: RunDir, end: End) -> pl.DataFrame:
+    """Length of the queue at a link's end: time_s, length_pkts; a step function. Empty without records."""
+    packets = load_packets(run, end.interface_index).get(end.interface_index)
+    if packets is not None:
+        times, lengths = length_steps(as_packets(packets))
+        return _series("length_pkts", times / 1e9, lengths)
+    samples = run.scan("queues").filter(pl.col("interface_index") == end.interface_index).sort("time_ns").collect()
+    root = root_qdisc(samples)
+    return _series("length_pkts", root["time_ns"].to_numpy() / 1e9, root["length_pkts"].to_numpy().astype(np.float64))
+
+
+def delay(data: FlowData) -> pl.DataFrame:
+    """One-way delay of each datagram by when it was sent: time_s, delay_ms. Empty for other flows."""
+    if data.arrivals is None:
+        return _series("delay_ms", np.empty(0), np.empty(0))
+    order = np.argsort(data.arrivals.sent_ns, kind="stable")
+    return _series("delay_ms", data.arrivals.sent_ns[order] / 1e9, data.arrivals.delays_ns[order] / 1e6)
+
+
+def interval_ns(run: RunDir, flows: Sequence[FlowData]) -> int:
+    """The length of an interval of a goodput figure: a second, or of short runs a tenth, so that there are ten; no
+    shorter than what lies between two looks at a flow that is only sampled."""
+    looks = run.description.sample_ns if any(data.sender and data.sender.sampled for data in flows) else 0
+    return max(10**9 if whole_run(run).length_ns >= 10**10 else 10**8, looks)
+
+
+def throughput(flows: Sequence[FlowData], window: Window, interval_ns: int = 10**9) -> pl.DataFrame:
+    """Goodput of the flows together in each interval: time_s (its middle), throughput_mbps. Empty without records.
+
+    What arrived in it, each byte once; without records of arrivals what was acknowledged in it.
+    """
+    total = None
+    times = np.empty(0)
+    for data in flows:
+        if (found := _throughput(data, window, interval_ns)) is not None:
+            times, values = found
+            total = values if total is None else total + values
+    return _series("throughput_mbps", times, np.empty(0) if total is None else total)
+
+
+def _throughput(data: FlowData, window: Window, interval_ns: int) -> tuple[Values, Values] | None:
+    """Goodput of one flow; None without records.
+
+    What only samples tell of it begins and ends with what its own account says.
+    """
+    known = data.deliveries
+    if known is None:
+        return None
+    if not known.sampled:
+        return known.per_interval(window, interval_ns)
+    times, counter = known.times_ns, known.total_bytes
+    total = data.account.get("received_bytes")
+    if isinstance(total, int):
+        inside = (times > data.window.start_ns) & (times < data.window.end_ns) & (counter <= total)
+        times = np.concatenate([[data.window.start_ns], times[inside], [data.window.end_ns]])
+        counter = np.concatenate([[0], counter[inside], [total]])
+    return sampled_per_interval(times, counter, window, interval_ns)
+
+
+def whole_run(run: RunDir) -> Window:
+    """The window of a figure: from the start, warm-up included."""
+    return Window(0, run_window(run.description).end_ns)
+
+
+def _series(name: str, times_s: np.ndarray, values: np.ndarray) -> pl.DataFrame:
+    return pl.DataFrame({"time_s": times_s, name: values}, schema={"time_s": pl.Float64, name: pl.Float64})

@@ -1,0 +1,134 @@
+"""Whether a run measured what it says."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netwarp.analysis.flow.flows import run_window
+from netwarp.analysis.flow.senders import congestion_controls
+from netwarp.analysis.queue.queue_transit import load_transits
+from netwarp.analysis.run.capacity import capacity_doubts
+from netwarp.analysis.run.conservation import conservation_doubts
+from netwarp.store.description import Flow
+from netwarp.store.rundir import RunDir, open_run
+from netwarp.store.schemas import TABLES
+from netwarp.store.streams import StreamState
+
+LIMITED_SHARE = 0.05
+_MAX_REASONS = 5
+
+
+@dataclass(frozen=True)
+class Validity:
+    """`ok`, `suspect` or `failed`, and why, one sentence a reason."""
+
+    status: str
+    reasons: tuple[str, ...]
+
+    @property
+    def reason(self) -> str | None:
+        """The first reasons as one line, and how many there are beyond; None if there are none."""
+        more = len(self.reasons) - _MAX_REASONS
+        listed = [*self.reasons[:_MAX_REASONS], *([f"and {more} more such reasons"] if more > 0 else [])]
+        return "; ".join(listed) or None
+
+
+def check_run(run_dir: Path) -> Validity:
+    """Judge a run from its records.
+
+    It has failed if a flow did not run; it is suspect if the sender's host was what limited a flow, if a flow had
+    another congestion control than it was given, if packets are unaccounted for, or if a flow delivered more than a
+    link on its path can carry.
+
+    Raises StoreError if the directory is no run or a table cannot be read.
+    """
+    run = open_run(run_dir)
+    failures = (*_broken_tables(run), *_failed_flows(run))
+    if failures:
+        return Validity("failed", failures)
+    doubts = (*_limited_flows(run), *_fallen_back(run), *conservation_doubts(run), *capacity_doubts(run))
+    return Validity("suspect", doubts) if doubts else Validity("ok", ())
+
+
+def flow_failure(flow: Flow, account: Mapping[str, Any] | None) -> str | None:
+    """Why a flow (with its row of flows.arrows, if there is one) did not run; None if it did."""
+    if account is None:
+        return f"flow {flow.name} left no account of itself"
+    if account["error"]:
+        return f"flow {flow.name}: {account['error']}"
+    if flow.kind.connects and account["connect_ns"] is None:
+        return f"flow {flow.name} never connected"
+    if flow.transport != "icmp" and (account["sent_bytes"] == 0 or account["received_bytes"] == 0):
+        what = "sent" if account["sent_bytes"] == 0 else "delivered"
+        return f"flow {flow.name} {what} nothing"
+    return None
+
+
+def flow_doubts(flow: Flow, account: Mapping[str, Any]) -> Iterator[str]:
+    """Why a flow's result may be its host's and not the network's: more than 5 % of its busy time limited by it.
+
+    A buffer whose size the scenario gives may well be the limit: it is what was asked for.
+    """
+    if not flow.kind.greedy or not account["busy_us"]:
+        return
+    limits = (
+        ("rwnd_limited_us", "the receiver's window", flow.receive_buffer_given),
+        ("sndbuf_limited_us", "the send buffer", flow.send_buffer_given),
+    )
+    for column, what, given in limits:
+        share = (account[column] or 0) / account["busy_us"]
+        if share > LIMITED_SHARE and not given:
+            yield f"flow {flow.name} was limited by {what} for {share:.0%} of its busy time, not by the network"
+
+
+def _broken_tables(run: RunDir) -> Iterator[str]:
+    for name, table in TABLES.items():
+        if run.state(name) is StreamState.TRUNCATED:
+            yield f"{table.file} ends early: the run died while it was written"
+
+
+def _failed_flows(run: RunDir) -> Iterator[str]:
+    accounts = _accounts(run)
+    starved: set[int] | None = None
+    replies = run.scan("pings").drop_nulls("rtt_ns").select("flow_id").unique().collect()["flow_id"].to_list()
+    for flow in run.description.flows:
+        account = accounts.get(flow.id)
+        if reason := flow_failure(flow, account):
+            if account and not account["error"] and account["connect_ns"] is not None and account["sent_bytes"]:
+                starved = _dropped_flows(run) if starved is None else starved
+                if flow.id in starved:
+                    continue
+            yield reason
+        elif flow.transport == "icmp" and flow.id not in replies:
+            yield f"flow {flow.name} got no reply"
+
+
+def _dropped_flows(run: RunDir) -> set[int]:
+    """Flows whose data packets were dropped by queues.
+
+    One of these that delivered nothing was starved by the others, as happens among a thousand flows at a short queue:
+    that is a result.
+    """
+    return {flow_id for flow_id, met in load_transits(run, run_window(run.description)).items() if met["dropped"].any()}
+
+
+def _limited_flows(run: RunDir) -> Iterator[str]:
+    accounts = _accounts(run)
+    for flow in run.description.flows:
+        yield from flow_doubts(flow, accounts[flow.id])
+
+
+def _fallen_back(run: RunDir) -> Iterator[str]:
+    """DCTCP without ECN is Reno (dctcp_init() in tcp_dctcp.c), which the kernel calls by a name of its own."""
+    controls = congestion_controls(run)
+    for flow in run.description.flows:
+        if "dctcp-reno" in controls.get(flow.id, ()):
+            yield (
+                f"flow {flow.name} ran with dctcp-reno, which is Reno: its connection was made without ECN, and DCTCP "
+                "needs it; set the sysctl net.ipv4.tcp_ecn = 1 on both of its nodes"
+            )
+
+
+def _accounts(run: RunDir) -> dict[int, dict[str, Any]]:
+    return {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}

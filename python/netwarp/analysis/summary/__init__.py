@@ -1,0 +1,1 @@
+"""Results over many runs: statistics over seeds, expectations, selections."""

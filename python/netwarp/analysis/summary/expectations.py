@@ -1,0 +1,239 @@
+"""Whether a result is what its scenario's `[[expect]]` says it should be."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, Protocol
+
+import polars as pl
+
+from netwarp.analysis.summary.conditions import Selection, selection_text, selects
+from netwarp.analysis.summary.orders import OrderedRuns, order_text, ordered_runs, span, step_text
+from netwarp.stats.intervals import Interval, mean_interval
+from netwarp.stats.tally import Tally, fewest_seeds, tally
+
+_SMALLEST, _LARGEST = float("-inf"), float("inf")
+SURE = 0.999
+"""The confidence of an interval that an expected value must lie in: at 95 % one right value of twenty would fail."""
+_OF_ONE_RUN = frozenset({"run_id", "seed", "status", "value"})
+"""The columns of a summary that differ between the seeds of one point."""
+
+
+class Expectation(Protocol):
+    """A condition on a metric `scope.name` in every run and row that `where` selects.
+
+    It is a bound, `min` and `max` included; or, where `ascending` has steps, an order; or what the mean over the seeds
+    of each point `equals`. Bounds and orders hold with every seed, or with a `share` of them.
+    """
+
+    @property
+    def metric(self) -> str:
+        """Scope and name, such as `flow.goodput_mbps`."""
+
+    @property
+    def where(self) -> Selection:
+        """What a row must have."""
+
+    @property
+    def ascending(self) -> Sequence[Selection]:
+        """The steps of an order: all values that one selects are below all that the next one does. Perhaps none."""
+
+    @property
+    def min(self) -> float | None:
+        """The least value that is right."""
+
+    @property
+    def max(self) -> float | None:
+        """The greatest value that is right."""
+
+    @property
+    def equals(self) -> float | None:
+        """What the mean over the seeds of each point should be."""
+
+    @property
+    def within(self) -> float | Literal["interval"] | None:
+        """How near: a fraction of `equals`, or so near that the mean's 99.9 % confidence interval holds it."""
+
+    @property
+    def share(self) -> float | None:
+        """With which share of the seeds it holds at least; None: with every one."""
+
+
+class Judgement(StrEnum):
+    """What came of an expectation."""
+
+    MET = "met"
+    FAILED = "failed"
+    # Only part of the study was planned (--set, --case, --seeds), and none of the runs that it speaks of.
+    UNCHECKED = "not checked"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """An expectation and what was found: `values` of the rows that it selects, or the means over seeds with their
+    `intervals` where it has `equals`; with how many seeds it held, where it is about each; `reason` where there is
+    more to say."""
+
+    expectation: Expectation
+    judgement: Judgement
+    values: tuple[float, ...]
+    outside: int
+    reason: str | None = None
+    intervals: tuple[Interval, ...] = ()
+    seeds: Tally | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing speaks against it."""
+        return self.judgement is not Judgement.FAILED
+
+    @property
+    def subject(self) -> str:
+        """What it is about: `flow.goodput_mbps of bulk, flows.bulk.cc = bbr`."""
+        where = dict(self.expectation.where)
+        name = where.pop("name", None)
+        parts = [self.expectation.metric, *([selection_text({"name": name}).replace("name =", "of")] if name else [])]
+        return ", ".join([" ".join(parts), *([selection_text(where)] if where else [])])
+
+    @property
+    def bound(self) -> str:
+        """The bound in words: `at least 9`, `at most 0.5`, `9 to 10`, `9.5 ± 2 %`; or the order: `CoDel < RED`."""
+        share = self.expectation.share
+        return self._bound + (f" with at least {100 * share:g} % of the seeds" if share is not None else "")
+
+    @property
+    def _bound(self) -> str:
+        if self.expectation.ascending:
+            return order_text(self.expectation.ascending)
+        low, high, equals, within = (getattr(self.expectation, name) for name in ("min", "max", "equals", "within"))
+        if equals is not None:
+            near = f"in the {100 * SURE:g} % interval of the mean" if within == "interval" else f"± {100 * within:g} %"
+            return f"{equals:g} {near}"
+        if low is None:
+            return f"at most {high:g}"
+        return f"at least {low:g}" if high is None else f"{low:g} to {high:g}"
+
+    @property
+    def found(self) -> str:
+        """The values in words: one value, or the range of several, how many of them are outside the bound, and with how
+        many seeds it held where there are several."""
+        tallied = self.seeds is not None and (self.expectation.share is not None or self.seeds.seeds > 1)
+        return f"{self._found}; {self.seeds.text}" if self.seeds is not None and tallied else self._found
+
+    @property
+    def _found(self) -> str:
+        if self.reason is not None:
+            return self.reason
+        if len(self.intervals) == 1:
+            (mean,) = self.intervals
+            return f"{mean.mean:.6g}" + (f" ({mean.low:.6g} to {mean.high:.6g})" if mean.low is not None else "")
+        spread = span(self.values) + (f" ({len(self.values)} values)" if len(self.values) > 1 else "")
+        return f"{spread}, {self.outside} outside" if self.outside and len(self.values) > 1 else spread
+
+
+def check_expectations(summary: pl.DataFrame, expectations: Sequence[Expectation]) -> list[Checked]:
+    """Check each expectation against the rows of a summary, in order.
+
+    It is met if at least one row matches and every value lies in [min, max] or in order; a value that is NaN does not.
+    Where it claims a share of the seeds, it fails if so few of them held that this refutes the share, and is not
+    checked if there are too few seeds to refute anything.
+    With `equals` the means over seeds count; without a second seed a mean has no interval, and nothing is checked.
+    Where no row matches it fails, unless no run of the plan is one of those it speaks of. Rows of suspect runs count,
+    failed runs have none.
+    """
+    return [_check_order(summary, one) if one.ascending else _check(summary, one) for one in expectations]
+
+
+def _check(summary: pl.DataFrame, expectation: Expectation) -> Checked:
+    planned = summary.filter(*selects(summary, expectation.where, runs_only=True))
+    if planned.height == 0:
+        return Checked(expectation, Judgement.UNCHECKED, (), 0, "no run of this plan is meant")
+    scope, _, metric = expectation.metric.partition(".")
+    rows = planned.filter(*selects(planned, expectation.where), scope=scope, metric=metric).drop_nulls("value")
+    values = tuple(rows["value"].to_list())
+    if not values:
+        return Checked(expectation, Judgement.FAILED, (), 0, _why_nothing(planned, scope, metric))
+    if expectation.equals is not None:
+        return _check_means(rows, expectation, expectation.equals)
+    low = _SMALLEST if expectation.min is None else expectation.min
+    high = _LARGEST if expectation.max is None else expectation.max
+    inside = [low <= value <= high for value in values]
+    return _judged(expectation, values, list(zip(rows["seed"].to_list(), inside, strict=True)))
+
+
+def _judged(
+    expectation: Expectation,
+    values: tuple[float, ...],
+    held: Sequence[tuple[int | None, bool]],
+    reason: str | None = None,
+) -> Checked:
+    """The judgement of what is about every seed, or a share of them, from pairs of a seed and whether it held."""
+    broken = sum(not one for _, one in held)
+    seeds, share = tally(held), expectation.share
+    if share is None:
+        judgement = Judgement.FAILED if broken else Judgement.MET
+    elif seeds.seeds < (fewest := fewest_seeds(share)):
+        judgement, reason = Judgement.UNCHECKED, f"that takes {fewest} seeds"
+    else:
+        judgement = Judgement.FAILED if seeds.refutes(share) else Judgement.MET
+    return Checked(expectation, judgement, values, broken, reason, (), seeds)
+
+
+def _check_order(summary: pl.DataFrame, expectation: Expectation) -> Checked:
+    """Steps of which no run was planned are left out, so that part of a study is held to its part of the order."""
+    chosen = summary.filter(*selects(summary, expectation.where, runs_only=True))
+    planned = {at: chosen.filter(*selects(chosen, s, runs_only=True)) for at, s in enumerate(expectation.ascending)}
+    steps = [expectation.ascending[at] for at, runs in planned.items() if runs.height]
+    if len(steps) < 2:
+        return Checked(expectation, Judgement.UNCHECKED, (), 0, "fewer than two runs of this plan are meant")
+    scope, _, metric = expectation.metric.partition(".")
+    rows = chosen.filter(*selects(chosen, expectation.where), scope=scope, metric=metric)
+    for step in steps:
+        if not rows.filter(*selects(rows, step))["value"].is_not_null().any():
+            why = _why_nothing(chosen.filter(*selects(chosen, step, runs_only=True)), scope, metric)
+            return Checked(expectation, Judgement.FAILED, (), 0, f"{step_text(step)}: {why}")
+    compared = list(ordered_runs(rows, steps))
+    if not compared:
+        return Checked(expectation, Judgement.FAILED, (), 0, "no two of these runs differ in nothing else")
+    values = tuple(value for one in compared for step in one.values for value in step)
+    broken = [one for one in compared if one.broken is not None]
+    held = [(one.seed, one.broken is None) for one in compared]
+    return _judged(expectation, values, held, _order_found(compared, broken, steps))
+
+
+def _order_found(compared: Sequence[OrderedRuns], broken: Sequence[OrderedRuns], steps: Sequence[Selection]) -> str:
+    """The values of one comparison in words, the first that breaks the order or else the first, and how many do."""
+    one = (broken or compared)[0]
+    place = f" at {one.place}" if one.place else ""
+    if (at := one.broken) is None:
+        return f"{one.text}{place}" + (f", and so in all {len(compared)} comparisons" if len(compared) > 1 else "")
+    many = f"; {len(broken)} of {len(compared)} comparisons are out of order" if len(compared) > 1 else ""
+    low, high = (f"{step_text(steps[k])} ({span(one.values[k])})" for k in (at, at + 1))
+    return f"{low} is not below {high}{place}{many}"
+
+
+def _check_means(rows: pl.DataFrame, expectation: Expectation, equals: float) -> Checked:
+    """The mean over the seeds of each point and name against what it should equal."""
+    points = [column for column in rows.columns if column not in _OF_ONE_RUN]
+    means = [mean_interval(part["value"].to_list(), SURE) for part in rows.partition_by(points, maintain_order=True)]
+    values = tuple(mean.mean for mean in means)
+    if expectation.within == "interval" and any(mean.low is None for mean in means):
+        return Checked(expectation, Judgement.UNCHECKED, values, 0, "an interval needs a second seed", tuple(means))
+    outside = sum(not _is_near(mean, equals, expectation.within) for mean in means)
+    return Checked(expectation, Judgement.FAILED if outside else Judgement.MET, values, outside, None, tuple(means))
+
+
+def _is_near(mean: Interval, equals: float, within: float | Literal["interval"] | None) -> bool:
+    if isinstance(within, float):
+        return abs(mean.mean - equals) <= within * abs(equals)
+    return mean.holds(equals)
+
+
+def _why_nothing(planned: pl.DataFrame, scope: str, metric: str) -> str:
+    if planned["metric"].is_null().all():
+        return "there is no value: the run has no metrics" if planned.height == 1 else "there is no value in any run"
+    known = planned.filter(scope=scope)["metric"].unique(maintain_order=True).drop_nulls().to_list()
+    if metric in known:
+        names = planned.filter(scope=scope, metric=metric)["name"].unique(maintain_order=True).to_list()
+        return f"there is no value of this name; there are {', '.join(names)}"
+    return f"nothing was measured by this name; of {scope} there are {', '.join(known) or 'no metrics'}"

@@ -1,0 +1,39 @@
+"""Which metrics stand in the main table of a result, and at which queue."""
+
+import polars as pl
+
+# (scope, metric, heading, digits after the point)
+MAIN_METRICS = (
+    ("flow", "goodput_mbps", "goodput\nMbit/s", 2),
+    ("flow", "rtt_ms_mean", "RTT mean\nms", 1),
+    ("flow", "rtt_ms_p95", "RTT p95\nms", 1),
+    ("flow", "retransmits", "retrans-\nmits", 0),
+    ("flow", "loss_pct", "loss\n%", 2),
+    ("flow", "completion_ms_p50", "completion\nmedian ms", 1),
+    ("flow", "transfers_incomplete", "not com-\npleted", 0),
+    ("queue", "length_pkts_mean", "queue mean\npackets", 1),
+    ("queue", "drops", "drops", 0),
+    ("link", "utilisation", "utili-\nsation", 3),
+)
+
+
+def busiest_queue(metrics: pl.DataFrame) -> str | None:
+    """The `link:node` that dropped or marked most, or had the longest queue on average if none did; over all rows.
+
+    None without queue metrics. Where packets are dropped or marked, in the queue or in a filter before it, senders are
+    told to slow down; the longest queue may be but where they wait for their turn.
+    """
+    value, metric = pl.col("value"), pl.col("metric")
+    at_filter = (pl.col("scope") == "place") & pl.col("name").str.contains(":")
+    queues = (
+        metrics.filter((pl.col("scope") == "queue") | at_filter, metric.is_in(["length_pkts_mean", "drops", "marks"]))
+        .with_columns(pl.col("name").str.split(" ").list.first())
+        .group_by("name", maintain_order=True)
+        .agg(
+            value.filter(metric.is_in(["drops", "marks"])).sum().alias("signals"),
+            value.filter(metric == "length_pkts_mean").mean().alias("length"),
+        )
+        .drop_nulls("length")
+        .sort("signals", "length", descending=True, maintain_order=True)
+    )
+    return str(queues["name"][0]) if queues.height else None

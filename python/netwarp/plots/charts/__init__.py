@@ -1,0 +1,1 @@
+"""Figures of metrics: bars, boxes, lines, heatmaps, distributions."""

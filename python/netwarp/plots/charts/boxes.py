@@ -1,0 +1,95 @@
+"""Box plots: how runs, or the samples within them, are distributed at each point."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from netwarp.plots import style
+from netwarp.plots.charts.chart import Chart, legend, legend_room_in, panel, value_text, wants_log
+from netwarp.plots.labels import wrapped
+from netwarp.stats.weighting import weighted_percentiles
+from netwarp.store.summary import axis_text
+
+_HEIGHT_IN = 4.8
+_PERCENTS = (5, 25, 50, 75, 95)
+_MAX_NAMED = 24
+
+
+def draw(chart: Chart) -> Figure:
+    """A box for each value of the first axis and each series: the middle half, its median, and whiskers to 5 and 95 %.
+
+    Of samples within runs the shares are of time, packets or transfers; a box of transfers ends with the last quantile
+    that is known. Of runs, boxes of fewer than 5 show the runs as dots.
+    """
+    figure, axes = panel(chart, _HEIGHT_IN, 0.8, legend_room_in(chart))
+    width = 0.8 / len(chart.series)
+    marks: list[float] = []
+    boxes = len(chart.xs) * len(chart.series)
+    for place, (series, text, colour, _) in enumerate(chart.looks):
+        ats = {x: number + (place - (len(chart.series) - 1) / 2) * width for number, x in enumerate(chart.xs)}
+        found = {x: _statistics(chart, x, series) for x in chart.xs}
+        having = {x: stats for x, stats in found.items() if stats is not None}
+        if not having:
+            continue
+        drawn = axes.bxp(
+            list(having.values()),
+            positions=[ats[x] for x in having],
+            widths=width * 0.78,
+            showfliers=True,
+            patch_artist=True,
+            manage_ticks=False,
+            boxprops={"facecolor": colour, "alpha": 0.75, "linewidth": 0},
+            medianprops={"color": style.INK, "linewidth": 1.6},
+            whiskerprops={"color": colour},
+            capprops={"color": colour},
+            flierprops={"marker": "o", "markersize": 3, "markerfacecolor": style.INK, "markeredgecolor": "white"},
+        )
+        drawn["boxes"][0].set_label(text)
+        for x, stats in having.items():
+            marks += [stats["whislo"], stats["whishi"], *stats["fliers"]]
+            if boxes <= _MAX_NAMED:
+                axes.annotate(
+                    value_text(stats["med"]),
+                    (ats[x], max(stats["whishi"], *stats["fliers"], stats["q3"])),
+                    xytext=(0, 3),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize=8,
+                )
+    chars = max(6, 84 // len(chart.xs))
+    axes.set_xticks(range(len(chart.xs)), [wrapped("–" if x is None else axis_text(x), chars) for x in chart.xs])
+    axes.set_xlim(-0.6, len(chart.xs) - 0.4)
+    axes.grid(False, axis="x")
+    if wants_log(marks):
+        axes.set_yscale("log")
+        style.log_ticks(axes.yaxis)
+    else:
+        axes.set_ylim(min(0.0, *marks), max(marks) * 1.08 or 1)
+    axes.set_xlabel(chart.axis_label)
+    axes.set_ylabel(chart.value_label)
+    legend(chart, figure, axes)
+    for mark in figure.legends[0].get_patches() if figure.legends else ():
+        assert isinstance(mark, Patch)
+        mark.set_alpha(0.75)
+    return figure
+
+
+def _statistics(chart: Chart, x: Any, series: tuple[Any, ...]) -> dict[str, Any] | None:
+    """What matplotlib's bxp draws; None where there is nothing."""
+    if (held := chart.spread.get((x, series))) is not None:
+        numbers = weighted_percentiles(held, _PERCENTS)
+        fliers: list[float] = []
+    elif (values := chart.cells.get((x, series))) is not None:
+        numbers = np.percentile(values, _PERCENTS).tolist()
+        fliers = list(values) if len(values) < 5 else [v for v in values if not numbers[0] <= v <= numbers[4]]
+    else:
+        return None
+    # A quantile among what is only known to be greater is absent; there is no box without a median.
+    if numbers is None or np.isinf(numbers[2]):
+        return None
+    finite = [number for number in numbers if not np.isinf(number)]
+    numbers = finite + [finite[-1]] * (len(numbers) - len(finite))
+    low, q1, median, q3, high = numbers
+    return {"whislo": low, "q1": q1, "med": median, "q3": q3, "whishi": high, "fliers": fliers}

@@ -1,0 +1,241 @@
+"""The figure that a user names: a metric, by some axes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from netwarp.analysis.run.distribution import COMPLETION, DISTRIBUTED, distributed_stem, distributions
+from netwarp.analysis.summary.main_metrics import busiest_queue
+from netwarp.analysis.summary.selection import (
+    NAME,
+    SEED,
+    Cell,
+    Selected,
+    metric_names,
+    names_of,
+    select,
+)
+from netwarp.plots import style
+from netwarp.plots.charts import bars, boxes, cdf, heatmap, lines
+from netwarp.plots.charts.chart import MAX_DOTS, Chart
+from netwarp.plots.labels import in_order, metric_label, numbers_of, slug
+from netwarp.plots.timeseries.comparison import MAX_SEEDS
+from netwarp.stats.weighting import TimeWeighted, pool
+from netwarp.store.errors import SelectionError, store_errors
+from netwarp.store.files import make_folder
+from netwarp.store.result import ResultDir, open_verified
+from netwarp.store.summary import axis_title
+from netwarp.threads import on_each
+from netwarp.words import did_you_mean
+
+KINDS: dict[str, Callable[[Chart], Figure]] = {
+    "bar": bars.draw,
+    "line": lines.draw,
+    "box": boxes.draw,
+    "heatmap": heatmap.draw,
+    "cdf": cdf.draw,
+}
+AUTO = "auto"
+_MAP_FROM = 3
+
+
+def draw_metric(
+    result_dir: Path, metric: str, by: Sequence[str], *, kind: str, formats: Sequence[str], out: Path | None
+) -> list[Path]:
+    """Draw a metric by axes, a figure for each flow that has it (of queues and links, for the busiest).
+
+    `metric` is `scope.name`; `scope.stem` without a statistic (`flow.rtt_ms`) is the distribution within the runs. `by`
+    is at most two axes, the result's first two if empty. Raises SelectionError, StoreError.
+    """
+    result = open_verified(result_dir)
+    folder = out or make_folder(result.plots)
+    with store_errors(folder, "create"):
+        folder.mkdir(exist_ok=True, parents=True)
+    files: list[Path] = []
+    with style.drawing():
+        for stem, drawn, chart in charts(result, metric, by, kind):
+            files += style.save(KINDS[drawn](chart), folder / stem, tuple(formats))
+    return files
+
+
+def charts(result: ResultDir, metric: str, by: Sequence[str], kind: str = AUTO) -> Iterator[tuple[str, str, Chart]]:
+    """What `draw_metric` draws: of each figure the stem of its file, its kind, and the chart that `KINDS` draw."""
+    summary = result.summary()
+    if kind not in (AUTO, *KINDS):
+        raise SelectionError(f'"{kind}" is not a kind of figure{did_you_mean(kind, (AUTO, *KINDS))}')
+    measured, bare = _measured(metric, metric_names(summary))
+    axes = list(by) or _default_axes(result, summary["seed"].n_unique())
+    scope, _, name = measured.partition(".")
+    for names in _names(result, scope, name, axes):
+        chosen = select(summary, result.axes, measured, axes, names)
+        drawn = _kind(chosen, kind, bare)
+        words = [slug(word) for word in (chosen.name, *(f"by {axis_title(axis)}" for axis in axes), drawn) if word]
+        yield "-".join([metric, *words]), drawn, _chart(result, chosen, metric, drawn, bare)
+
+
+def _measured(metric: str, known: Sequence[str]) -> tuple[str, bool]:
+    """The metric to look up, and whether the user named a distribution as a whole."""
+    scope, _, name = metric.partition(".")
+    if name in DISTRIBUTED and DISTRIBUTED[name][0] == scope:
+        # Where no transfer was complete no quantile is known, which is a distribution all the same.
+        stem = f"{scope}.transfers" if name == COMPLETION else f"{metric}_"
+        found = next((one for one in known if one.startswith(stem)), None)
+        if found is not None:
+            return found, True
+    return metric, False
+
+
+def _default_axes(result: ResultDir, seeds: int) -> list[str]:
+    return result.axes[:2] or [SEED if seeds > 1 else NAME]
+
+
+def _names(result: ResultDir, scope: str, metric: str, by: Sequence[str]) -> Iterator[list[str]]:
+    """The names that go into each figure: all in one if names are compared, else each alone."""
+    summary = result.summary()
+    names = names_of(summary, scope, metric)
+    if NAME in by:
+        yield names
+    elif scope in ("queue", "link") and (busiest := busiest_queue(summary)) in names:
+        yield [busiest]
+    else:
+        yield from ([name] for name in names or [""])
+
+
+def _kind(chosen: Selected, kind: str, bare: bool) -> str:
+    """The kind of figure, chosen where it is left open; raises SelectionError where it cannot be drawn."""
+    if kind == AUTO:
+        return "cdf" if bare else _fitting(chosen)
+    if kind == "line" and numbers_of(chosen.values_of(0)) is None:
+        raise SelectionError(f"lines need an axis of numbers, which {chosen.by[0]} is not; use --kind bar")
+    if kind == "heatmap" and len(chosen.by) != 2:
+        raise SelectionError("a heat map needs two axes: --by ONE,OTHER")
+    if kind == "cdf" and not bare and distributed_stem(chosen.metric) is None and chosen.by != (SEED,):
+        raise SelectionError(
+            f"{chosen.metric} has no distribution within a run; those of "
+            f"{', '.join(f'{scope}.{stem}' for stem, (scope, _) in DISTRIBUTED.items())} can be drawn as cdf"
+        )
+    return kind
+
+
+def _fitting(chosen: Selected) -> str:
+    """Lines over numbers, a map over two axes with enough values, else bars; of many seeds how their runs lie."""
+    if chosen.by == (SEED,):  # a number that means nothing
+        return "cdf" if len(chosen.cells) > MAX_SEEDS else "bar"
+    counts = [len(chosen.values_of(place)) for place in range(len(chosen.by))]
+    if len(chosen.by) == 2 and min(counts) >= _MAP_FROM and numbers_of(chosen.values_of(1)) is not None:
+        return "heatmap"
+    return "line" if counts[0] >= _MAP_FROM and numbers_of(chosen.values_of(0)) is not None else "bar"
+
+
+def _chart(result: ResultDir, chosen: Selected, metric: str, kind: str, bare: bool) -> Chart:
+    others = [in_order(chosen.values_of(place)) for place in range(1, len(chosen.by))]
+    used = {cell.key[1:] for cell in chosen.cells}
+    label = metric_label(chosen.scope, metric.partition(".")[2])
+    if kind == "cdf" and chosen.by == (SEED,) and not bare:
+        return _runs_chart(result, chosen, label)
+    named = metric.partition(".")[2] if bare else chosen.metric
+    stem = distributed_stem(named) if kind == "cdf" or (bare and kind == "box") else None
+    if stem is not None:
+        label = metric_label(chosen.scope, stem)
+    return Chart(
+        title=_title(label, chosen),
+        subtitle=_subtitle(result, chosen, kind, stem),
+        value_label=_value_label(label),
+        axis_label=_axis_label(chosen, chosen.by[0]),
+        series_label=", ".join(_axis_label(chosen, axis) for axis in chosen.by[1:]),
+        xs=in_order(chosen.values_of(0)),
+        series=[key for key in product(*others) if key in used],
+        cells={(cell.key[0], cell.key[1:]): cell.values for cell in chosen.cells},
+        spread=_spread(result, chosen, stem) if stem else {},
+    )
+
+
+def _runs_chart(result: ResultDir, chosen: Selected, label: str) -> Chart:
+    """The distribution of a metric over repetitions, each of which has one value of it, rather than within them."""
+    values = [value for cell in chosen.cells for value in cell.values]
+    key = ("all", ())
+    return Chart(
+        title=f"{_subject(label, chosen)} over {len(values)} runs",
+        subtitle=_subtitle(result, chosen, "cdf", None),
+        value_label=_value_label(label),
+        axis_label="runs",
+        series_label="",
+        xs=[key[0]],
+        series=[key[1]],
+        cells={key: tuple(values)},
+        spread={key: TimeWeighted(np.array(values), np.ones(len(values), np.int64))},
+    )
+
+
+def _value_label(label: str) -> str:
+    return label[0].lower() + label[1:] if not label.startswith(("RTT", "Jain")) else label
+
+
+def _spread(result: ResultDir, chosen: Selected, stem: str) -> dict[tuple[Any, tuple[Any, ...]], TimeWeighted]:
+    """The distribution in each cell, each run with the weight it has; each run is read once."""
+    wanted: dict[str, list[str]] = {}
+    for cell in chosen.cells:
+        for run_id in cell.run_ids:
+            wanted.setdefault(run_id, []).append(_name(chosen, cell))
+    read = on_each(lambda one: distributions(result.run(one[0]), chosen.scope, stem, one[1]), wanted.items())
+    found = dict(zip(wanted, read, strict=True))
+    spread = {}
+    for cell in chosen.cells:
+        name = _name(chosen, cell)
+        held = pool([found[run_id][name] for run_id in cell.run_ids])
+        if len(held) == 0:
+            message = f"the records of {name} have no {chosen.scope}.{stem}; with `exact = true` they would"
+            raise SelectionError(message)
+        spread[(cell.key[0], cell.key[1:])] = held
+    return spread
+
+
+def _name(chosen: Selected, cell: Cell) -> str:
+    return str(cell.key[chosen.by.index(NAME)]) if NAME in chosen.by else chosen.name
+
+
+def _title(label: str, chosen: Selected) -> str:
+    return f"{_subject(label, chosen)}, by {' and '.join(_axis_label(chosen, axis) for axis in chosen.by)}"
+
+
+def _subject(label: str, chosen: Selected) -> str:
+    """What is drawn, of what."""
+    words = label.partition(" (")[0]
+    return f"{words[0].upper()}{words[1:]}" + (f" of {chosen.name}" if chosen.name else "")
+
+
+def _axis_label(chosen: Selected, axis: str) -> str:
+    """An axis in words; of names whose they are: `flow`, `queue`."""
+    return chosen.scope if axis == NAME else axis_title(axis)
+
+
+def _subtitle(result: ResultDir, chosen: Selected, kind: str, stem: str | None) -> str:
+    """The scenario, what a value stands for, of how many runs, and what was left out."""
+    counts = {len(cell.values) for cell in chosen.cells}
+    many = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(max(counts))
+    parts = [str(result.plan.get("name", ""))]
+    if stem is not None:
+        parts.append(f"share of {DISTRIBUTED[stem][1]}" + (f", {many} runs together" if max(counts) > 1 else ""))
+    elif kind == "cdf":
+        parts.append("share of runs")
+    elif max(counts) == 1:
+        parts.append("one run each")
+    else:
+        what = {"box": "box of", "heatmap": "median of"}.get(kind, "median of")
+        dots = {"box": "", "heatmap": ""}.get(
+            kind, ", dots: each" if max(counts) <= MAX_DOTS else ", span: middle half"
+        )
+        parts.append(f"{what} {many} runs{dots}")
+    if kind == "box" and stem is not None:
+        parts.append("box: middle half, whiskers: 5 to 95 %")
+    if chosen.seeds > 1:
+        parts.append(f"{chosen.seeds} seeds")
+    parts += [f"over all {axis_title(axis)}" for axis in chosen.pooled]
+    if chosen.suspect or chosen.failed:
+        left = [f"{count} {word}" for count, word in ((chosen.suspect, "suspect"), (chosen.failed, "failed")) if count]
+        parts.append(f"left out: {' and '.join(left)} runs")
+    return " · ".join(part for part in parts if part)

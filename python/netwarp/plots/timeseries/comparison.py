@@ -1,0 +1,201 @@
+"""Which runs a figure shows side by side, and with what it compares them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+from netwarp.analysis.summary.main_metrics import busiest_queue
+from netwarp.analysis.summary.selection import SEED
+from netwarp.plots.labels import is_ordered, natural_key, shortened_alike, slug
+from netwarp.plots.timeseries.curves import RunCurves, duration_s, run_curves, schedules
+from netwarp.plots.timeseries.figure_spec import Bar, Curve, Quantity, Schedule
+from netwarp.store.result import ResultDir
+from netwarp.store.rundir import RunDir
+from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
+from netwarp.threads import on_each
+
+MAX_SEEDS = 8
+"""Of more than this nobody could tell the lines apart."""
+MAX_NUMBERS, MAX_NAMES = 12, 32
+"""Of values with an order this many show how things change with them; of others each is a thing of its own."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A run to draw: where it stands on the axes, and its curves."""
+
+    point: Mapping[str, Any]
+    suspect: bool
+    seed: int
+    duration_s: float
+    curves: Mapping[Quantity, Sequence[Curve]]
+    phases: Mapping[str, Sequence[Bar]]
+    changes: tuple[tuple[float, str], ...]
+    schedules: tuple[Schedule, ...]
+
+    def phases_with(self, quantity: Quantity) -> Sequence[Bar]:
+        """The phases to draw beneath a quantity: of its own flows, or where it has none, of the first there are."""
+        return self.phases.get(quantity.group, ()) if quantity.group else next(iter(self.phases.values()), ())
+
+
+@dataclass(frozen=True)
+class RunSet:
+    """Runs that differ in one thing (`differs`), labelled by its values, and stand alike on all else (`rest`).
+
+    `references` are the runs that they are compared with, with their labels: one for all, or one for each run, or none.
+    `stem` tells its files from those of other comparisons; empty if there are no others. `together`: they repeat one
+    thing and are shown as one. `of`: how many there are, of which some may not be shown.
+    """
+
+    differs: str
+    labels: Sequence[str]
+    runs: Sequence[Shown]
+    rest: Mapping[str, Any]
+    stem: str
+    references: Sequence[tuple[str, Shown]] = ()
+    together: bool = False
+    of: int = 0
+
+    @property
+    def place(self) -> list[str]:
+        """Where its runs stand on the axes in which they do not differ, in words."""
+        return [axis_text(v) if path == CASE else f"{axis_title(path)} {axis_text(v)}" for path, v in self.rest.items()]
+
+    def reference_of(self, run: Shown) -> tuple[str, Shown] | None:
+        """What one of its runs is compared with, and how that is called."""
+        if len(self.references) > 1:
+            return next(found for one, found in zip(self.runs, self.references, strict=True) if one is run)
+        return self.references[0] if self.references else None
+
+
+def run_sets(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None = None) -> Iterator[RunSet]:
+    """What the figures of a result compare; `curves_of` reads what they show of a run, as a rule all quantities.
+
+    They compare the values of the sweep's first axis, for each combination of the others; without axes the cases, or
+    the seeds. Of several seeds the first stands for all. Where the scenario names a baseline, cases that set the same
+    are compared with each other and with it; and where something else is compared, each run with its like in it. Of
+    more values than a reader could tell apart some are shown; of more seeds, what all of them have in common.
+    """
+    axis = compared_axis(result)
+    runs = list(_first_seeds(result, axis))
+    together = curves_of is None and axis == SEED and len(runs) > MAX_SEEDS
+    read = curves_of or partial(run_curves, queue=_queue(result, axis), average=together)
+
+    @cache
+    def shown(number: int) -> Shown:
+        return _shown(result.run(runs[number].id), runs[number], read)
+
+    if axis == CASE and result.baseline is not None and len(runs) > 1:
+        yield from _against_baseline(result, on_each(shown, range(len(runs))))
+        return
+    places = {_place(run.point): number for number, run in enumerate(runs)}
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for number, run in enumerate(runs):
+        groups.setdefault(_rest(run, axis), []).append(number)
+    for rest, alike in groups.items():
+        ordered = is_ordered([_value(runs[number], axis) for number in alike])
+        if ordered:  # else as the scenario has them
+            alike.sort(key=lambda number: natural_key(_value(runs[number], axis)))
+        kept = alike if together or curves_of else _some(alike, ordered)
+        place = {path: value for path, value in runs[alike[0]].point.items() if path != axis}
+        references: list[tuple[str, Shown]] = []
+        if result.baseline is not None and place.get(CASE, result.baseline) != result.baseline:
+            found = [places.get(_place({**runs[number].point, CASE: result.baseline})) for number in kept]
+            references = [(result.baseline, shown(number)) for number in found if number is not None]
+        yield RunSet(
+            differs=axis_title(axis),
+            labels=shortened_alike([axis_text(_value(runs[number], axis)) for number in kept]),
+            runs=on_each(shown, kept),
+            rest=place,
+            stem=slug("-".join(rest)) if rest else "",
+            references=references if len(references) == len(kept) else (),
+            together=together,
+            of=len(alike),
+        )
+
+
+def _some(alike: Sequence[int], ordered: bool) -> Sequence[int]:
+    """As many as can be told apart: of values with an order from the lowest to the highest, else the first."""
+    most, last = MAX_NUMBERS if ordered else MAX_NAMES, len(alike) - 1
+    if len(alike) <= most:
+        return alike
+    return [alike[round(n * last / (most - 1)) if ordered else n] for n in range(most)]
+
+
+def compared_axis(result: ResultDir) -> str:
+    """The axis whose values a figure compares: the first swept one, else the cases, else the seeds."""
+    return next((axis for axis in result.axes if axis != CASE), CASE if result.axes else SEED)
+
+
+def _against_baseline(result: ResultDir, shown: Sequence[Shown]) -> Iterator[RunSet]:
+    """The cases that set the same paths, and the baseline; cases that set several things bear their own names."""
+    cases = {run.point[CASE]: run for run in shown}
+    baseline = cases.pop(result.baseline, None)
+    paths: dict[tuple[str, ...], list[str]] = {}
+    for name in cases:
+        paths.setdefault(tuple(result.settings_of(name)), []).append(name)
+    for varied, names in paths.items():
+        differs, labels = axis_title(CASE), dict(zip(names, names, strict=True))
+        behind = str(result.baseline)
+        if len(varied) == 1:
+            differs = axis_title(varied[0])
+            labels = {name: axis_text(result.settings_of(name)[varied[0]]) for name in names}
+            usual = result.usual_value(varied[0])
+            behind = behind if usual is None else f"{axis_text(usual)} ({behind})"
+        if is_ordered(list(labels.values())):
+            names.sort(key=lambda name: natural_key(labels[name]))
+        references = [] if baseline is None else [(behind, baseline)]
+        runs = [cases[name] for name in names]
+        yield RunSet(differs, [labels[name] for name in names], runs, {}, slug("-".join(varied)), references)
+
+
+def _shown(directory: RunDir, run: PlannedRun, curves_of: Callable[[RunDir], RunCurves]) -> Shown:
+    found = curves_of(directory)
+    steps = tuple(schedules(directory.description))
+    changes = [(c.at_ns / 1e9, c.besides_the_rate if steps else c.what) for c in directory.description.changes]
+    return Shown(
+        point=run.point,
+        suspect=directory.status().get("status") == "suspect",
+        seed=run.seed,
+        duration_s=duration_s(directory),
+        curves=found.curves,
+        phases=found.phases,
+        changes=tuple((at_s, f"{at_s:g} s {words}" if words else "") for at_s, words in changes),
+        schedules=steps,
+    )
+
+
+def _first_seeds(result: ResultDir, axis: str) -> Iterator[PlannedRun]:
+    """Of the runs that did not fail, the one with the lowest seed at each point (each seed, if seeds are compared)."""
+    seen = set()
+    for run in sorted(result.planned, key=lambda run: run.seed):
+        if not result.is_complete(run.id) or result.run(run.id).status().get("status") == "failed":
+            continue
+        point = (*_place(run.point), *((run.seed,) if axis == SEED else ()))
+        if point not in seen:
+            seen.add(point)
+            yield run
+
+
+def _queue(result: ResultDir, axis: str) -> str | None:
+    """The queue to draw: of the link that the axis is about, if it is about one, the busiest; else of all."""
+    summary = result.summary()
+    parts = axis.split(".")
+    if parts[0] == "links" and len(parts) > 2:
+        about = busiest_queue(summary.filter(summary["name"].str.starts_with(parts[1] + ":")))
+        if about is not None:
+            return about
+    return busiest_queue(summary)
+
+
+def _value(run: PlannedRun, axis: str) -> Any:
+    return run.seed if axis == SEED else run.point.get(axis)
+
+
+def _rest(run: PlannedRun, axis: str) -> tuple[str, ...]:
+    return _place({path: value for path, value in run.point.items() if path != axis})
+
+
+def _place(point: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(axis_text(value) for value in point.values())

@@ -1,0 +1,145 @@
+"""One run over time: each quantity as curves, reduced to what a figure can show, and BBR's phases."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import polars as pl
+
+from netwarp.analysis.flow.flows import FlowData, load_flows
+from netwarp.analysis.flow.phases import flow_phases
+from netwarp.analysis.flow.sharing import INTERVAL_NS, jain_over_time
+from netwarp.analysis.run import series
+from netwarp.plots.timeseries.figure_spec import Bar, Curve, Quantity, Schedule, SecondaryAxis
+from netwarp.plots.timeseries.series import reduce_series
+from netwarp.plots.timeseries.spread import averaged
+from netwarp.store.description import Description, End
+from netwarp.store.rundir import RunDir
+
+_COLUMNS = 700
+_MAX_SCHEDULES = 3
+_BIN_NS = 100_000_000
+_MAX_BINS = 600
+
+GOODPUT = "throughput-"
+"""How the names of goodput figures begin."""
+JAIN = Quantity(
+    "jain-index",
+    "Jain's index over time",
+    "goodputs of the TCP flows in each second that two of them or more are active in",
+    "Jain's index",
+    False,
+    interval_s=INTERVAL_NS / 1e9,
+)
+
+
+@dataclass(frozen=True)
+class RunCurves:
+    """One run's curves by quantity (one a flow; of queues the one asked for), and the phases of its first BBR flow."""
+
+    curves: Mapping[Quantity, Sequence[Curve]]
+    phases: Mapping[str, Sequence[Bar]]
+
+
+def run_curves(run: RunDir, queue: str | None, *, average: bool = False) -> RunCurves:
+    """What the run's records know, reduced; `queue` names the queue to show as `link:node`.
+
+    With `average` each curve has the means of spans that other runs have as well, and there are no phases.
+    """
+    flows = load_flows(run, transits=False)
+    found: dict[Quantity, list[Curve]] = {}
+    for quantity, frame in _frames(run, flows, queue):
+        if frame.height > 1:
+            found.setdefault(quantity, []).append(_curve(frame, quantity, duration_s(run) if average else None))
+    if average:
+        return RunCurves(found, {})
+    phases = flow_phases(run, flows)
+    groups: dict[str, list[Bar]] = {}
+    for data in flows:
+        if data.flow.group not in groups and (spans := phases.get(data.flow.name)):
+            groups[data.flow.group] = [Bar(span.phase.value, span.start_s, span.end_s) for span in spans]
+    return RunCurves(found, groups)
+
+
+def duration_s(run: RunDir) -> float:
+    """The run's length in seconds."""
+    return run.description.duration_ns / 1e9
+
+
+def schedules(description: Description) -> list[Schedule]:
+    """The rates that change during the run, by link; none if they are too many. A link alike both ways counts once."""
+    found: dict[str, Schedule] = {}
+    for end in description.ends:
+        steps = _steps(end, description.duration_ns)
+        kept = tuple(step for at, step in enumerate(steps) if at == 0 or step[1] != steps[at - 1][1])
+        alike = found.get(end.link)
+        if len(kept) > 1 and (alike is None or alike.steps != kept):
+            label = end.link if alike is None else f"{end.link}, from {end.node}"
+            found[end.link if alike is None else end.name] = Schedule(label, kept)
+    return list(found.values()) if len(found) <= _MAX_SCHEDULES else []
+
+
+def _steps(end: End, duration_ns: int) -> list[tuple[float, float]]:
+    """Rates in Mbit/s from these seconds on; of opportunities how many there were in each tenth of a second (of a run
+    of more than a minute, each of 600 parts)."""
+    if end.opportunities is None:
+        return [(max(at_ns, 0) / 1e9, rate_bps / 1e6) for at_ns, rate_bps in end.rates or ()]
+    step_ns = max(duration_ns // _MAX_BINS, _BIN_NS)
+    edges = np.arange(0, duration_ns + step_ns, step_ns, dtype=np.int64)
+    mbps = np.diff(end.opportunities.bits_until(edges)) * 1e3 / step_ns
+    return list(zip((edges[:-1] / 1e9).tolist(), mbps.tolist(), strict=True))
+
+
+def _frames(run: RunDir, flows: Sequence[FlowData], queue: str | None) -> Iterator[tuple[Quantity, pl.DataFrame]]:
+    window = series.whole_run(run)
+    interval_ns = series.interval_ns(run, flows)
+    for group, members in groupby(flows, key=lambda data: data.flow.group):
+        together = list(members)
+        for data in together:
+            yield _cwnd(group), series.cwnd(data)
+            yield _rtt(group, data), series.rtt(data)
+        yield _goodput(group, together[0], interval_ns), series.throughput(together, window, interval_ns)
+    yield JAIN, jain_over_time(flows, window)
+    for end in run.description.ends:
+        if end.name == queue:
+            yield _queue(run.description, end), series.queue_length(run, end)
+
+
+def _cwnd(group: str) -> Quantity:
+    return Quantity(f"cwnd-{group}", f"Congestion window of {group}", "", "congestion window (packets)", True, group)
+
+
+def _rtt(group: str, data: FlowData) -> Quantity:
+    how = "each echo request" if data.pings is not None else "each ACK's own sample, not smoothed"
+    return Quantity(f"rtt-{group}", f"Round-trip time of {group}", how, "RTT (ms)", False, group)
+
+
+def _goodput(group: str, data: FlowData, interval_ns: int) -> Quantity:
+    known = data.deliveries
+    how = f"payload that {'arrived' if known and known.arrived else 'was acknowledged'} in each {_spoken(interval_ns)}"
+    # What iperf calls transfer: the bytes of an interval rather than their rate, 125 kB/s to 1 Mbit/s.
+    axis = f"transfer (kB in each {_spoken(interval_ns)})"
+    secondary_axis = SecondaryAxis(f"Goodput and transfer of {group}", axis, 125 * interval_ns / 1e9)
+    stem, title = f"{GOODPUT}{group}", f"Goodput of {group}"
+    return Quantity(stem, title, how, "goodput (Mbit/s)", False, group, secondary_axis, interval_ns / 1e9)
+
+
+def _spoken(interval_ns: int) -> str:
+    return "second" if interval_ns == 10**9 else f"{interval_ns / 1e6:g} ms"
+
+
+def _queue(description: Description, end: End) -> Quantity:
+    title = f"Queue length at {end.node} toward {_far_node(description, end)}"
+    return Quantity(f"queue-{end.link}-{end.node}", title, f"link {end.link}", "queue length (packets)", True)
+
+
+def _far_node(description: Description, end: End) -> str:
+    return next((e.node for e in description.ends if e.link == end.link and e.node != end.node), "?")
+
+
+def _curve(frame: pl.DataFrame, quantity: Quantity, average_over_s: float | None) -> Curve:
+    curve = Curve(frame["time_s"].to_numpy(), frame[frame.columns[1]].to_numpy())
+    if average_over_s is not None:
+        return averaged(quantity, curve, average_over_s)
+    return Curve(*reduce_series(curve.times, curve.values, _COLUMNS))

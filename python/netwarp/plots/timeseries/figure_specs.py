@@ -1,0 +1,158 @@
+"""From what a figure compares to what it shows: variants with their looks, panels, and the words above them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from netwarp.analysis.summary.selection import SEED
+from netwarp.plots import style
+from netwarp.plots.labels import is_ordered
+from netwarp.plots.timeseries.comparison import MAX_NAMES, RunSet, Shown
+from netwarp.plots.timeseries.curves import GOODPUT
+from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Panel, Quantity, Variant
+from netwarp.plots.timeseries.spread import across, span_s, together
+from netwarp.store.result import ResultDir
+
+
+def spec_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpec:
+    """One quantity of all runs that have it, behind them the reference that they share, if there is one.
+
+    Repetitions that are to be shown together are one line and its bands.
+    """
+    having = [(label, run) for label, run in _labelled(run_set) if quantity in run.curves]
+    runs = [run for _, run in having]
+    if run_set.together:
+        sound = _sound(runs)
+        variants = [_spread("median", style.CATEGORICAL[0], "-", [run.curves[quantity] for run in sound])]
+        several = "means of its flows" if any(len(run.curves[quantity]) > 1 for run in sound) else ""
+        words = _subtitle(result, run_set, sound, quantity.how, several, _averaging(quantity, sound))
+        # A mean is no state that holds until the next.
+        return _scene(sound, replace(quantity, steps=False), words, _runs(sound), variants)
+    looks = _looks([label for label, _ in having], is_ordered([label for label, _ in having]))
+    # A reference of its own for each run would double the lines; the panels of all flows have those.
+    shared = run_set.references if len(run_set.references) == 1 else ()
+    variants = [_reference(label, run.curves[quantity]) for label, run in shared if quantity in run.curves]
+    variants += [
+        Variant(label, colour, dash, run.curves[quantity], run.phases_with(quantity))
+        for (label, run), (colour, dash) in zip(having, looks, strict=True)
+    ]
+    each = "a line for each flow" if any(len(variant.curves) > 1 for variant in variants) else ""
+    return _scene(runs, quantity, _subtitle(result, run_set, runs, quantity.how, each), run_set.differs, variants)
+
+
+def shares_of(result: ResultDir, run_set: RunSet) -> FigureSpec | None:
+    """The goodputs of all flows, a panel for each run, behind them those of the run that it is compared with.
+
+    Repetitions that are to be shown together have one panel. None where no run has flows of two names.
+    """
+    having = [(label, run) for label, run in _labelled(run_set) if len(_goodputs(run)) > 1]
+    if not having:
+        return None
+    runs = _sound([run for _, run in having]) if run_set.together else [run for _, run in having[:MAX_NAMES]]
+    groups = list(dict.fromkeys(quantity.group for run in runs for quantity in _goodputs(run)))
+    looks = dict(zip(groups, _looks(groups, ordered=False), strict=True))
+    bands = ""
+    if run_set.together:
+        lines = [_spread(g, *looks[g], [found for run in runs if (found := _goodput_of(run, g))]) for g in groups]
+        panels = [Panel("", lines)]
+        bands = f"medians of {_runs(runs)}, bands: {' and '.join(band.label for band in lines[0].bands)}"
+    else:
+        several = len(run_set.runs) > 1
+        panels = [
+            Panel(label if several else "", _lines(run, looks, run_set.reference_of(run)))
+            for label, run in having[:MAX_NAMES]
+        ]
+    quantity = next(iter(_goodputs(runs[0])))
+    assert quantity.secondary_axis is not None
+    title = "Goodput of each flow"
+    secondary_axis = replace(quantity.secondary_axis, title="Goodput and transfer of each flow")
+    named = {line.label: line for panel in panels for line in panel.variants}
+    spec = _scene(
+        runs,
+        replace(quantity, stem=f"{GOODPUT}all-flows", title=title, how="", group="", secondary_axis=secondary_axis),
+        _subtitle(result, run_set, runs, quantity.how.replace("acknowledged", "delivered"), bands),
+        run_set.differs if len(panels) > 1 else "",
+        sorted(named.values(), key=lambda line: line.reference),
+    )
+    return replace(spec, panels=panels, linear=True)
+
+
+def _scene(
+    runs: Sequence[Shown], quantity: Quantity, subtitle: str, legend_title: str, variants: Sequence[Variant]
+) -> FigureSpec:
+    """A scene of the runs, with the changes and schedules that all of them have."""
+    return FigureSpec(
+        quantity=quantity,
+        subtitle=subtitle,
+        legend_title=legend_title,
+        duration_s=max(run.duration_s for run in runs),
+        variants=variants,
+        changes=runs[0].changes if len({run.changes for run in runs}) == 1 else (),
+        schedules=runs[0].schedules if len({run.schedules for run in runs}) == 1 else (),
+    )
+
+
+def _runs(runs: Sequence[Shown]) -> str:
+    """How many, and whether they are none that count."""
+    return f"{len(runs)} {'suspect ' if all(run.suspect for run in runs) else ''}{'run' if len(runs) == 1 else 'runs'}"
+
+
+def _sound(runs: Sequence[Shown]) -> Sequence[Shown]:
+    """The runs whose numbers count; all where none does."""
+    return [run for run in runs if not run.suspect] or runs
+
+
+def _averaging(quantity: Quantity, runs: Sequence[Shown]) -> str:
+    """In words how a run's values became those of spans; nothing where they are counted in intervals anyway."""
+    return "" if quantity.interval_s else f"means of {1e3 * span_s(quantity, runs[0].duration_s):.3g} ms"
+
+
+def _spread(label: str, colour: str, dash: str, runs: Sequence[Sequence[Curve]]) -> Variant:
+    """The spread of runs, each of which has some flows: one value a run, so that the bands are of runs."""
+    median, bands = across([together(curves) for curves in runs])
+    return Variant(label, colour, dash, [median], bands=bands)
+
+
+def _lines(run: Shown, looks: Mapping[str, tuple[str, str]], behind: tuple[str, Shown] | None) -> list[Variant]:
+    """The goodputs of a run's flows, and before them those of the run behind it."""
+    lines = [_reference(f"{q.group}, {behind[0]}", c) for q, c in _goodputs(behind[1]).items()] if behind else []
+    return lines + [Variant(q.group, *looks[q.group], curves) for q, curves in _goodputs(run).items()]
+
+
+def _labelled(run_set: RunSet) -> Iterator[tuple[str, Shown]]:
+    for label, run in zip(run_set.labels, run_set.runs, strict=True):
+        yield label + (" (suspect)" if run.suspect else ""), run
+
+
+def _goodputs(run: Shown) -> dict[Quantity, Sequence[Curve]]:
+    return {quantity: curves for quantity, curves in run.curves.items() if quantity.stem.startswith(GOODPUT)}
+
+
+def _goodput_of(run: Shown, group: str) -> Sequence[Curve]:
+    return next((curves for quantity, curves in _goodputs(run).items() if quantity.group == group), ())
+
+
+def _looks(labels: Sequence[str], ordered: bool) -> list[tuple[str, str]]:
+    """Colour and dashes for each label."""
+    return list(zip(style.colours(len(labels), ordered), style.dashes(len(labels), ordered), strict=True))
+
+
+def _reference(label: str, curves: Sequence[Curve]) -> Variant:
+    return Variant(label, style.REFERENCE, "-", curves, reference=True)
+
+
+def _subtitle(result: ResultDir, run_set: RunSet, runs: Sequence[Shown], *how: str) -> str:
+    """The scenario, where the runs stand on what they do not differ in, their seed, and how it was measured."""
+    seeds = len({run.seed for run in result.planned})
+    parts = [str(result.plan.get("name", "")), *run_set.place]
+    if len(run_set.runs) == 1 and run_set.differs != SEED:
+        parts.append(f"{run_set.differs} {run_set.labels[0]}")
+    if run_set.differs != SEED:
+        parts.append(f"seed {runs[0].seed}" + (f" of {seeds}" if seeds > 1 else ""))
+    if len(run_set.runs) < run_set.of:
+        parts.append(f"{len(run_set.runs)} of {run_set.of} values")
+    drawn = {id(run) for run in runs}
+    suspect = sum(run.suspect and id(run) not in drawn for run in run_set.runs) if run_set.together else 0
+    left = [f"{count} {word}" for count, word in ((suspect, "suspect"), (result.failed, "failed")) if count]
+    many = "run" if suspect + result.failed == 1 else "runs"
+    out = f"{' and '.join(left)} {many} left out" if left else ""
+    return " · ".join(part for part in (*parts, *how, out) if part)

@@ -1,0 +1,71 @@
+"""Whether a figure's values are shown on a linear or a logarithmic axis, and where its ticks are."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+
+from netwarp.plots.timeseries.figure_spec import FigureSpec, Values
+
+LOG_FROM = 30
+"""From how large a ratio of values on (1.5 decades) a linear axis would hide the small ones."""
+_STEPS = [1, 2, 2.5, 5, 10]
+_ROOM = 1.06
+_CLOSE_DECADES = 2.6
+_ZERO_SHARE = 0.35
+
+
+def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
+    """Scale, limits and about so many ticks of the y axis, for all curves of the scene."""
+    variants = [variant for panel in spec.shown_alone for variant in panel.variants]
+    values = [curve.values for variant in variants for curve in variant.curves]
+    values += [edge for variant in variants for band in variant.bands for edge in (band.lows, band.highs)]
+    values += [np.array([rate for _, rate in steps.steps]) for steps in spec.schedules if spec.quantity.secondary_axis]
+    values = [some[np.isfinite(some)] for some in values]
+    held = np.concatenate([some for some in values if len(some)] or [np.zeros(1)])
+    if spec.linear or not wants_log(values):
+        axes.set_ylim(0, float(held.max()) * _ROOM or 1)
+        axes.yaxis.set_major_locator(MaxNLocator(ticks, steps=_STEPS))
+        return
+    low, high = _least(values), float(held.max())
+    if held.min() > 0:
+        low = max(low, float(held.min()))
+        axes.set_yscale("log")
+        axes.set_ylim(low / 1.15, high * 1.25)
+    else:
+        # Zeros have their place at the foot; from the smallest ordinary value on the axis is logarithmic.
+        low = 10 ** np.floor(np.log10(low))
+        axes.set_yscale("symlog", linthresh=low, linscale=_ZERO_SHARE)
+        axes.set_ylim(0, high * 1.25)
+    places = log_ticks(low / 1.15, high * 1.25, ticks)
+    axes.yaxis.set_major_locator(FixedLocator(places if held.min() > 0 else [0, *places]))
+    axes.yaxis.set_major_formatter("{x:g}")
+    # Unnamed ticks between would cost more to draw than all else in a panel.
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def wants_log(curves: Sequence[Values]) -> bool:
+    """Whether the ordinary values of the curves (5th to 95th percentiles) lie more than 1.5 decades apart.
+
+    A curve that is often 0, as an empty queue is, counts by its high values alone.
+    """
+    levels = [np.percentile(values, [5, 95]) for values in curves if len(values)]
+    lows = [low if low > 0 else high for low, high in levels if high > 0]
+    return bool(lows) and max(high for _, high in levels) / min(lows) > LOG_FROM
+
+
+def log_ticks(low: float, high: float, most: int) -> list[float]:
+    """1, 2, 5, 10 … between two values; decades alone, or each second one, where these would be too many."""
+    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    for factors in ((1, 2, 5), (1, 3), (1,)):
+        places = [factor * 10.0**decade for decade in decades for factor in factors]
+        inside = [place for place in places if low <= place <= high]
+        if len(inside) <= most * 2:
+            return inside
+    return inside[::2]
+
+
+def _least(values: Sequence[Values]) -> float:
+    """The smallest value that is ordinary: of the positive values of each curve the 1st percentile."""
+    return min(float(np.percentile(some[some > 0], 1)) for some in values if (some > 0).any())

@@ -1,0 +1,157 @@
+"""What lies beneath a figure over time: the rates of links and what else the scenario changed, and BBR's phases."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import NullLocator
+
+from netwarp.plots import style
+from netwarp.plots.timeseries.figure_spec import Bar, FigureSpec, Schedule
+
+# Tints of the house colours; ProbeBW, where a flow spends its life, is the quietest.
+PHASE_COLOURS = {"Startup": "#E69F00", "Drain": "#CC79A7", "ProbeBW": "#d3e3ee", "ProbeRTT": "#0072B2"}
+ROW_IN = 0.2
+_GAP_IN = 0.08
+_CHAR_IN = 0.066
+_MAX_ROWS = 6
+_RATE_IN = 0.34
+_MAX_NUMBERS = 14
+_MAX_MARKS = 40
+_LOG_FROM = 30
+_SHARE = 0.72
+
+
+def phase_rows(spec: FigureSpec) -> list[tuple[str, str, Sequence[Bar]]]:
+    """The rows of phases: (label, its colour, bars), one for each variant that has any; none if they are too many."""
+    rows = [(variant.label, variant.colour, variant.phases) for variant in spec.variants if variant.phases]
+    return rows if len(rows) <= _MAX_ROWS else []
+
+
+def height_in(spec: FigureSpec, width_in: float) -> float:
+    """How much room the strip needs beneath a panel of this width, in inches; 0 without anything to show."""
+    rows = len(phase_rows(spec)) + len(change_rows(spec, width_in))
+    return rows * ROW_IN + _GAP_IN * bool(rows) + len(spec.schedules) * (_RATE_IN + _GAP_IN)
+
+
+def change_rows(spec: FigureSpec, width_in: float) -> list[list[tuple[float, str]]]:
+    """The changes in as many rows as keep their words apart, first come first served; none if they are too many."""
+    rows: list[list[tuple[float, str]]] = []
+    ends: list[float] = []
+    for at_s, words in spec.changes:
+        if not words:
+            continue
+        wide = len(words) * _CHAR_IN / width_in * spec.duration_s
+        start = min(at_s, max(spec.duration_s - wide, 0))
+        free = next((number for number, end in enumerate(ends) if end <= start), len(rows))
+        if free == len(rows):
+            rows.append([])
+            ends.append(0.0)
+        rows[free].append((start, words))
+        ends[free] = start + wide + 0.01 * spec.duration_s
+    return rows if len(rows) <= _MAX_ROWS else []
+
+
+def mark_changes(axes: Axes, spec: FigureSpec) -> None:
+    """A line through the panel wherever something changed; none where a trace would make a hatching of them."""
+    moments = dict.fromkeys(at_s for at_s, _ in spec.changes)
+    for at_s in moments if len(moments) <= _MAX_MARKS else ():
+        axes.axvline(at_s, color=style.MUTED, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1.5)
+
+
+def draw_strip(figure: Figure, panel: Axes, spec: FigureSpec, bottom: float, height: float) -> None:
+    """Draw all of it in the figure's [bottom, bottom + height], beneath the panel and as wide; it bears its x axis."""
+    box = panel.get_position()
+    inch = 1 / float(figure.get_size_inches()[1])
+    top = bottom + height
+    lowest = panel
+    for schedule in spec.schedules:
+        top -= (_RATE_IN + _GAP_IN) * inch
+        lowest = figure.add_axes((box.x0, top, box.width, _RATE_IN * inch))
+        _draw_schedule(lowest, schedule, spec.duration_s)
+        _take_ticks(lowest, panel)
+    changes = change_rows(spec, box.width * style.WIDTH_IN)
+    phases = phase_rows(spec)
+    if changes or phases:
+        lowest.tick_params(labelbottom=False)
+        axes = figure.add_axes((box.x0, bottom, box.width, top - bottom - _GAP_IN * inch))
+        _draw_rows(axes, changes, phases)
+        _take_ticks(axes, panel)
+    panel.tick_params(labelbottom=False)
+
+
+def _draw_schedule(axes: Axes, schedule: Schedule, duration_s: float) -> None:
+    """The rate as an area, log where it spans decades, each step's number in it where they are few."""
+    ats = [at_s for at_s, _ in schedule.steps] + [duration_s]
+    rates = [rate for _, rate in schedule.steps]
+    axes.fill_between(ats, [*rates, rates[-1]], min(rates) / 10, step="post", color=style.RATE, linewidth=0)
+    low, high = min(rates), max(rates)
+    if low > 0 and high / low > _LOG_FROM:
+        axes.set_yscale("log")
+        axes.set_ylim(low / 2.5, high * 1.3)
+    else:
+        axes.set_ylim(0, high * 1.1 or 1)
+    axes.yaxis.set_minor_locator(NullLocator())
+    numbered = len(rates) <= _MAX_NUMBERS
+    axes.set_yticks([] if numbered else [low, high], [] if numbered else [f"{low:.3g}", f"{high:.3g}"], fontsize=8)
+    for rate, start_s, end_s in zip(rates, ats, ats[1:], strict=False) if numbered else ():
+        axes.text((start_s + end_s) / 2, axes.get_ylim()[0], f"{rate:g}", fontsize=8, ha="center", va="bottom")
+    axes.grid(False)
+    axes.spines[["left"]].set_visible(False)
+    if numbered:
+        axes.set_ylabel(f"{schedule.label}\n(Mbit/s)", fontsize=8, rotation=0, ha="right", va="center", labelpad=4)
+    else:  # beside the numbers there is no room
+        axes.text(0.006, 0.06, f"{schedule.label} (Mbit/s)", transform=axes.transAxes, fontsize=8, va="bottom")
+
+
+def _draw_rows(
+    axes: Axes, changes: list[list[tuple[float, str]]], phases: list[tuple[str, str, Sequence[Bar]]]
+) -> None:
+    axes.set_ylim(len(changes) + len(phases), 0)
+    axes.grid(False)
+    axes.spines[["left"]].set_visible(False)
+    for row, entries in enumerate(changes):
+        for at_s, words in entries:
+            axes.text(at_s, row + 0.5, words, fontsize=8, color=style.INK, va="center", ha="left")
+    labels = [*[""] * len(changes), *(label for label, _, _ in phases)]
+    for row, (_, _, bars) in enumerate(phases, start=len(changes)):
+        draw_bars(axes, bars, row + 0.5)
+    axes.set_yticks([row + 0.5 for row in range(len(labels))], [shortened(label) for label in labels], fontsize=8)
+    axes.tick_params(axis="y", length=0, pad=2)
+
+
+def _take_ticks(axes: Axes, panel: Axes) -> None:
+    axes.set_xticks(panel.get_xticks())
+    axes.set_xlim(panel.get_xlim())
+
+
+def draw_bars(axes: Axes, bars: Sequence[Bar], middle: float) -> None:
+    """One row of phases, `middle` on the y axis."""
+    for kind, colour in PHASE_COLOURS.items():
+        spans = [(bar.start_s, bar.end_s - bar.start_s) for bar in bars if bar.kind == kind]
+        if spans:
+            axes.broken_barh(spans, (middle - _SHARE / 2, _SHARE), facecolors=colour, linewidth=0)
+
+
+def phase_legend(figure: Figure, x: float, y: float, *, beside: bool) -> None:
+    """What the colours of the phases mean, its lower left at (x, y) of the figure; in one line unless `beside`."""
+    handles = [Patch(facecolor=colour, label=kind) for kind, colour in PHASE_COLOURS.items()]
+    legend = figure.legend(
+        handles=handles,
+        title="BBR's phase" if beside else None,
+        loc="lower left",
+        bbox_to_anchor=(x, y),
+        borderaxespad=0,
+        fontsize=8,
+        title_fontsize=9,
+        ncols=1 if beside else len(handles),
+        handlelength=1.2,
+        columnspacing=1.2,
+    )
+    legend.set_alignment("left")
+
+
+def shortened(label: str, most: int = 11) -> str:
+    """A label that fits beside a strip."""
+    return label if len(label) <= most else label[: most - 1] + "…"

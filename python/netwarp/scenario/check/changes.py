@@ -1,0 +1,181 @@
+"""Checks of what changes over time: each change on its own, then what they make of each link together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from netwarp.constants import ETHERNET_HEADER_BYTES
+from netwarp.scenario.check import qdiscs
+from netwarp.scenario.errors import did_you_mean
+from netwarp.scenario.model import Change, Link, Scenario
+from netwarp.scenario.model.timeline import PROPERTIES, TimelineError, occurrences, timeline, values_of
+from netwarp.scenario.source import Keys
+from netwarp.units import format_duration, format_rate
+
+Found = tuple[Keys, str]
+NS_PER_S = 10**9
+
+
+def check_changes(scenario: Scenario) -> Iterator[Found]:
+    """Everything about `changes` and traces; how links change together only once each change is right."""
+    found = [item for index, change in enumerate(scenario.changes) for item in _check_change(index, change, scenario)]
+    for name, link in scenario.links.items():
+        found += _check_trace(name, link, scenario)
+    yield from found
+    if not found:
+        changed = {change.link for change in scenario.changes}
+        for name, link in scenario.links.items():
+            for direction in range(len(link.ends[:2])):
+                if name in changed or link.trace.of(direction):
+                    yield from _check_timeline(name, direction, scenario)
+
+
+def change_of_queue(scenario: Scenario, link: str, direction: int, at: int) -> int:
+    """Which change sets this direction's queue at a moment."""
+    for index, change in enumerate(scenario.changes):
+        if (
+            change.link == link
+            and "queue" in values_of(change, direction)
+            and at in occurrences(change, scenario.duration)
+        ):
+            return index
+    return 0
+
+
+def _check_change(index: int, change: Change, scenario: Scenario) -> Iterator[Found]:
+    keys: Keys = ("changes", index)
+    named = [name for name in PROPERTIES if getattr(change, name) is not None]
+    if not named and change.outage is None:
+        yield keys, "changes nothing; give one of rate, delay, jitter, loss, queue, outage"
+    yield from _check_times(keys, change, scenario)
+    yield from _check_ramp(keys, change, named)
+    link = scenario.links.get(change.link)
+    if link is None:
+        yield (*keys, "link"), f'there is no link "{change.link}"{did_you_mean(change.link, scenario.links)}'
+        return
+    for direction, node in enumerate(link.ends[:2]):
+        for field in values_of(change, direction):
+            if node in link.raw and field in {"rate", "queue"}:
+                yield (
+                    (*keys, field),
+                    f'the end "{node}" of link "{change.link}" is set up by `raw`, so its {field} cannot be changed; '
+                    "name the other direction alone with { forward = … } or { reverse = … }",
+                )
+            if _traced(link, direction, field):
+                yield (
+                    (*keys, field),
+                    f'the {field} of link "{change.link}" from "{node}" follows its trace; a change cannot set it, too',
+                )
+
+
+def _traced(link: Link, direction: int, field: str) -> bool:
+    trace = link.trace.of(direction)
+    attribute = {"rate": "rate_bps", "delay": "delay_ns", "loss": "loss"}.get(field)
+    if trace and trace.opportunities:
+        return field == "rate"
+    return bool(trace and attribute and any(getattr(row, attribute) is not None for row in trace.rows))
+
+
+def _check_times(keys: Keys, change: Change, scenario: Scenario) -> Iterator[Found]:
+    end = f"the run of {format_duration(scenario.duration)} is over"
+    if change.at >= scenario.duration:
+        yield (*keys, "at"), f"happens at {format_duration(change.at)}, when {end}"
+        return
+    outage = max((change.outage.of(direction) or 0 for direction in (0, 1)), default=0) if change.outage else 0
+    lasts = {"over": change.over or 0, "outage": outage}
+    for field, span in lasts.items():
+        if change.at + span > scenario.duration:
+            yield (*keys, field), f"lasts until {format_duration(change.at + span)}, when {end}"
+        if change.repeat is not None and span > change.repeat:
+            yield (*keys, "repeat"), f"begins again before its `{field}` of {format_duration(span)} is over"
+    if change.times is not None and change.repeat is None:
+        yield (*keys, "times"), "happens only once, because there is no `repeat`"
+    elif change.times is not None and change.repeat is not None:
+        last = change.at + (change.times - 1) * change.repeat
+        if last >= scenario.duration:
+            yield (*keys, "times"), f"happens the last time at {format_duration(last)}, when {end}"
+
+
+def _check_ramp(keys: Keys, change: Change, named: list[str]) -> Iterator[Found]:
+    if change.over is None:
+        if change.step is not None:
+            yield (*keys, "step"), "there are no steps without `over`, which says how long it takes to get there"
+        return
+    if change.step is not None and change.step > change.over:
+        yield (*keys, "step"), f"a step is longer than the whole `over` of {format_duration(change.over)}"
+    if "queue" in named:
+        yield (*keys, "queue"), "a queue cannot change gradually; change it without `over`"
+    if not named:
+        yield (*keys, "over"), "an outage is not gradual; leave `over` out, or ramp the loss"
+
+
+def _check_trace(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
+    keys: Keys = ("links", name, "trace")
+    for direction, node in enumerate(link.ends[:2]):
+        if link.trace.of(direction) and node in link.raw:
+            yield keys, f'the end "{node}" is set up by `raw`, so a trace cannot change its rate'
+    starts = [trace.first_rate_bps if (trace := link.trace.of(direction)) else None for direction in (0, 1)]
+    given = [link.rate.of(direction) for direction in (0, 1)]
+    if all(starts) and given != starts:
+        where: Keys = ("links", name, "rate")
+        yield where, "has no effect: the trace gives the rate from the start; leave one of them out"
+
+
+def _check_timeline(name: str, direction: int, scenario: Scenario) -> Iterator[Found]:
+    try:
+        states = timeline(scenario, name, direction)
+    except TimelineError as error:
+        yield error.keys, str(error)
+        return
+    frame_bits = (scenario.links[name].mtu + ETHERNET_HEADER_BYTES) * 8
+    rates = [] if states[0][1].rate is None else [(0, states[0][1].rate)]
+    for (_, before), (at, after) in pairwise(states):
+        if after.rate is not None and after.rate != before.rate:
+            rates.append((at, after.rate))
+        why = qdiscs.refusal(before.queue or "pfifo", after.queue or "pfifo")
+        if why:
+            yield ("changes", change_of_queue(scenario, name, direction, at), "queue"), why
+    if rates:
+        yield from _check_rates(name, direction, scenario, rates, frame_bits)
+
+
+def _check_rates(
+    name: str, direction: int, scenario: Scenario, rates: list[tuple[int, int]], frame_bits: int
+) -> Iterator[Found]:
+    """A frame that a slow phase has begun to send holds the line until it is through, whatever comes after."""
+    for (at, rate), (until, _) in pairwise(rates):
+        if rate * (until - at) < frame_bits * NS_PER_S:
+            takes = -(-frame_bits * NS_PER_S // rate)
+            yield (
+                _cause(name, direction, scenario, at),
+                f"from {format_duration(at)} to {format_duration(until)} the rate is {format_rate(rate)}, at which a "
+                f"full frame takes {takes / 1e6:.4g} ms, longer than that: it would hold the line beyond the next "
+                "change; take a higher rate, longer steps, or an outage",
+            )
+            return
+    (at, rate), left = rates[-1], scenario.duration - rates[-1][0]
+    cause = _cause(name, direction, scenario, at)
+    # What the run's end cuts off of a trace, a ramp or a repetition is no mistake of theirs.
+    single = cause[0] == "changes" and (change := scenario.changes[int(cause[1])]).over is change.repeat is None
+    if single and rate * left < frame_bits * NS_PER_S:
+        takes = -(-frame_bits * NS_PER_S // rate)
+        yield (
+            cause,
+            f"from {format_duration(at)} to the end the rate is {format_rate(rate)}, at which a full frame takes "
+            f"{takes / 1e6:.4g} ms, longer than that: not one would get through; take a higher rate, or an outage",
+        )
+
+
+def _cause(name: str, direction: int, scenario: Scenario, at: int) -> Keys:
+    """What set the rate at a moment: the trace, the last change begun by then, or the link itself."""
+    if scenario.links[name].trace.of(direction):
+        return ("links", name, "trace")
+    begun = [
+        (occurrence, index)
+        for index, change in enumerate(scenario.changes)
+        if change.link == name and "rate" in values_of(change, direction)
+        for occurrence in occurrences(change, scenario.duration)
+        if occurrence <= at
+    ]
+    return ("changes", max(begun)[1], "rate") if begun else ("links", name, "rate")

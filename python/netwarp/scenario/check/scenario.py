@@ -1,0 +1,190 @@
+"""What the fields cannot say on their own: checks that hold parts of a scenario against each other.
+
+Every check yields `(keys, sentence)`: the place in the file and what is wrong there. All of them run, always.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from netwarp.fields import NODE_WIRE, Sysctl
+from netwarp.flows import Flow, kind_of
+from netwarp.scenario.check.changes import check_changes
+from netwarp.scenario.check.links import check_addresses, check_interfaces, check_link
+from netwarp.scenario.check.reach import links_between, unreachable
+from netwarp.scenario.errors import did_you_mean
+from netwarp.scenario.model import MAX_RUN_NS, Capture, Scenario, Tuner
+from netwarp.scenario.source import Keys
+from netwarp.units import format_duration
+
+Found = tuple[Keys, str]
+MAX_FLOWS = 10_000
+LIFETIMES = {"ipv4": "net.ipv4.ip_default_ttl", "ipv6": "net.ipv6.conf.default.hop_limit"}
+"""What decides how many links a packet crosses, by family."""
+DEFAULT_LIFETIME = 64
+MAX_LIFETIME = 255
+"""TTL and hop limit have eight bits."""
+MAX_SAMPLES = 10_000_000
+
+
+def check_scenario(scenario: Scenario) -> Iterator[Found]:
+    """Everything about one resolved scenario; sweep, cases and expectations are checked in `check_study`."""
+    yield from _check_times(scenario)
+    if NODE_WIRE in scenario.nodes:
+        yield ("nodes", NODE_WIRE), f'"{NODE_WIRE}" is the name of netwarp\'s own namespace; call the node otherwise'
+    for name, link in scenario.links.items():
+        yield from check_link(name, link, scenario)
+    yield from check_interfaces(scenario)
+    yield from check_addresses(scenario)
+    yield from _check_flows(scenario)
+    yield from check_changes(scenario)
+    yield from _check_tuners(scenario)
+    captured = Counter(capture.at for capture in scenario.record.captures)
+    for index, capture in enumerate(scenario.record.captures):
+        yield from _check_capture(index, capture, scenario, captured)
+
+
+def _check_times(scenario: Scenario) -> Iterator[Found]:
+    if scenario.duration > MAX_SAMPLES * scenario.record.sample_ns:
+        yield (
+            ("record", "sample"),
+            f"these are {scenario.duration // scenario.record.sample_ns:,} samples of every socket, queue and link; "
+            f"the maximum is {MAX_SAMPLES:,}: take longer intervals, or a shorter run",
+        )
+    if scenario.duration > MAX_RUN_NS:
+        yield ("duration",), "is longer than 30 days; choose a shorter run"
+    if scenario.warmup >= scenario.duration:
+        yield (
+            ("warmup",),
+            f"the warm-up ({format_duration(scenario.warmup)}) leaves nothing of the run "
+            f"({format_duration(scenario.duration)}) to measure; make it shorter",
+        )
+
+
+def _check_flows(scenario: Scenario) -> Iterator[Found]:
+    ends = tuple(link.ends for link in scenario.links.values())
+    known = all(len(pair) == 2 and scenario.nodes.keys() >= set(pair) for pair in ends)
+    forwarding = frozenset(name for name, node in scenario.nodes.items() if node.forward)
+    for name in scenario.flows:
+        yield from _check_flow(name, scenario, ends if known else None, forwarding)
+    total = sum(flow.count for flow in scenario.flows.values())
+    if not scenario.flows:
+        yield ("flows",), "nothing would be sent; add a flow, such as [flows.bulk] with from, to and tool"
+    elif total == 0:
+        yield ("flows", next(iter(scenario.flows)), "count"), "nothing would be sent: every flow has a count of 0"
+    if total > MAX_FLOWS:
+        yield ("flows",), f"{total} flows are more than there are ports for; the maximum is {MAX_FLOWS}"
+
+
+def _check_flow(
+    name: str, scenario: Scenario, ends: tuple[tuple[str, ...], ...] | None, forwarding: frozenset[str]
+) -> Iterator[Found]:
+    """`ends` are those of all links, None if what is wrong with them is said already."""
+    flow = scenario.flows[name]
+    keys: Keys = ("flows", name)
+    known = True
+    for field, node in (("from", flow.from_), ("to", flow.to)):
+        if node not in scenario.nodes:
+            known = False
+            yield (*keys, field), f'there is no node "{node}"{did_you_mean(node, scenario.nodes)}'
+    if flow.from_ == flow.to:
+        yield (*keys, "to"), f'a flow to itself: "{flow.to}" is both from and to; choose another node'
+    elif known and ends is not None:
+        why = unreachable(ends, forwarding, flow.from_, flow.to)
+        if why:
+            yield (*keys, "to"), why
+        else:
+            yield from _check_lifetime(keys, flow, scenario, links_between(ends, forwarding, flow.from_, flow.to) or 0)
+    yield from _check_flow_times(keys, name, scenario)
+    yield from (((*keys, field), why) for field, why in flow.problems())
+
+
+def _check_lifetime(keys: Keys, flow: Flow, scenario: Scenario, links: int) -> Iterator[Found]:
+    """Each router takes one from a packet's TTL or hop limit, and drops it when none is left (RFC 1812, 5.3.1;
+    RFC 8200, section 3). A program of the user's own may set its own.
+    """
+    if kind_of(flow.tool).command_fields:
+        return
+    name = LIFETIMES[flow.family]
+    for node in (flow.from_, flow.to):
+        lives = scenario.given_sysctl(node).get(name, str(DEFAULT_LIFETIME))
+        if links > MAX_LIFETIME:
+            yield (*keys, "to"), f"{links} links lie between the ends, and no packet crosses more than {MAX_LIFETIME}"
+            return
+        if lives.isdecimal() and links > int(lives):
+            yield (
+                (*keys, "to"),
+                f'{links} links lie between the ends, and packets of "{node}" cross {lives}; '
+                f'add sysctl = {{ "{name}" = {MAX_LIFETIME} }} to that node',
+            )
+
+
+def _check_flow_times(keys: Keys, name: str, scenario: Scenario) -> Iterator[Found]:
+    flow = scenario.flows[name]
+    if flow.start >= scenario.duration:
+        yield (
+            (*keys, "start"),
+            f"starts at {format_duration(flow.start)}, when the run of {format_duration(scenario.duration)} is over",
+        )
+    elif flow.duration is not None and flow.start + flow.duration > scenario.duration:
+        yield (
+            (*keys, "duration"),
+            f"ends at {format_duration(flow.start + flow.duration)}, past the end of the run "
+            f"({format_duration(scenario.duration)}); shorten it or lengthen the scenario's duration",
+        )
+    if flow.duration is not None and getattr(flow, "bytes", None) is not None:
+        yield (*keys, "bytes"), "`bytes` and `duration` are both given; a flow ends by one of them"
+
+
+def _check_tuners(scenario: Scenario) -> Iterator[Found]:
+    chosen = scenario.run.tuner
+    if chosen != "default" and chosen not in scenario.tuners:
+        yield ("run", "tuner"), f'there is no tuner "{chosen}"{did_you_mean(chosen, ["default", *scenario.tuners])}'
+    for name, tuner in scenario.tuners.items():
+        if name == "default":
+            yield ("tuners", name), 'the tuner "default" stands for no tuning; call this one otherwise'
+        for node in tuner.nodes or ():
+            if node not in scenario.nodes:
+                yield ("tuners", name, "nodes"), f'there is no node "{node}"{did_you_mean(node, scenario.nodes)}'
+        if not tuner.sysctl and tuner.queue is None:
+            yield ("tuners", name), "tunes nothing; give it `sysctl`, `queue`, or both"
+        yield from _check_tuners_queue(("tuners", name), tuner, scenario)
+    yield from _check_sysctls(scenario)
+
+
+def _check_tuners_queue(keys: Keys, tuner: Tuner, scenario: Scenario) -> Iterator[Found]:
+    """A tuner's queue stands at nodes that are named, where there is a queue to replace."""
+    if tuner.queue is None:
+        return
+    if tuner.nodes is None:
+        yield (*keys, "queue"), "would replace every queue of every node, the bottleneck's too; name the `nodes`"
+        return
+    for name, link in scenario.links.items():
+        for node in link.raw:
+            if tuner.tunes(node):
+                yield (*keys, "queue"), f'the end "{node}" of link "{name}" is set up by `raw`, which has its own queue'
+
+
+def _check_sysctls(scenario: Scenario) -> Iterator[Found]:
+    """A node's interfaces have the queues of their links, so the one that would give them a queue does nothing."""
+    settings: dict[Keys, Sysctl] = {("nodes", name): node.sysctl for name, node in scenario.nodes.items()}
+    settings |= {("tuners", name): tuner.sysctl for name, tuner in scenario.tuners.items()}
+    for keys, sysctl in settings.items():
+        if "net.core.default_qdisc" in sysctl:
+            queue = sysctl["net.core.default_qdisc"]
+            yield (
+                (*keys, "sysctl", "net.core.default_qdisc"),
+                f'has no effect here, as each end of a link has a queue of its own; write queue = "{queue}" '
+                + ("in the tuner" if keys[0] == "tuners" else "in the link, or in a tuner for the node"),
+            )
+
+
+def _check_capture(index: int, capture: Capture, scenario: Scenario, captured: Mapping[str, int]) -> Iterator[Found]:
+    keys: Keys = ("record", "captures", index, "at")
+    link_name, colon, node = capture.at.partition(":")
+    if not colon or link_name not in scenario.links or node not in scenario.links[link_name].ends:
+        places = [f"{name}:{end}" for name, link in scenario.links.items() for end in link.ends]
+        yield keys, f'"{capture.at}" is no "link:node" of this scenario{did_you_mean(capture.at, places)}'
+    elif captured[capture.at] > 1:
+        yield keys, f'"{capture.at}" is captured twice'

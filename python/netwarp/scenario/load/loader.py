@@ -1,0 +1,244 @@
+"""A shipped name or a path → a validated Scenario, or a ScenarioError that says everything that is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from netwarp.scenario.check.bounds import beyond_bounds
+from netwarp.scenario.check.presets import with_presets
+from netwarp.scenario.check.scenario import check_scenario
+from netwarp.scenario.check.study import check_study
+from netwarp.scenario.errors import COMMAND_LINE, MAX_PROBLEMS, Problem, ScenarioError, did_you_mean
+from netwarp.scenario.files import read_file
+from netwarp.scenario.load.explain import explain
+from netwarp.scenario.model import Scenario
+from netwarp.scenario.model.paths import parse_setting, resolve_path, swept_path, with_value
+from netwarp.scenario.source import Keys, Source, split_dotted
+from netwarp.scenario.toml import TomlError, parse_toml
+
+MAX_FILE_BYTES = 4 * 2**20
+
+
+def shipped_scenarios() -> dict[str, Path]:
+    """The scenarios that come with netwarp: name → file, sorted by name."""
+    folder = Path(str(resources.files("netwarp") / "scenarios"))
+    return {file.stem: file for file in sorted(folder.glob("*.toml"))}
+
+
+def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> Scenario:
+    """The scenario called `source` (a shipped name, or a path) with `--set` settings (`"PATH=VALUE"`) applied.
+
+    Raises ScenarioError with every problem found.
+    """
+    path = _find(source)
+    return parse_scenario(_read(path), str(path), settings, path.parent)
+
+
+def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] = (), folder: Path = Path()) -> Scenario:
+    """The scenario in a TOML text; `label` stands for the file in messages. Raises ScenarioError.
+
+    Files that the scenario names are looked for in `folder`.
+    """
+    try:
+        data = parse_toml(text)
+    except TomlError as error:
+        raise ScenarioError([Problem(str(error), line=error.line)], label) from None
+    _refuse_beyond_bounds(Source(label, text, data))
+    data = with_presets(data)
+    changed, overrides = _apply(data, settings)
+    source = Source(label, text, changed, overrides, tuple(settings), folder)
+    _refuse_beyond_bounds(source)
+    try:
+        return validate(source)
+    except ScenarioError as error:
+        if all(problem.origin for problem in error.problems) or not _is_valid(Source(label, text, data, folder=folder)):
+            raise
+        given = " ".join(overrides.values())
+        cause = Problem(f"the file is valid by itself; what is wrong comes from {given}", origin=COMMAND_LINE)
+        raise ScenarioError([*error.problems, cause], label) from None
+
+
+def _is_valid(source: Source) -> bool:
+    try:
+        validate(source)
+    except ScenarioError:
+        return False
+    return True
+
+
+def validate(source: Source) -> Scenario:
+    """The scenario in the source's data, checked field by field and then as a whole. Raises ScenarioError."""
+    try:
+        scenario = Scenario.model_validate(source.data, context={"folder": source.folder})
+    except ValidationError as error:
+        raise ScenarioError(problems_at(explain(error, source.data), source), source.label) from None
+    checks = chain(check_scenario(scenario), check_study(scenario, source.data, source.overrides))
+    found = list(islice(checks, MAX_PROBLEMS))
+    if found:
+        raise ScenarioError(problems_at(found, source), source.label)
+    scenario._source = source
+    return scenario
+
+
+def _refuse_beyond_bounds(source: Source) -> None:
+    if found := beyond_bounds(source.data):
+        raise ScenarioError(problems_at(found, source), source.label)
+
+
+def problems_at(found: Sequence[tuple[Keys, str]], source: Source) -> list[Problem]:
+    """Findings as problems with their lines, each once, in the order of the file."""
+    problems = dict.fromkeys(_locate(keys, message, source) for keys, message in found)
+    return sorted(problems, key=lambda problem: problem.line or 0)
+
+
+def _locate(keys: Keys, message: str, source: Source) -> Problem:
+    where = ".".join(_quoted(key) for key in keys)
+    for path, given in source.overrides.items():
+        if where == path or where.startswith(path + ".") or path.startswith(where + "."):
+            return Problem(message, given, None, COMMAND_LINE)
+    return Problem(message, where, source.line_of(keys))
+
+
+def _quoted(key: str | int) -> str:
+    return str(key) if re.fullmatch(r"[\w-]*", str(key)) else f'"{key}"'
+
+
+def _find(source: str | Path) -> Path:
+    shipped = shipped_scenarios()
+    path = Path(source)
+    if str(source) in shipped and not path.is_file():
+        return shipped[str(source)]
+    try:
+        if path.is_dir():
+            raise ScenarioError("this is a directory; name a scenario file in it", str(source))
+        if path.exists() and not path.is_file():
+            raise ScenarioError("this is a device or a pipe; a scenario is a file", str(source))
+        if not path.exists():
+            raise ScenarioError(
+                f"there is no such file and no shipped scenario of that name{did_you_mean(str(source), shipped)}",
+                str(source),
+            )
+    except (OSError, ValueError) as error:
+        raise ScenarioError(f"this cannot be a file: {_reason(error)}", str(source)[:200]) from None
+    return path
+
+
+def _read(path: Path) -> str:
+    try:
+        content = read_file(path, MAX_FILE_BYTES)
+    except (OSError, ValueError) as error:
+        raise ScenarioError(f"the file cannot be read: {_reason(error)}", str(path)) from None
+    if len(content) > MAX_FILE_BYTES:
+        raise ScenarioError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB; no scenario is", str(path))
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        problem = Problem("the file is not text in UTF-8; a scenario is a TOML file", line=line)
+        raise ScenarioError([problem], str(path)) from None
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _apply(data: dict[str, Any], settings: Sequence[str]) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """Data with the settings in place, and each as the option that gave it; on a swept path the axis shrinks to the one
+    value."""
+    overrides: dict[str, str] = {}
+    problems: list[Problem] = []
+    own_tuners = set(data.get("tuners") or ())
+    for setting in settings:
+        given = _as_option(setting)
+        try:
+            path, value = parse_setting(setting)
+            if axis := swept_path(path):
+                data = _sweep(data, axis, value)
+                overrides[f'sweep."{axis}"'] = given
+                continue
+            data = _with_tuner(path, data)
+            keys = _tuner(path) or resolve_path(path, data, sweepable=False)
+            data = _set(data, keys, value)
+            overrides[".".join(keys)] = given
+        except ValueError as error:
+            problems.append(Problem(str(error), given, None, COMMAND_LINE))
+        except (TypeError, AttributeError, KeyError, IndexError):
+            problems.append(Problem("the file does not have a table there", given, None, COMMAND_LINE))
+    if problems:
+        raise ScenarioError(problems, COMMAND_LINE)
+    for name in _unused_tuners(data, own_tuners):
+        given = next(option for path, option in overrides.items() if path.split(".")[:2] == ["tuners", name])
+        known = f"; the file has {', '.join(sorted(own_tuners))}" if own_tuners else ""
+        why = f'nothing uses the tuner "{name}" that this adds{known}; add --set run.tuner={name}'
+        raise ScenarioError([Problem(why, given, None, COMMAND_LINE)], COMMAND_LINE)
+    return data, overrides
+
+
+def _as_option(setting: str) -> str:
+    """The setting as the option that gives it."""
+    axis = setting.removeprefix("sweep.")
+    return f"--set {setting}" if axis == setting else f"--sweep {axis}"
+
+
+def _tuner(path: str) -> tuple[str, ...] | None:
+    """The keys of a path that names a whole tuner, as no other path may; None if it does not."""
+    keys = tuple(split_dotted(path))
+    return keys if len(keys) == 2 and keys[0] == "tuners" else None
+
+
+def _with_tuner(path: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Data in which there is the tuner that the path is about, if it is about one."""
+    keys = split_dotted(path)
+    if keys[0] != "tuners" or len(keys) < 2 or keys[1] in data.get("tuners", {}):
+        return data
+    return with_value(data, ("tuners", keys[1]), {})
+
+
+def _unused_tuners(data: Mapping[str, Any], own: set[str]) -> list[str]:
+    """Tuners that were added and that no run would have."""
+    added = [name for name in data.get("tuners", {}) if name not in own]
+    if not added:
+        return []
+    used = [data.get("run", {}).get("tuner")]
+    used += [value for values in data.get("sweep", {}).items() if values[0] == "run.tuner" for value in values[1]]
+    used += [case.get("set", {}).get("run.tuner") for case in data.get("cases", ())]
+    return [name for name in added if name not in used]
+
+
+def _sweep(data: dict[str, Any], axis: str, values: Any) -> dict[str, Any]:
+    """Data with the axis: in the place of the file's own of the same path, else the last."""
+    if not isinstance(values, list):
+        raise ValueError(f"an axis needs a list of values, such as [{json.dumps(values, default=str)}]")
+    keys = resolve_path(axis, data)
+    own = (path for path in data.get("sweep", {}) if split_equal(path, keys, data))
+    return with_value(data, ("sweep", next(own, axis)), values)
+
+
+def _set(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
+    sweep = data.get("sweep")
+    for path in sweep if isinstance(sweep, dict) else ():
+        try:
+            swept = resolve_path(path, data)
+        except ValueError:
+            continue  # reported with the file's other problems
+        if swept == keys:
+            return with_value(data, ("sweep", path), [value])
+        if swept[: len(keys)] == keys or keys[: len(swept)] == swept:
+            raise ValueError(f'the sweep sets "{path}", which overlaps this; set that path instead')
+    return with_value(data, keys, value)
+
+
+def split_equal(path: str, keys: tuple[str, ...], data: Mapping[str, Any]) -> bool:
+    """Whether `path` names the same place as `keys`."""
+    try:
+        return resolve_path(path, data) == keys
+    except ValueError:
+        return False

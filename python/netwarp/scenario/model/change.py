@@ -1,0 +1,114 @@
+"""What changes a network: links during a run (`changes`), nodes before it (`tuners.NAME`)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+from netwarp.fields import (
+    Directed,
+    Duration,
+    Model,
+    PositiveDuration,
+    Queue,
+    Rate,
+    Sysctl,
+    about,
+    either_direction,
+)
+from netwarp.scenario.model.netem import JitterField, LossField
+
+
+class Change(Model):
+    """Properties of a link that change at a moment of the run; what is not named stays as it is.
+
+    [changes.md](changes.md) says what happens to packets that wait or are under way.
+    """
+
+    at: Duration = about("When, from the start of the run.", "2s", refused=["10s"])
+    link: str = about("Which link.", "bottleneck", refused=["botleneck"])
+    over: PositiveDuration | None = about(
+        "A ramp: get there in steps on a straight line, within this time. Not for queues.",
+        "2s",
+        refused=["9s"],
+        default=None,
+    )
+    step: PositiveDuration | None = about(
+        "The time between two steps of a ramp; a fiftieth of it unless given.",
+        "100ms",
+        refused=["3s"],
+        beside={"over": "2s"},
+        default=None,
+    )
+    repeat: PositiveDuration | None = about(
+        "All of it happens again after each such time, to the end of the run.",
+        "4s",
+        refused=["0s"],
+        default=None,
+    )
+    times: int | None = about(
+        "How often in all, with `repeat`.", 2, refused=[0, 9], beside={"repeat": "4s"}, default=None, ge=1, strict=True
+    )
+    outage: Annotated[Directed[PositiveDuration | None], either_direction(plain_is_both=True)] | None = about(
+        "For so long nothing gets through the wire; what is sent into it is lost.",
+        "200ms",
+        refused=["9s"],
+        default=None,
+    )
+    rate: Annotated[Directed[Rate | None], either_direction(plain_is_both=True)] | None = about(
+        "The rate from then on.", "1mbit", refused=["1kbit"], default=None
+    )
+    delay: Annotated[Directed[Duration | None], either_direction(plain_is_both=True)] | None = about(
+        "The delay from then on.", "50ms", refused=["50"], default=None
+    )
+    jitter: Annotated[Directed[JitterField | None], either_direction(plain_is_both=True)] | None = about(
+        "The jitter from then on.", "5ms", refused=["5"], default=None
+    )
+    loss: Annotated[Directed[LossField | None], either_direction(plain_is_both=True)] | None = about(
+        "The losses from then on.", "2%", refused=["2"], default=None
+    )
+    queue: Annotated[Directed[Queue | None], either_direction(plain_is_both=False)] | None = about(
+        "The queue from then on. One of another kind drops the packets that wait.",
+        "pfifo limit 20",
+        refused=[""],
+        default=None,
+    )
+
+
+def _no_program(value: object) -> None:
+    """A tuner that is a program, such as bpftune, has its place here once there are engines that it can run in."""
+    if value is not None:
+        raise ValueError(
+            "programs as tuners come with the real-time engines; in virtual time a tuner is a set of sysctls, a queue, "
+            "or both"
+        )
+
+
+class Tuner(Model):
+    """What some nodes are tuned with before the flows start. `run.tuner` names the one in use, and a sweep can vary it:
+    `"run.tuner" = ["default", "big"]`."""
+
+    nodes: tuple[str, ...] | None = about(
+        "Which nodes; all of them unless given.", ["h1"], refused=[["h9"]], default=None
+    )
+    sysctl: Sysctl = about(
+        "Kernel settings of these nodes' network namespaces.",
+        {"net.ipv4.tcp_rmem": "4096 131072 6291456"},
+        refused=[{"tcp_rmem": "4096 131072 6291456"}],
+        default_factory=dict,
+    )
+    queue: Queue | None = about(
+        "A queue in place of those at these nodes' ends of links, as net.core.default_qdisc gives a host.",
+        "fq",
+        refused=[""],
+        beside={"nodes": ["h1"]},
+        default=None,
+    )
+    command: Annotated[None, BeforeValidator(_no_program), WithJsonSchema({"type": "null"})] = about(
+        "Not available yet.", refused=["bpftune"], default=None
+    )
+
+    def tunes(self, node: str) -> bool:
+        """Whether this node is among those it is for."""
+        return self.nodes is None or node in self.nodes

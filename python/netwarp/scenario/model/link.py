@@ -1,0 +1,154 @@
+"""A link between two nodes: the tables `links.NAME`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
+
+from netwarp.fields import (
+    Directed,
+    Duration,
+    InterfaceName,
+    Line,
+    Model,
+    Name,
+    Percent,
+    Queue,
+    Rate,
+    about,
+    both_directions,
+    either_direction,
+)
+from netwarp.scenario.model.netem import Jitter, JitterField, LossField, RandomLoss
+from netwarp.scenario.model.trace import Trace, TraceField
+
+Addresses = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+    WithJsonSchema(
+        {"title": "addresses", "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+    ),
+]
+_NO_DELAY = Directed[Duration].model_construct(forward=0, reverse=0)
+_NO_JITTER = Directed[JitterField].model_construct(forward=Jitter(ns=0), reverse=Jitter(ns=0))
+_NO_LOSS = Directed[LossField].model_construct(forward=RandomLoss(p=0.0), reverse=RandomLoss(p=0.0))
+_NEVER = Directed[Percent].model_construct(forward=0.0, reverse=0.0)
+_DEFAULT_QUEUE = Directed[Queue | None].model_construct(forward=None, reverse=None)
+_NO_TRACE = Directed[TraceField | None].model_construct(forward=None, reverse=None)
+
+
+def _rate_or_trace(value: object, info: ValidationInfo) -> object:
+    """Where the rate is left out, that with which the direction's trace begins."""
+    if value is not None and not isinstance(value, dict):
+        return value
+    given = value or {}
+    trace: Directed[Trace | None] | None = info.data.get("trace")
+    if trace is None:  # the trace is what is wrong, and said already
+        return {"forward": "1gbit", "reverse": "1gbit"} | given
+    begins = {name: trace.of(direction) for direction, name in enumerate(("forward", "reverse"))}
+    rates = {name: f"{t.first_rate_bps}bit" for name, t in begins.items() if t and t.first_rate_bps} | given
+    if value is None and len(rates) < 2:
+        if not any(begins.values()):
+            raise ValueError('the link has no `rate`; every link has a finite one, such as rate = "1gbit"')
+        name = next(name for name in begins if name not in rates)
+        raise ValueError(f'the trace does not give the initial rate ({name}); set it, such as rate = "10mbit"')
+    return rates
+
+
+class Link(Model):
+    """Two nodes joined: a rate and a queue at each sending end, and a wire between them.
+
+    `forward` is the direction from the first end to the second, `reverse` the opposite one. A property that has
+    directions takes a plain value or a table such as `{ forward = "10ms", reverse = "20ms" }`.
+    """
+
+    ends: tuple[Name, ...] = about("The two nodes.", ["r1", "h2"], refused=[["r1"], ["r1", "r1"]], min_length=1)
+    interfaces: tuple[InterfaceName, InterfaceName] | None = about(
+        "Names of the two ends' interfaces; `eth0`, `eth1` … of each node unless given.",
+        ["wan0", "eth0"],
+        refused=[["lo", "eth0"]],
+        default=None,
+    )
+    addresses: tuple[Addresses, Addresses] | None = about(
+        "Addresses of the two ends with prefix lengths, IPv4, IPv6 or a list of both. Unless given, "
+        "`10.0.K.1/24` and `fd6e:7700:0:K::1/64` of link number K, and `.2`.",
+        ["192.168.1.1/24", "192.168.1.2/24"],
+        refused=[["192.168.1.1", "192.168.1.2"], ["192.168.1.1/24", "192.168.2.2/24"]],
+        default=None,
+    )
+    trace: Annotated[Directed[TraceField | None], either_direction(plain_is_both=True)] = about(
+        "A shipped trace or a file (relative to the scenario's) that says what the link is like over time; a plain "
+        "value holds both ways. See [changes.md](changes.md).",
+        "lte",
+        refused=["3g"],
+        beside={"rate": None},
+        default=_NO_TRACE,
+    )
+    rate: Annotated[Directed[Rate], both_directions(), BeforeValidator(_rate_or_trace)] = about(
+        "The rate at which each end sends frames. Every link has one, from a trace or from here. A plain value holds "
+        "both ways; a table gives both.",
+        "5mbit",
+        refused=["10mbps", "5", "0bit", "20tbit"],
+        default=None,
+        validate_default=True,
+    )
+    delay: Annotated[Directed[Duration], both_directions("0s")] = about(
+        "Propagation delay of the wire, one way; a plain value holds both ways.",
+        "10ms",
+        refused=[10, "-10ms"],
+        default=_NO_DELAY,
+    )
+    jitter: Annotated[Directed[JitterField], both_directions("0s")] = about(
+        "How much the delay varies: `TIME [CORRELATION%] [DISTRIBUTION]`, uniform, normal, pareto or paretonormal. "
+        "Packets stay in order.",
+        "2ms normal",
+        refused=["2ms gamma"],
+        default=_NO_JITTER,
+    )
+    loss: Annotated[Directed[LossField], both_directions("0%")] = about(
+        "Losses of the wire in netem's words: `P [CORRELATION]`, `gemodel P [R [1-H [1-K]]]`, "
+        "`state P13 [P31 [P32 [P23 [P14]]]]`.",
+        "gemodel 1% 10%",
+        refused=["0.5", "101%"],
+        default=_NO_LOSS,
+    )
+    duplicate: Annotated[Directed[Percent], both_directions("0%")] = about(
+        "Share of packets that the wire delivers twice.", "0.1%", refused=[0.1], default=_NEVER
+    )
+    corrupt: Annotated[Directed[Percent], both_directions("0%")] = about(
+        "Share of packets in which the wire flips a bit.", "0.1%", refused=["-1%"], default=_NEVER
+    )
+    reorder: Annotated[Directed[Percent], both_directions("0%")] = about(
+        "Share of packets that overtake those before them: they skip the delay.",
+        "1%",
+        refused=["150%"],
+        beside={"delay": "10ms"},
+        default=_NEVER,
+    )
+    queue: Annotated[Directed[Queue | None], either_direction(plain_is_both=False)] = about(
+        "Queue discipline of the sending end and its options, in tc's words. A plain value is the forward direction's. "
+        "Unless given: `pfifo` with room for two bandwidth-delay products, 1000 packets at least.",
+        "pfifo limit 100",
+        refused=["qdisc add pfifo", ""],
+        default=_DEFAULT_QUEUE,
+    )
+    mtu: int = about(
+        "The largest IP packet, in bytes; IPv6 needs 1280 at least (RFC 8200).",
+        9000,
+        refused=[1279, 70000],
+        default=1500,
+        ge=1280,
+        le=65535,
+        strict=True,
+    )
+    offload: bool = about(
+        "Segmentation and aggregation offloads (TSO, GSO, GRO).", True, refused=[1], default=False, strict=True
+    )
+    raw: dict[str, tuple[Line, ...]] = about(
+        "In place of rate and queue at an end: tc commands for its interface `{dev}`, run in this order.",
+        {"r1": ["qdisc add dev {dev} root handle 1: tbf rate 10mbit burst 5kb limit 100kb"]},
+        refused=[{"h1": ["qdisc add dev {dev} root pfifo"]}],
+        beside={"queue": None},
+        default_factory=dict,
+    )

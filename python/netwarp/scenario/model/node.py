@@ -1,0 +1,23 @@
+"""A node of the network: the tables `nodes.NAME`."""
+
+from __future__ import annotations
+
+from netwarp.fields import (
+    Model,
+    Sysctl,
+    about,
+)
+
+
+class Node(Model):
+    """A host, or a router when it forwards: a network namespace."""
+
+    forward: bool = about(
+        "Whether it forwards packets, as a router does.", True, refused=["yes"], default=False, strict=True
+    )
+    sysctl: Sysctl = about(
+        "Kernel settings of this node's network namespace. `netwarp show` lists those that netwarp sets itself.",
+        {"net.ipv4.tcp_ecn": 1},
+        refused=[{"tcp_ecn": 1}, {"net.core.default_qdisc": "fq"}],
+        default_factory=dict,
+    )

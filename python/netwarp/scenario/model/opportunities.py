@@ -1,0 +1,93 @@
+"""Mahimahi's packet-delivery traces: at which milliseconds a link lets how much through.
+
+R. Netravali et al.: Mahimahi: Accurate Record-and-Replay for HTTP, USENIX ATC 2015; its mm-link, link_queue.cc. One
+whole number of milliseconds a line, each an opportunity to deliver 1504 bytes; several lines of one time are as many
+opportunities. A packet counts as the bytes that mm-link reads from its TUN device: IP and four bytes of packet
+information. The trace begins anew at the time of its last line.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from netwarp.constants import ETHERNET_HEADER_BYTES
+from netwarp.units import MAX_DURATION_NS, MAX_RATE_BPS, format_rate
+
+BYTES = 1504
+"""What one opportunity delivers: PACKET_SIZE in mm-link's link_queue.hh."""
+OVERHEAD_BYTES = 4 - ETHERNET_HEADER_BYTES
+"""What a packet counts beyond its frame: TUN's packet information (struct tun_pi) instead of the Ethernet header."""
+NS_PER_MS = 10**6
+MAX_TIME_MS = MAX_DURATION_NS // NS_PER_MS
+MAX_COUNT = MAX_RATE_BPS // 1000 // (8 * BYTES)
+"""The most opportunities of one millisecond: those of the fastest link that a scenario may have."""
+PEAK_MS = 100
+"""The time over which the peak rate is an average."""
+
+
+@dataclass(frozen=True)
+class Opportunities:
+    """At the times `at_ms`, which grow, there are `counts` opportunities; all again every `period_ms`."""
+
+    at_ms: tuple[int, ...]
+    counts: tuple[int, ...]
+    period_ms: int
+
+    @property
+    def mean_rate_bps(self) -> int:
+        """The rate on average, at least a byte a second."""
+        return max(self._sums[-1] * BYTES * 8 * 1000 // self.period_ms, 8)
+
+    @cached_property
+    def peak_rate_bps(self) -> int:
+        """The highest rate over 100 ms."""
+        return self.most_within(PEAK_MS) * BYTES * 8 * 1000 // PEAK_MS
+
+    def most_within(self, length_ms: int) -> int:
+        """The most opportunities in any half-open interval of this length."""
+        rounds, rest = divmod(length_ms, self.period_ms)
+        times = [*self.at_ms, *(self.period_ms + at for at in self.at_ms)]
+        sums = [0, *accumulate((*self.counts, *self.counts))]
+        ends = (bisect_left(times, at + rest) for at in self.at_ms)
+        return rounds * self._sums[-1] + max(sums[end] - sums[begin] for begin, end in enumerate(ends))
+
+    def until(self, end_ms: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Times and counts of the first round as far as a run that ends then gets."""
+        end = bisect_left(self.at_ms, end_ms + 1)
+        return self.at_ms[:end], self.counts[:end]
+
+    @cached_property
+    def _sums(self) -> list[int]:
+        return list(accumulate(self.counts))
+
+
+def parse_opportunities(lines: Iterable[tuple[int, str]], name: str) -> Opportunities:
+    """The numbered lines of the trace `name`. Raises ValueError with a sentence that begins `name:line: `."""
+    counts: dict[int, int] = {}
+    last_ms = number = 0
+    for number, line in lines:
+        at_ms = _milliseconds(line, f"{name}:{number}: ")
+        if at_ms < last_ms:
+            raise ValueError(f"{name}:{number}: times must not decrease; {at_ms} comes after {last_ms}")
+        last_ms = at_ms
+        counts[at_ms] = counts.get(at_ms, 0) + 1
+        if counts[at_ms] > MAX_COUNT:
+            raise ValueError(
+                f"{name}:{number}: more than {MAX_COUNT} opportunities at {at_ms} ms, which is all that a link of "
+                f"{format_rate(MAX_RATE_BPS)} has in a millisecond"
+            )
+    if last_ms == 0:
+        raise ValueError(f"{name}:{number}: the trace ends when it begins; its last time has to be above 0")
+    return Opportunities(tuple(counts), tuple(counts.values()), last_ms)
+
+
+def _milliseconds(line: str, place: str) -> int:
+    if not (line.isascii() and line.isdigit()):
+        raise ValueError(f'{place}"{line[:60]}" is not a whole number of milliseconds')
+    if len(line.lstrip("0")) > len(str(MAX_TIME_MS)) or int(line) > MAX_TIME_MS:
+        raise ValueError(f"{place}{line[:60]} ms is longer than a trace may last: a year, {MAX_TIME_MS} ms")
+    return int(line)

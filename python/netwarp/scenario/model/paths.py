@@ -1,0 +1,168 @@
+"""Dotted paths into a scenario, as `--set`, sweeps and cases use them: `links.bottleneck.rate`, `flows.bulk.cc`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from netwarp.flows import flow_fields
+from netwarp.scenario.errors import did_you_mean
+from netwarp.scenario.model import SECTIONS, Change, Link, Node, Record, RunOptions, Tuner
+from netwarp.scenario.source import split_dotted
+from netwarp.scenario.toml import TomlSyntaxError, parse_toml
+
+PLAIN = ("duration", "warmup")
+SET_ONLY = ("name", "summary", "seeds", "views", "baseline")
+GROUPS: dict[str, type[BaseModel]] = {"run": RunOptions, "record": Record}
+DIRECTED = ("rate", "delay", "jitter", "loss", "duplicate", "corrupt", "reorder", "queue", "trace", "outage")
+_FIELDS: dict[str, list[str]] = {
+    "nodes": list(Node.model_fields),
+    "links": list(Link.model_fields),
+    "flows": flow_fields(),
+    "tuners": list(Tuner.model_fields),
+    "changes": list(Change.model_fields),
+}
+
+
+def resolve_path(path: str, data: Mapping[str, Any], sweepable: bool = True) -> tuple[str, ...]:
+    """The keys of `path`, checked against the format and the names in `data`.
+
+    `sweepable` leaves out what is no property of a run (`seeds`, `name`, `summary`, `views`, `baseline`). Raises
+    ValueError with a sentence that says which part is unknown and what was probably meant.
+    """
+    head, *rest = split_dotted(path)
+    if head == "seeds" and sweepable:
+        raise ValueError("seeds are not swept: every point runs with every seed of the scenario's `seeds`")
+    if head in PLAIN or (head in SET_ONLY and not sweepable):
+        return _exactly(path, head, rest)
+    if head in GROUPS:
+        _field(path, head, rest, list(GROUPS[head].model_fields), 1)
+        return (head, *rest)
+    if head not in _FIELDS:
+        known = [*PLAIN, *GROUPS, *_FIELDS, *(() if sweepable else SET_ONLY)]
+        raise ValueError(f'"{head}" is not part of a scenario that can be set{did_you_mean(head, known)}')
+    return (head, *_named(path, head, rest, data))
+
+
+def _exactly(path: str, head: str, rest: list[str]) -> tuple[str, ...]:
+    if rest:
+        raise ValueError(f'"{path}" goes too deep; "{head}" is a single value')
+    return (head,)
+
+
+def _named(path: str, head: str, rest: list[str], data: Mapping[str, Any]) -> list[str]:
+    """name, field and what may follow a field."""
+    table = data.get(head)
+    names = [str(i) for i in range(len(table))] if isinstance(table, list | tuple) else list(table or ())
+    if not rest:
+        raise ValueError(f'"{path}" needs a name and a field, such as "{head}.{next(iter(names), "NAME")}.FIELD"')
+    if rest[0] not in names:
+        raise ValueError(f'there is no "{rest[0]}" in {head}{did_you_mean(rest[0], names)}')
+    field = rest[1] if len(rest) > 1 else ""
+    if field == "sysctl" and len(rest) > 2:
+        return [*rest[:2], ".".join(rest[2:])]
+    depth = 3 if (field in DIRECTED and head != "flows") or field == "raw" else 2
+    _field(path, f"{head}.{rest[0]}", rest[1:], _FIELDS[head], depth - 1)
+    if len(rest) == 3 and field in DIRECTED and rest[2] not in {"forward", "reverse"}:
+        raise ValueError(f'"{rest[2]}" is not a direction; write "{head}.{rest[0]}.{field}.forward" or "… .reverse"')
+    return rest
+
+
+def _field(path: str, parent: str, rest: list[str], fields: Iterable[str], depth: int) -> None:
+    fields = list(fields)
+    if not rest:
+        raise ValueError(f'"{path}" needs a field, such as "{parent}.{fields[0]}"')
+    if rest[0] not in fields:
+        raise ValueError(f'"{rest[0]}" is not a field of {parent}{did_you_mean(rest[0], fields)}')
+    if len(rest) > depth:
+        raise ValueError(f'"{path}" goes too deep; stop at "{parent}.{rest[0]}"')
+
+
+def with_value(data: Mapping[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """A copy of `data` with the value at `keys` replaced; what is not on the way is shared, not copied."""
+    copy = dict(data)
+    head, *rest = keys
+    if not rest:
+        copy[head] = value
+        return copy
+    inner = copy.get(head)
+    if isinstance(inner, list | tuple):
+        items = list(inner)
+        items[int(rest[0])] = with_value(items[int(rest[0])], tuple(rest[1:]), value)
+        copy[head] = items
+    elif isinstance(inner, Mapping):
+        copy[head] = with_value(inner, tuple(rest), value)
+    else:
+        copy[head] = with_value(_directions(head, inner, rest), tuple(rest), value)
+    return copy
+
+
+def value_at(path: str, data: Mapping[str, Any]) -> Any:
+    """What the file itself says at a path, as written; None if it says nothing. Raises ValueError as `resolve_path`."""
+    value: Any = data
+    for key in resolve_path(path, data):
+        if isinstance(value, list | tuple):
+            value = value[int(key)]
+        else:
+            value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _directions(field: str, plain: object, rest: list[str]) -> dict[str, Any]:
+    """A plain link property as a table of its directions, so that one of them can be replaced."""
+    if plain is None or rest[0] not in {"forward", "reverse"}:
+        return {}
+    return {"forward": plain} if field == "queue" else {"forward": plain, "reverse": plain}
+
+
+def section_of(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """The part of a scenario that is validated as one piece: `("links", "bottleneck")`, `("run",)`, `("duration",)`."""
+    return keys[:2] if keys[0] in SECTIONS else keys[:1]
+
+
+def parse_setting(setting: str) -> tuple[str, Any]:
+    """`PATH=VALUE` of `--set`: the value as TOML if it is, else as text. Raises ValueError without a `=`."""
+    path, equals, text = setting.partition("=")
+    if path.count('"') % 2:  # the "=" stood inside a quoted key
+        raise ValueError(f'"{setting}" is not PATH=VALUE')
+    if not equals or not path.strip():
+        raise ValueError(f'"{setting}" is not PATH=VALUE, such as links.bottleneck.rate=5mbit')
+    try:
+        parsed = parse_toml(f"value = {text}")
+    except TomlSyntaxError:
+        return path.strip(), text.strip()
+    return path.strip(), parsed["value"] if len(parsed) == 1 else text.strip()
+
+
+def swept_path(path: str) -> str | None:
+    """The path of the axis that `sweep."PATH"` (or `sweep.PATH`) names; None if it names none. Raises ValueError."""
+    head, *rest = split_dotted(path)
+    if head != "sweep":
+        return None
+    if not rest:
+        raise ValueError('"sweep" needs the path that is varied, such as sweep.flows.bulk.cc=["cubic", "bbr"]')
+    return ".".join(rest)
+
+
+def setting_of(path: str, value: Any) -> str:
+    """The setting `PATH=VALUE` for a value of Python: text, numbers, lists and tables of them. Raises ValueError."""
+    return f"{path}={toml(value)}"
+
+
+def toml(value: Any) -> str:
+    """A value as TOML writes it on one line. Raises ValueError for what TOML does not have."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(str(key))} = {toml(v)}" for key, v in value.items()) + " }" if value else "{}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    if isinstance(value, str | int | float):
+        return json.dumps(value, ensure_ascii=False)  # which is TOML, too, for these
+    raise ValueError(f"a scenario cannot hold {value!r}; use text, numbers, lists or dictionaries")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)

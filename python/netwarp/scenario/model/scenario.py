@@ -1,0 +1,107 @@
+"""A whole scenario: the top of the file, with all its tables."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, PrivateAttr
+
+from netwarp.fields import (
+    Duration,
+    Model,
+    Name,
+    PositiveDuration,
+    about,
+)
+from netwarp.flows import Flow
+from netwarp.scenario.errors import ScenarioError
+from netwarp.scenario.model.change import Change, Tuner
+from netwarp.scenario.model.link import Link
+from netwarp.scenario.model.node import Node
+from netwarp.scenario.model.run import Record, RunOptions
+from netwarp.scenario.model.study import Case, Expectation, Seeds
+from netwarp.scenario.model.views import view_name
+from netwarp.scenario.source import Source
+
+
+class Scenario(Model):
+    """A validated scenario; `source` keeps the text it came from."""
+
+    name: Name = about("What results are called.", "bufferbloat", refused=["two words", ""])
+    summary: str = about(
+        "What it shows, in a line; `netwarp list` prints it.", "One flow fills a queue", refused=[1], default=""
+    )
+    duration: PositiveDuration = about(
+        "How long a run lasts in the network's time, 30 days at most.", "30s", refused=[30, "30", "0s", "800h"]
+    )
+    warmup: Duration = about(
+        "How much of the start metrics leave out. Records keep it.", "2s", refused=["10s"], default=0
+    )
+    seeds: Seeds = about(
+        "Each point is run once with each seed: a number N for the seeds 1 to N, or a list.",
+        5,
+        refused=[0, [1, 1], "5"],
+        default=(1,),
+    )
+    run: RunOptions = about(
+        "Start phases, memory, real time, the tuner in use.", {"start_jitter": "20ms"}, default=RunOptions()
+    )
+    record: Record = about("Which records and captures are written.", {"exact": False}, default=Record())
+    nodes: dict[Name, Node] = about("Hosts and routers by their names.", refused=[{}], min_length=1)
+    links: dict[Name, Link] = about("Links by their names.", refused=[{}], min_length=1)
+    flows: dict[Name, Flow] = about("Traffic, by the names of groups of flows.", refused=[{}], default_factory=dict)
+    changes: tuple[Change, ...] = about("What changes while a run goes on.", default=())
+    tuners: dict[Name, Tuner] = about(
+        "Settings of nodes under a name.", {"big": {"sysctl": {"net.ipv4.tcp_ecn": 1}}}, default_factory=dict
+    )
+    sweep: dict[str, tuple[Any, ...]] = about(
+        "Axes: a path and the values that it takes. Every combination is a point, with each case.",
+        {"links.bottleneck.rate": ["5mbit", "20mbit"]},
+        refused=[
+            {"links.bottleneck.rat": ["5mbit"]},
+            {"seeds": [1, 2]},
+            {"links.bottleneck.queue": []},
+            {"links.bottleneck.queue": ["fq", "fq"]},
+        ],
+        default_factory=dict,
+    )
+    presets: dict[Name, dict[str, Any]] = about(
+        "Settings under a name, which cases `use`: paths and their values.",
+        {"bbr": {"flows.bulk.cc": "bbr"}},
+        refused=[{"bbr": {"flows.blk.cc": "bbr"}}],
+        default_factory=dict,
+    )
+    cases: tuple[Case, ...] = about("Named points, one after the other.", [{"name": "as it is"}], default=())
+    baseline: str | None = about(
+        "The case that figures compare the others with.", "BBR", refused=["CUBIC"], default=None
+    )
+    expect: tuple[Expectation, ...] = about("What should come out.", default=())
+    views: tuple[Annotated[str, AfterValidator(view_name)], ...] = about(
+        "Tables and figures of a particular study that are made beyond those of every result.",
+        ["connection-monitor"],
+        refused=[["conection-monitor"]],
+        default=(),
+    )
+
+    _source: Source | None = PrivateAttr(default=None)
+
+    @property
+    def tuner(self) -> Tuner | None:
+        """The tuner in use, if any."""
+        return self.tuners.get(self.run.tuner)
+
+    def given_sysctl(self, node: str) -> dict[str, str]:
+        """The sysctls that the scenario gives a node: its own, over them those of the tuner in use."""
+        tuner = self.tuner
+        return self.nodes[node].sysctl | (tuner.sysctl if tuner and tuner.tunes(node) else {})
+
+    @property
+    def source(self) -> Source:
+        """Where this scenario came from: its text, its data, and what was set from outside."""
+        if self._source is None:
+            raise ScenarioError("this scenario was not made by load_scenario, so it has no source")
+        return self._source
+
+
+SECTIONS: tuple[Literal["nodes", "links", "flows", "tuners"], ...] = ("nodes", "links", "flows", "tuners")
+"""The tables whose keys are names the author gave."""

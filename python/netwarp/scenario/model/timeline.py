@@ -1,0 +1,220 @@
+"""What one direction of a link is like over a run: its start, its trace, its changes with ramps and repetitions, its
+outages, all resolved to moments at which something is set. Pure; times are ns from the start of the run."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from netwarp.scenario.model import Change, Scenario
+from netwarp.scenario.model.netem import Jitter, LossModel, RandomLoss
+from netwarp.scenario.source import Keys
+from netwarp.units import format_duration
+
+PROPERTIES = ("rate", "delay", "jitter", "loss", "queue")
+DEFAULT_STEPS = 50
+"""Into how many steps a ramp is divided that does not say."""
+MAX_STATES = 100_000
+EVERYTHING_LOST = RandomLoss(p=1.0)
+
+
+@dataclass(frozen=True)
+class State:
+    """What one direction of a link is like at one moment; `queue` None is the default queue, `rate` None a trace's
+    opportunities instead of a rate."""
+
+    rate: int | None
+    delay: int
+    jitter: Jitter
+    loss: LossModel
+    queue: str | None
+
+
+class TimelineError(ValueError):
+    """Changes that do not go together; `keys` is where the file says so."""
+
+    def __init__(self, keys: Keys, message: str) -> None:
+        """`message` is a sentence for the scenario's author."""
+        super().__init__(message)
+        self.keys = keys
+
+
+@dataclass(order=True)
+class _Entry:
+    """Something that is set at a moment; `order` breaks ties: traces first, then changes as the file has them."""
+
+    at: int
+    order: tuple[int, ...]
+    change: int | None = field(compare=False)
+    values: Mapping[str, Any] = field(compare=False)
+
+
+def timeline(scenario: Scenario, link: str, direction: int) -> tuple[tuple[int, State], ...]:
+    """The state at the start (time 0), and after each moment that changes it. Raises TimelineError."""
+    first = scenario.links[link]
+    tuner = scenario.tuner
+    queue = tuner.queue if tuner and tuner.queue and tuner.tunes(first.ends[direction]) else first.queue.of(direction)
+    trace = first.trace.of(direction)
+    rate = None if trace and trace.opportunities else first.rate.of(direction)
+    state = State(rate, first.delay.of(direction), first.jitter.of(direction), first.loss.of(direction), queue)
+    states: dict[int, State] = {0: state}
+    for at, changed in _walk(scenario, link, direction, state):
+        states[at] = changed
+        if len(states) > MAX_STATES:
+            raise _too_many(("changes",) if scenario.changes else ("links", link, "trace"), link)
+    known = _with_outages(states, _outages(scenario, link, direction))
+    return _without_repetition([(at, state) for at, state in known if at < scenario.duration])
+
+
+def _walk(scenario: Scenario, link: str, direction: int, state: State) -> Iterator[tuple[int, State]]:
+    """Every moment in order; a ramp begins from what it finds, and its steps join the queue then."""
+    entries = _entries(scenario, link, direction)
+    heapq.heapify(entries)
+    busy: dict[str, tuple[int, int]] = {}
+    while entries:
+        entry = heapq.heappop(entries)
+        values = entry.values
+        if entry.change is not None:
+            _refuse_overlap(entry, busy, link)
+            change = scenario.changes[entry.change]
+            if change.over is not None:
+                for step in _ramp(entry, change, state):
+                    heapq.heappush(entries, step)
+                busy |= {name: (entry.at + change.over, entry.change) for name in values}
+                continue
+        state = replace(state, **values)
+        yield entry.at, state
+
+
+def _entries(scenario: Scenario, link: str, direction: int) -> list[_Entry]:
+    trace = scenario.links[link].trace.of(direction)
+    entries = []
+    for number, row in enumerate(trace.until(scenario.duration) if trace else ()):
+        if number > MAX_STATES:
+            raise _too_many(("links", link, "trace"), link)
+        values = {"rate": row.rate_bps, "delay": row.delay_ns, "loss": row.loss}
+        entries.append(
+            _Entry(row.at_ns, (0,), None, {name: value for name, value in values.items() if value is not None})
+        )
+    for index, change in enumerate(scenario.changes):
+        values = values_of(change, direction)
+        if change.link == link and values:
+            moments = _bounded(occurrences(change, scenario.duration), len(entries), index, "repeat", link)
+            entries += [_Entry(at, (1, index), index, values) for at in moments]
+    return entries
+
+
+def _bounded(moments: range, others: int, change: int, field_: str, link: str) -> range:
+    """The moments of a change, unless they are too many to be made, with those of others that the link has already."""
+    if others + len(moments) > MAX_STATES:
+        raise _too_many(("changes", change, field_), link)
+    return moments
+
+
+def _too_many(keys: Keys, link: str) -> TimelineError:
+    return TimelineError(keys, f'link "{link}" would change more than {MAX_STATES} times; take larger steps')
+
+
+def values_of(change: Change, direction: int) -> dict[str, Any]:
+    """What the change sets in this direction."""
+    named = {name: getattr(change, name) for name in PROPERTIES}
+    return {
+        name: value.of(direction)
+        for name, value in named.items()
+        if value is not None and value.of(direction) is not None
+    }
+
+
+def occurrences(change: Change, end_ns: int) -> range:
+    """When the change happens: once, or every `repeat` until the end of the run, `times` at most."""
+    if change.repeat is None:
+        return range(change.at, change.at + 1)
+    last = end_ns if change.times is None else min(end_ns, change.at + change.times * change.repeat)
+    return range(change.at, last, change.repeat)
+
+
+def _refuse_overlap(entry: _Entry, busy: Mapping[str, tuple[int, int]], link: str) -> None:
+    for name in entry.values:
+        until, other = busy.get(name, (0, 0))
+        if entry.at < until and entry.change is not None:
+            raise TimelineError(
+                ("changes", entry.change, name),
+                f'at {format_duration(entry.at)} the {name} of link "{link}" is still changing: changes.{other} '
+                f"moves it until {format_duration(until)}",
+            )
+
+
+def _ramp(entry: _Entry, change: Change, state: State) -> Iterator[_Entry]:
+    """The steps of a ramp, evenly spaced (the last may be shorter), on the straight line from what is to what shall."""
+    assert change.over is not None
+    assert entry.change is not None
+    step = change.step or max(change.over // DEFAULT_STEPS, 1)
+    for passed in (*_bounded(range(step, change.over, step), 0, entry.change, "step", change.link), change.over):
+        values = {}
+        for name, target in entry.values.items():
+            try:
+                values[name] = _between(getattr(state, name), target, passed, change.over)
+            except ValueError as error:
+                raise TimelineError(("changes", entry.change, name), str(error)) from None
+        # Its own steps are not held against the ramp: they carry no change.
+        yield _Entry(entry.at + passed, entry.order, None, values)
+
+
+def _between(start: Any, end: Any, passed: int, whole: int) -> Any:
+    """What lies `passed` of the `whole` way from start to end."""
+    if passed == whole:
+        return end
+    if isinstance(start, int) and isinstance(end, int):
+        return start + round((end - start) * passed / whole)
+    if isinstance(start, Jitter) and isinstance(end, Jitter):
+        shape = end if end.ns else start
+        same = (start.distribution, start.correlation) == (end.distribution, end.correlation)
+        if same or not start.ns or not end.ns:
+            return shape.model_copy(update={"ns": _between(start.ns, end.ns, passed, whole)})
+        raise ValueError("a ramp of the jitter keeps its distribution and correlation; name the same at its end")
+    if isinstance(start, RandomLoss) and isinstance(end, RandomLoss):
+        shape_ = end if end.p else start
+        if start.correlation == end.correlation or not start.p or not end.p:
+            return shape_.model_copy(update={"p": start.p + (end.p - start.p) * passed / whole})
+    raise ValueError('a ramp of the loss leads from one random loss to another, such as "0%" to "5%"')
+
+
+def _outages(scenario: Scenario, link: str, direction: int) -> list[tuple[int, int]]:
+    """From when until when nothing gets through, in order, those that touch made one."""
+    found: list[tuple[int, int]] = []
+    for index, change in enumerate(scenario.changes):
+        lasts = change.outage.of(direction) if change.link == link and change.outage else None
+        if lasts:
+            moments = _bounded(occurrences(change, scenario.duration), len(found), index, "repeat", link)
+            found += [(at, at + lasts) for at in moments]
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _with_outages(states: Mapping[int, State], outages: list[tuple[int, int]]) -> list[tuple[int, State]]:
+    """The states with everything lost during outages; what changes meanwhile shows when they end."""
+    marks: dict[int, bool] = {}
+    for start, end in outages:
+        marks |= {start: True, end: False}
+    found = []
+    state, lost = states[0], False
+    for at in sorted({*states, *marks}):
+        state = states.get(at, state)
+        lost = marks.get(at, lost)
+        found.append((at, replace(state, loss=EVERYTHING_LOST) if lost else state))
+    return found
+
+
+def _without_repetition(states: list[tuple[int, State]]) -> tuple[tuple[int, State], ...]:
+    kept = states[:1]
+    for at, state in states[1:]:
+        if state != kept[-1][1]:
+            kept.append((at, state))
+    return tuple(kept)

@@ -1,0 +1,245 @@
+"""Traces: what a link was like over time, from a file. Two formats, told apart by the first line.
+
+**CSV** with the header `time,rate[,delay,loss]`: times in seconds; rates in tc's words (`12mbit`) or plain bit/s;
+delays with a unit (`20ms`) or plain seconds; losses as a link has them (`0.5%`). Each row holds until the next; an
+empty cell leaves its property as it was. A last row that holds a time alone says when the trace begins anew; without
+one, the last row holds to the end of the run.
+
+**Mahimahi**: one whole number of milliseconds a line, each an opportunity to deliver 1504 bytes; see opportunities.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from importlib import resources
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_serializer
+
+from netwarp.fields import Model
+from netwarp.scenario.files import read_file
+from netwarp.scenario.model.netem import LossModel, parse_loss
+from netwarp.scenario.model.opportunities import Opportunities, parse_opportunities
+from netwarp.units import parse_duration, parse_positive_rate
+from netwarp.words import did_you_mean
+
+COLUMNS = ("time", "rate", "delay", "loss")
+KEPT = "traces"
+"""The folder of a result that holds the traces its scenario names."""
+MAX_ROWS = 200_000
+"""Twice what a link may change in a run, as a trace may be longer than the run."""
+MAX_BYTES = 16 * 2**20
+NS_PER_S = 10**9
+
+_NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?", re.ASCII)
+_WHOLE = re.compile(r"\d+", re.ASCII)
+
+
+class Row(NamedTuple):
+    """What a link is like from `at_ns` of the trace on; None: as before. `line` is where the file says so."""
+
+    at_ns: int
+    rate_bps: int | None
+    delay_ns: int | None
+    loss: LossModel | None
+    line: int
+
+
+class Trace(Model):
+    """A trace that was read: its rows in the order of time, and after which time it begins anew (None: never); or, with
+    no rows, the opportunities of a Mahimahi trace."""
+
+    name: str
+    rows: tuple[Row, ...] = ()
+    period_ns: int | None = None
+    opportunities: Opportunities | None = None
+
+    @property
+    def first_rate_bps(self) -> int | None:
+        """The rate at the very beginning, of opportunities the average; None when the trace does not tell."""
+        if self.opportunities is not None:
+            return self.opportunities.mean_rate_bps
+        return self.rows[0].rate_bps if self.rows[0].at_ns == 0 else None
+
+    def until(self, end_ns: int) -> Iterator[Row]:
+        """The rows of a run that ends at `end_ns`, with the times of the run, over and over where the trace repeats."""
+        start_ns = 0
+        while self.rows and start_ns < end_ns:
+            for row in self.rows:
+                if start_ns + row.at_ns >= end_ns:
+                    return
+                yield row._replace(at_ns=start_ns + row.at_ns)
+            if self.period_ns is None:
+                return
+            start_ns += self.period_ns
+
+    @model_serializer
+    def _identity(self) -> dict[str, str]:
+        """What decides a result: what the file says, not what it is called."""
+        said: object = [(row.at_ns, row.rate_bps, row.delay_ns, row.loss and row.loss.words()) for row in self.rows]
+        if self.opportunities is not None:
+            said = self.opportunities
+        return {"sha256": hashlib.sha256(repr((said, self.period_ns)).encode()).hexdigest()}
+
+
+def shipped_traces() -> dict[str, Path]:
+    """The traces that come with netwarp: name → file."""
+    folder = Path(str(resources.files("netwarp") / "traces"))
+    return {file.stem: file for file in sorted(folder.glob("*.csv"))}
+
+
+def kept_name(value: str) -> str:
+    """The name under which a result keeps the trace that a scenario calls `value`: its own, and where it names a
+    folder, a few digits of the whole name, since two folders may hold files of one name."""
+    path = Path(value)
+    if path.name == value:
+        return value
+    return f"{path.stem}-{hashlib.sha256(value.encode()).hexdigest()[:8]}{path.suffix}"
+
+
+def _find(value: str, folder: Path) -> Path:
+    """The file of this name in `folder`; else the one that a result keeps of it; else the shipped one."""
+    path = folder / value
+    kept = folder / KEPT / kept_name(value)
+    if path.is_file() or (not kept.is_file() and value not in shipped_traces()):
+        return path
+    return kept if kept.is_file() else shipped_traces()[value]
+
+
+def trace_files(data: Mapping[str, Any], folder: Path) -> dict[str, bytes]:
+    """The files that a scenario's data names as traces, shipped ones left out: the name under which a result keeps it
+    → its content. Sweeps and cases count."""
+    named = [link.get("trace") for link in data.get("links", {}).values()]
+    named += [v for path, values in data.get("sweep", {}).items() if _is_trace(path) for v in values]
+    named += [v for case in data.get("cases", ()) for path, v in case.get("set", {}).items() if _is_trace(path)]
+    values = [item for value in named for item in (value.values() if isinstance(value, Mapping) else [value])]
+    paths = {kept_name(value): _find(value, folder) for value in values if isinstance(value, str)}
+    shipped = set(shipped_traces().values())
+    kept = {name: path for name, path in paths.items() if path not in shipped and path.is_file()}
+    return {name: read_file(path, MAX_BYTES) for name, path in kept.items()}
+
+
+def _is_trace(path: str) -> bool:
+    return "trace" in path.split(".")
+
+
+def load_trace(value: object, folder: Path) -> Trace:
+    """The trace of this name: a file (relative to `folder`), or a shipped one. Raises ValueError with a sentence."""
+    if isinstance(value, Trace):
+        return value
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise ValueError('a trace is the name of a file or of a shipped trace, such as "lte"')
+    shipped = shipped_traces()
+    path = _find(value, folder)
+    try:
+        content = read_file(path, MAX_BYTES)
+    except (OSError, ValueError) as error:
+        known = f"shipped traces are {', '.join(shipped)}{did_you_mean(value, shipped)}"
+        why = getattr(error, "strerror", None) or error
+        raise ValueError(f'the trace "{value[:200]}" cannot be read ({why}); {known}') from None
+    if len(content) > MAX_BYTES:
+        raise ValueError(f'the trace "{value}" is larger than {MAX_BYTES // 2**20} MiB')
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(f"{path.name}:{line}: this is not text; a trace is CSV or a list of milliseconds") from None
+    return parse_trace(text, path.name)
+
+
+def parse_trace(text: str, name: str) -> Trace:
+    """The trace in a text; `name` stands for the file in messages (`name:line: …`). Raises ValueError."""
+    lines = _lines(text)
+    first = next(lines, None)
+    if first is None:
+        raise ValueError(f"{name}: the trace is empty")
+    if first[1].split(",")[0].strip() == "time":
+        return _csv(first, lines, name)
+    if _WHOLE.fullmatch(first[1]):
+        return Trace(name=name, opportunities=parse_opportunities(chain([first], lines), name))
+    raise ValueError(
+        f'{name}:{first[0]}: "{first[1][:60]}" is not the start of a trace; the first line is the header '
+        '"time,rate[,delay,loss]", or a whole number of milliseconds (Mahimahi)'
+    )
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that say something, with their numbers; one after another, since a trace may have millions."""
+    for number, line in enumerate(io.StringIO(text, newline=None), start=1):
+        if (said := line.strip()) and not said.startswith("#"):
+            yield number, said
+
+
+def _csv(heading: tuple[int, str], lines: Iterator[tuple[int, str]], name: str) -> Trace:
+    columns = [cell.strip() for cell in heading[1].split(",")]
+    unknown = [column for column in columns if column not in COLUMNS]
+    if unknown or len(set(columns)) != len(columns) or "rate" not in columns:
+        wrong = f'"{unknown[0]}" is not a column of a trace' if unknown else "a column is missing or there twice"
+        raise ValueError(f"{name}:{heading[0]}: {wrong}; the header is time,rate[,delay,loss]")
+    rows: list[Row] = []
+    period_ns: int | None = None
+    for number, line in lines:
+        if len(rows) == MAX_ROWS:
+            raise ValueError(f"{name}:{number}: a trace has at most {MAX_ROWS:,} rows; take larger steps")
+        try:
+            if period_ns is not None:
+                raise ValueError("a row with a time alone says where the trace begins anew; nothing may follow it")
+            row = _row(columns, line, number)
+            if rows and row.at_ns <= rows[-1].at_ns:
+                raise ValueError("times must increase from row to row")
+        except ValueError as error:
+            raise ValueError(f"{name}:{number}: {error}") from None
+        if rows and row.rate_bps is None and row.delay_ns is None and row.loss is None:
+            period_ns = row.at_ns
+        else:
+            rows.append(row)
+    if not rows:
+        raise ValueError(f"{name}: the trace has no rows")
+    return Trace(name=name, rows=tuple(rows), period_ns=period_ns)
+
+
+def _row(columns: list[str], line: str, number: int) -> Row:
+    cells = [cell.strip() for cell in line.split(",")]
+    if len(cells) > len(columns):
+        raise ValueError(f"{len(cells)} cells for {len(columns)} columns")
+    said = {column: cell for column, cell in zip(columns, cells, strict=False) if cell}
+    if not _NUMBER.fullmatch(said.get("time", "")):
+        raise ValueError(f'"{said.get("time", "")[:60]}" is not a time in seconds, such as 1.5')
+    return Row(
+        round(Fraction(said["time"]) * NS_PER_S),
+        _rate(said["rate"]) if "rate" in said else None,
+        _delay(said["delay"]) if "delay" in said else None,
+        parse_loss(said["loss"]) if "loss" in said else None,
+        number,
+    )
+
+
+def _rate(cell: str) -> int:
+    """bit/s; a rate of zero is not one, as nothing would ever follow the frame that meets it."""
+    text = f"{round(Fraction(cell))}bit" if _NUMBER.fullmatch(cell) else cell
+    try:
+        return parse_positive_rate(text)
+    except ValueError as error:
+        raise ValueError(f"{error}; where nothing gets through, write a loss of 100%") from None
+
+
+def _delay(cell: str) -> int:
+    return round(Fraction(cell) * NS_PER_S) if _NUMBER.fullmatch(cell) else parse_duration(cell)
+
+
+def _from_context(value: object, info: ValidationInfo) -> Any:
+    """The trace, looked for in the folder of the scenario (validation's context)."""
+    return load_trace(value, Path((info.context or {}).get("folder", ".")))
+
+
+TraceField = Annotated[
+    Trace,
+    BeforeValidator(_from_context),
+    WithJsonSchema({"title": "trace", "type": "string", "examples": ["lte", "downlink.csv", "verizon.up"]}),
+]

@@ -1,0 +1,119 @@
+"""What the author of a valid scenario should know of it: where the kernel does other than its words say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise, product
+
+from netwarp.scenario.check import qdiscs
+from netwarp.scenario.check.changes import change_of_queue
+from netwarp.scenario.errors import Problem
+from netwarp.scenario.load.loader import problems_at
+from netwarp.scenario.model import Scenario
+from netwarp.scenario.model.netem import RandomLoss
+from netwarp.scenario.model.paths import resolve_path
+from netwarp.scenario.model.timeline import timeline
+from netwarp.scenario.points.resolve import Resolver
+from netwarp.scenario.points.sweep import Axis, Point, axes_of, cases_of
+from netwarp.scenario.source import Keys
+
+Found = tuple[Keys, str]
+Finder = Callable[[Scenario], Iterable[Found]]
+"""Finds what is to be noted of a scenario without sweep and cases, and the keys of what it is about."""
+
+_OF_QUEUES = ("changes", "duration", "jitter", "loss", "queue", "trace", "tuner")
+_OF_PATHS = ("cc", "count", "delay", "ends", "forward", "from", "mtu", "offload", "rate", "sysctl", "to", "tool")
+_CONCERNED = frozenset((*_OF_QUEUES, *_OF_PATHS))
+"""The words of paths on which a note may depend."""
+
+
+def notes(scenario: Scenario, *finders: Finder, cases: Sequence[str] | None = None) -> list[Problem]:
+    """Every note on any point of these cases (None: of all) once, with its place in the file.
+
+    Where a sweep or a case sets what it is about, that is its place. `finders` are those of later stages, which know
+    more of the network.
+    """
+    found: dict[Found, Keys] = {}
+    for note, place in _at_every_point(scenario, cases, (_lost_queues, _correlations, _adaptive_red, *finders)):
+        found.setdefault(note, place)
+    return problems_at([(place, why) for (_, why), place in found.items()], scenario.source)
+
+
+def _at_every_point(
+    scenario: Scenario, cases: Sequence[str] | None, finders: Iterable[Finder]
+) -> Iterator[tuple[Found, Keys]]:
+    """What is found at each point, and where the file says it.
+
+    Axes on which no note depends stay at their first value.
+    """
+    axes = axes_of(scenario)
+    resolver = Resolver(scenario, axes)
+    ranges = [range(1 if _CONCERNED.isdisjoint(axis.keys) else len(axis.values)) for axis in axes]
+    for case in cases_of(scenario, cases):
+        for indices in product(*ranges):
+            point = Point(case, indices)
+            replaced = resolver.replacements(point)
+            if replaced is None:
+                continue  # the plan will say what is wrong with it
+            there = resolver.scenario(replaced, scenario.seeds[0])
+            for note in (note for find in finders for note in find(there)):
+                yield note, _origin(note[0], point, axes, scenario)
+
+
+def _origin(keys: Keys, point: Point, axes: tuple[Axis, ...], scenario: Scenario) -> Keys:
+    """Where the file says what stands at `keys` at this point: in the sweep, in the case, else in its own place."""
+    wanted = tuple(map(str, keys))
+    for axis in axes:
+        if axis.keys[: len(wanted)] == wanted:
+            return "sweep", axis.path
+    for path in point.case.set if point.case else ():
+        if point.case and resolve_path(path, scenario.source.data)[: len(wanted)] == wanted:
+            return "cases", scenario.cases.index(point.case), "set", path
+    return keys
+
+
+def _lost_queues(scenario: Scenario) -> Iterator[Found]:
+    """Changes of queues that lose what waits."""
+    for name, link in scenario.links.items():
+        for direction in range(2):
+            for (_, before), (at, after) in pairwise(timeline(scenario, name, direction)):
+                why = qdiscs.loss_of_packets(before.queue or "pfifo", after.queue or "pfifo")
+                if why:
+                    index = change_of_queue(scenario, name, direction, at)
+                    yield ("changes", index, "queue"), f"link {name}, {link.ends[direction]}: {why}"
+
+
+def _correlations(scenario: Scenario) -> Iterator[Found]:
+    """netem's correlations do not do what their name says (get_crandom(), tabledist() in sch_netem.c)."""
+    for name, link in scenario.links.items():
+        for direction in range(2):
+            loss = link.loss.of(direction)
+            if isinstance(loss, RandomLoss) and loss.p and loss.correlation:
+                yield (
+                    ("links", name, "loss"),
+                    "netem's correlated loss loses fewer packets than it says, since correlated draws keep away from "
+                    "the extremes; for bursts at a known rate take gemodel",
+                )
+            if link.jitter.of(direction).correlation:
+                yield (
+                    ("links", name, "jitter"),
+                    "the correlation has no effect: netem takes a remainder of the correlated number, which forgets it",
+                )
+
+
+def _adaptive_red(scenario: Scenario) -> Iterator[Found]:
+    """tc names the flag in TCA_RED_FLAGS (red_parse_opt() in iproute2's q_red.c, here 6.1); the kernel starts the timer
+    that adapts max_p by tc_red_qopt.flags alone (__red_change() in sch_red.c)."""
+    for name in scenario.links:
+        for direction in range(2):
+            if any(_is_adaptive(state.queue) for _, state in timeline(scenario, name, direction)):
+                yield (
+                    ("links", name, "queue"),
+                    "this RED does not adapt: `adaptive` reaches the kernel in an attribute that it shows but does "
+                    "not act on, so the probability stays what it is set to",
+                )
+
+
+def _is_adaptive(queue: str | None) -> bool:
+    words = queue.split() if queue else ["pfifo"]
+    return words[0] == "red" and not {"adaptive", "adaptative"}.isdisjoint(words)

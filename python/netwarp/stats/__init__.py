@@ -1,0 +1,1 @@
+"""Statistics without netwarp: permutation tests, effect sizes, intervals, percentiles weighted by time, censoring."""

@@ -14,6 +14,7 @@ import resource
 import select
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -131,6 +132,7 @@ def _enter(cwd: Path, environment: Mapping[str, str], out: Path, err: Path, proc
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
+    tempfile.tempdir = None  # what was found in the process that this one was forked from
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if processor is not None:
         os.sched_setaffinity(0, {processor})

@@ -162,7 +162,7 @@ def finish(running: Running, limits: Limits = QUICK, known: Collection[int] = ()
 
     Processes of `known` (and what they have started) are none of the command's.
     """
-    usage = _Usage(running.pid)
+    usage = _Usage(running.pid, running.begin)
     stopped = None
     descriptor = os.pidfd_open(running.pid)
     poll = select.poll()
@@ -183,7 +183,7 @@ def finish(running: Running, limits: Limits = QUICK, known: Collection[int] = ()
         err=_tail(running.err),
         wall_s=wall_s,
         cpu_s=cpu_s,
-        idle_s=max(0.0, wall_s - cpu_s - usage.queued_s),
+        idle_s=usage.idle_s,
         peak_bytes=peak,
         stopped=stopped or ("memory" if peak > limits.memory_bytes else None),
         left=_left(running.others | set(known)),
@@ -196,35 +196,59 @@ def _beyond(running: Running, usage: _Usage, limits: Limits) -> str | None:
         return "memory"
     if usage.cpu_s > limits.seconds:
         return f"busy for {usage.cpu_s:.1f} s"
-    if wall_s - usage.cpu_s - usage.queued_s > limits.seconds:
-        return f"idle for {wall_s - usage.cpu_s - usage.queued_s:.1f} s"
+    if usage.idle_s > limits.seconds:
+        return f"idle for {usage.idle_s:.1f} s"
     return f"not done after {wall_s:.0f} s" if wall_s > limits.wall_s else None
 
 
 class _Usage:
-    """What a process and its descendants take: their CPU time, what they waited for a CPU, the largest's memory."""
+    """What a process and its descendants take: their CPU time, the time in which none of them got on, the peak memory.
 
-    def __init__(self, pid: int) -> None:
+    Idle time is summed from look to look, since a process that ends takes its counters along.
+    """
+
+    def __init__(self, pid: int, begin: float) -> None:
         self._pid = pid
-        self.cpu_s = self.queued_s = 0.0
+        self._looked = begin
+        self._moved: dict[int, float] = {}
+        self.cpu_s = self.idle_s = 0.0
         self.peak_bytes = 0
 
     def look(self) -> None:
         """Look now."""
-        cpu_s = queued_s = 0.0
+        now = time.monotonic()
+        cpu_s = moved_s = 0.0
+        ready = False
         for process in _tree(self._pid):
             with contextlib.suppress(OSError, psutil.Error, ValueError):
                 times = process.cpu_times()
-                cpu_s += times.user + times.system + times.children_user + times.children_system
-                queued_s += _queued_s(process.pid)
+                spent_s = times.user + times.system + times.children_user + times.children_system
+                cpu_s += spent_s
+                moved_s += self._since(process.pid, spent_s + _queued_s(process.pid))
+                ready = ready or _is_ready(process.pid)
                 self.peak_bytes = max(self.peak_bytes, process.memory_info().rss)
-        self.cpu_s, self.queued_s = max(self.cpu_s, cpu_s), max(self.queued_s, queued_s)
+        self.cpu_s = max(self.cpu_s, cpu_s)
+        if not ready:
+            # Who looks may have been kept waiting itself: what it did not see was not idle.
+            passed_s = min(now - self._looked, 2 * _TICK_MS / 1000)
+            self.idle_s += max(0.0, passed_s - moved_s)
+        self._looked = now
+
+    def _since(self, pid: int, moved_s: float) -> float:
+        before_s, self._moved[pid] = self._moved.get(pid, 0.0), moved_s
+        return max(0.0, moved_s - before_s)
 
 
 def _queued_s(pid: int) -> float:
     """How long the threads of a process were ready and had no processor (Documentation/scheduler/sched-stats.rst)."""
     tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(path.read_text().split()[1]) for path in tasks) / 1e9
+
+
+def _is_ready(pid: int) -> bool:
+    """Whether a thread of a process runs, waits for a processor or for a disk: then it is the machine that is slow."""
+    stats = (path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat"))
+    return any(stat.rpartition(")")[2].split()[0] in "RD" for stat in stats)
 
 
 def _tree(pid: int) -> list[psutil.Process]:

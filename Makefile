@@ -9,7 +9,7 @@
 #   make bench    setup, then the benchmarks
 #   make nightly  setup, then what takes an hour or two: the same bytes 200 times, and runs that are struck at random
 #   make torture  attack netwarp for an hour and count what fails (TORTURE_MINUTES=5); goes on where it was ended
-#   make fuzz     feed the reader of captures with what is none, for a minute (FUZZ_SECONDS=60)
+#   make fuzz     fuzz the capture parser for a minute (FUZZ_SECONDS=60)
 #   make kernel   the kernel alone
 #   make clean    everything that these commands made in this directory
 #
@@ -43,7 +43,7 @@ demo: setup
 	$(BIN)/netwarp run bufferbloat
 
 quick: $(STAMPS)/dev $(STAMPS)/netwarp
-	$(BIN)/pytest --numprocesses 2 --dist worksteal tests/unit tests/test_*.py
+	$(BIN)/pytest --numprocesses 2 --dist worksteal -m 'not slow' tests/unit tests/test_*.py
 
 test: setup test-packages $(STAMPS)/dev
 	$(BIN)/pytest --numprocesses auto --dist loadfile

@@ -170,9 +170,10 @@ def mutate_json(content: bytes, rng: random.Random) -> bytes:
         return mutate_text(content, rng)
     for _ in range(rng.choice((1, 1, 1, 2, 5))):
         value = _other_value(value, rng)
-    # As Python writes it: NaN, Infinity and lone surrogates are what a careless writer leaves in a file.
+    # As Python writes it: NaN, Infinity and lone surrogates are what a careless writer leaves in a file. One line, or a
+    # line for each value; `indent` would select the encoder in Python, which is slow in documents nested 400 deep.
     try:
-        return json.dumps(value, indent=rng.choice((None, 2))).encode()
+        return json.dumps(value, separators=rng.choice(((", ", ": "), (",\n", ": ")))).encode()
     except RecursionError:
         return b'{"a":' * 5_000
 

@@ -8,7 +8,9 @@ import json
 from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -138,7 +140,7 @@ def _pings(trace: Trace, end: int) -> None:
 
 
 def write_table(run: Path, name: str, rows: list[dict[str, Any]], batch_rows: int = 4096) -> Path:
-    """Write rows as the table's stream; columns a row lacks are absent, or 0, empty, False where they must be there."""
+    """Write rows as the table's stream; columns that a row lacks are null, or 0, empty or False if never null."""
     table = TABLES[name]
     defaults = {c.name: None if c.nullable else _zero(c.type) for c in table.columns}
     if "segments" in defaults:
@@ -224,18 +226,29 @@ def write_run(
     run: Path, *, limit: int = 40, seconds: float = 5, flows: int = 1, exact: bool = True, **facts: Any
 ) -> Trace:
     """A whole run directory; without `exact` it has only sampled tables."""
-    trace = simulate(limit, seconds, flows)
     write_description(run, lab(seconds, flows), **facts)
-    if exact:
-        write_table(run, "packets", trace.packets and [_sized(p) for p in trace.packets])
-        write_table(run, "acks", trace.acks)
-        write_table(run, "tuples", [_tuple(i) for i in range(flows)])
-    write_table(run, "pings", trace.pings)
-    write_table(run, "sockets", [_socket(a) for a in trace.acks[::20]])
-    write_table(run, "queues", _queue_samples(trace, seconds))
-    write_table(run, "links", _link_samples(trace, seconds))
-    write_table(run, "flows", [_account(e, trace) for e in lab(seconds, flows)["flows"]])
+    trace, files = _tables(limit, seconds, flows, exact)
+    for name, content in files.items():
+        (run / name).write_bytes(content)
     return trace
+
+
+@cache
+def _tables(limit: int, seconds: float, flows: int, exact: bool) -> tuple[Trace, dict[str, bytes]]:
+    """What happened, and the files of its tables; many tests take the same run, so each is made once."""
+    trace = simulate(limit, seconds, flows)
+    with TemporaryDirectory() as folder:
+        run = Path(folder)
+        if exact:
+            write_table(run, "packets", trace.packets and [_sized(p) for p in trace.packets])
+            write_table(run, "acks", trace.acks)
+            write_table(run, "tuples", [_tuple(i) for i in range(flows)])
+        write_table(run, "pings", trace.pings)
+        write_table(run, "sockets", [_socket(a) for a in trace.acks[::20]])
+        write_table(run, "queues", _queue_samples(trace, seconds))
+        write_table(run, "links", _link_samples(trace, seconds))
+        write_table(run, "flows", [_account(e, trace) for e in lab(seconds, flows)["flows"]])
+        return trace, {file.name: file.read_bytes() for file in run.iterdir()}
 
 
 def write_result(path: Path, limits: tuple[int, ...], seconds: float = 5, flows: int = 1) -> None:

@@ -305,6 +305,7 @@ def test_points_in_words() -> None:
     assert matching.words(("cubic", None)) == "flows.bulk.cc = cubic"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 def test_same_against_same_raises_no_alarm(tmp_path: Path, paired: bool) -> None:
     """Two results of one distribution: no more than 5 % of comparisons may call anything worse, better or changed."""

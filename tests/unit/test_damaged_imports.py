@@ -19,6 +19,7 @@ from netwarp.imports.ss import read_ss
 from netwarp.store.documents import MAX_RUN_NS
 from netwarp.store.errors import StoreError
 from netwarp.study import analyse_again
+from repetitions import repeated
 
 SAMPLES = Path(__file__).parent / "samples"
 FILES = {
@@ -53,7 +54,7 @@ def test_the_samples_themselves_are_read(scripts: Path) -> None:
     assert not [note for note in imported(scripts) if "missing" not in note]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", repeated(60))
 def test_no_damage_is_a_fault(scripts: Path, seed: int) -> None:
     """Whole, from the files to the metrics: what is refused is refused in a sentence."""
     rng = random.Random(seed)

@@ -198,6 +198,7 @@ def test_each_kind_draws(tmp_path: Path, kind: str, by: str, drawn: str) -> None
         assert words in svg
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cdf", "box"])
 @pytest.mark.parametrize("metric", ["flow.rtt_ms", "queue.sojourn_ms", "queue.length_pkts", "flow.cwnd_pkts"])
 def test_distributions_within_runs_draw(tmp_path: Path, kind: str, metric: str) -> None:

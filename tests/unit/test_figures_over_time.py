@@ -64,6 +64,7 @@ def test_cases_that_set_the_same_are_compared_with_the_baseline(tmp_path: Path) 
     assert reference[1].point["case"] == "as it is"
 
 
+@pytest.mark.slow
 def test_a_reference_is_drawn_behind(tmp_path: Path) -> None:
     result = make(tmp_path / "r", one_of_each("as it is", "5", "20"))
     (rate,) = run_sets(result)
@@ -79,6 +80,7 @@ def test_a_reference_is_drawn_behind(tmp_path: Path) -> None:
         assert "10mbit (as it is)" in (result.plots / name).read_text()
 
 
+@pytest.mark.slow
 def test_a_grid_with_a_hole(tmp_path: Path) -> None:
     """Five panels stand in three rows of two, and each row has its second axis."""
     result = make(tmp_path / "r", [{"id": f"r{seed}", "seed": seed, "point": {}} for seed in range(5)])
@@ -93,6 +95,7 @@ def test_part_of_a_study(tmp_path: Path, left: tuple[str, ...]) -> None:
     assert (len(only.runs), only.references) == (len(left), [] if len(left) > 1 else ())
 
 
+@pytest.mark.slow
 def test_each_run_with_its_like_in_the_baseline(tmp_path: Path) -> None:
     queues = ("pfifo", "fq_codel")
     runs = [

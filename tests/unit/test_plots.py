@@ -73,6 +73,7 @@ def test_words() -> None:
     assert wrapped("fq_codel limit 1000 target 5ms", 14) == "fq_codel limit\n1000 target\n5ms"
 
 
+@pytest.mark.slow
 def test_figures_of_a_sweep(tmp_path: Path) -> None:
     write_result(tmp_path / "a", (20, 100), seconds=2)
     before = dict(matplotlib.rcParams)
@@ -104,6 +105,7 @@ def two_axes(path: Path) -> None:
         result.write_summary()
 
 
+@pytest.mark.slow
 def test_other_axes_and_failed_runs(tmp_path: Path) -> None:
     two_axes(tmp_path)
     names = {f.name for f in plot_result(tmp_path)}
@@ -122,6 +124,7 @@ def test_a_result_without_runs_has_no_figures(tmp_path: Path) -> None:
     assert plot_result(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flows", [1, 3])
 def test_seeds_are_compared_without_axes(tmp_path: Path, flows: int) -> None:
     runs: list[dict[str, Any]] = [{"id": f"r{seed}", "seed": seed, "point": {}} for seed in (1, 2)]

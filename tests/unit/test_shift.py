@@ -80,7 +80,7 @@ def _null(random: np.random.Generator, runs: int, metrics: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("paired", [True, False])
-@pytest.mark.parametrize(("runs", "trials"), [(6, 400), (16, 60)])
+@pytest.mark.parametrize(("runs", "trials"), [pytest.param(6, 400, marks=pytest.mark.slow), (16, 60)])
 def test_false_alarms_are_no_more_than_said(runs: int, trials: int, paired: bool) -> None:
     """Nothing differs, 40 metrics: in at most 5 % of comparisons any is said to, give or take what the trials allow."""
     random = np.random.default_rng(runs)

@@ -84,6 +84,7 @@ def test_the_median_and_its_bands() -> None:
     assert np.isnan(wide.lows[1])
 
 
+@pytest.mark.slow
 def test_many_seeds_are_one_picture(tmp_path: Path) -> None:
     result = make(tmp_path / "r", of_seeds(MAX_SEEDS + 2), suspect=1)
     (comparison,) = run_sets(result)
@@ -100,6 +101,7 @@ def test_many_seeds_are_one_picture(tmp_path: Path) -> None:
     assert "Jain's index over time" in files["jain-index.svg"], "two flows share"
 
 
+@pytest.mark.slow
 def test_suspect_runs_alone_are_called_so(tmp_path: Path) -> None:
     result = make(tmp_path / "r", of_seeds(MAX_SEEDS + 1), suspect=MAX_SEEDS + 1)
     (comparison,) = run_sets(result)
@@ -108,6 +110,7 @@ def test_suspect_runs_alone_are_called_so(tmp_path: Path) -> None:
     assert "left out" not in spec.subtitle
 
 
+@pytest.mark.slow
 def test_names_are_all_drawn(tmp_path: Path) -> None:
     """A study of 25 cases has them all in its figures."""
     names = ["plain", *("x" * count + "y" for count in range(1, 25))]
@@ -123,6 +126,7 @@ def test_few_seeds_are_a_line_each(tmp_path: Path) -> None:
     assert len(spec_of(result, comparison, next(iter(comparison.runs[0].curves))).variants) == 3
 
 
+@pytest.mark.slow
 def test_shares_of_many_seeds_are_one_panel(tmp_path: Path) -> None:
     result = make(tmp_path / "r", of_seeds(MAX_SEEDS + 1))
     (comparison,) = run_sets(result)
@@ -140,6 +144,7 @@ def test_shares_of_many_seeds_are_one_panel(tmp_path: Path) -> None:
     assert f"medians of {MAX_SEEDS + 1} runs" in spec.subtitle
 
 
+@pytest.mark.slow
 def test_of_many_values_some_are_drawn(tmp_path: Path) -> None:
     rates = [f"{number**2}mbit" for number in range(1, 2 * MAX_NUMBERS)]
     runs = [{"id": rate, "seed": 1, "point": {RATE: rate}} for rate in reversed(rates)]
@@ -153,6 +158,7 @@ def test_of_many_values_some_are_drawn(tmp_path: Path) -> None:
     assert "mathdefault" not in file.read_text(), "ticks of a log axis are plain numbers"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "kind"), [(3, "bar"), (MAX_SEEDS + 1, "cdf")])
 def test_seeds_are_no_numbers(tmp_path: Path, count: int, kind: str) -> None:
     result = make(tmp_path / "r", of_seeds(count))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,12 @@ from netwarp.views.three_node.traffic import Share, iperf3_shares
 LAYOUTS = ("three-node", "three-node-published", "three-node-builtin")
 
 
+PUBLISHED = published()
+
+
+@cache
 def _rows(name: str) -> dict[str, Run]:
-    return {run.case: run for run in make_plan(load_scenario(name), seeds=[1]) if run.case in published()}
+    return {run.case: run for run in make_plan(load_scenario(name), seeds=[1]) if run.case in PUBLISHED}
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -37,7 +42,7 @@ def test_the_rows_are_the_published_ones_in_their_order(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-@pytest.mark.parametrize("row", sorted(published()))
+@pytest.mark.parametrize("row", sorted(PUBLISHED))
 def test_a_row_is_what_its_name_says(name: str, row: str) -> None:
     scenario = _rows(name)[row].scenario
     tcp, udp, link = scenario.flows["tcp"], scenario.flows["udp"], scenario.links["far"]
@@ -166,13 +171,13 @@ def _conditions(values: Callable[[str, str], float], seeds: int = 3) -> list[Con
                 for seed in range(1, seeds + 1)
             ),
         )
-        for name in published()
+        for name in PUBLISHED
     ]
 
 
 def _as_published(name: str, column: str) -> float:
     factor = 1024 if column == "ss_avg_cwnd" else 1
-    return published()[name].get(column.removeprefix("scripts_"), 0.0) * factor
+    return PUBLISHED[name].get(column.removeprefix("scripts_"), 0.0) * factor
 
 
 def test_the_published_numbers_as_if_they_were_ours_give_the_published_verdicts() -> None:

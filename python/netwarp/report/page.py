@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,14 @@ def write_report(result: ResultDir, summary: pl.DataFrame, study: Written, *, fi
     want of room it says.
     """
     content = _context(result, summary, study, figures)
+    path = result.path / FILE_NAME
+    write_text(path, _templates().get_template("page.html").render(content))
+    return path
+
+
+@cache
+def _templates() -> Environment:
+    """The page's templates; one environment for the process, so that each is compiled once."""
     environment = Environment(
         loader=PackageLoader("netwarp.report"),
         autoescape=True,
@@ -61,9 +70,7 @@ def write_report(result: ResultDir, summary: pl.DataFrame, study: Written, *, fi
         lstrip_blocks=True,
     )
     environment.globals.update(quantities=quantities, direction_text=direction_text)
-    path = result.path / FILE_NAME
-    write_text(path, environment.get_template("page.html").render(content))
-    return path
+    return environment
 
 
 def _context(result: ResultDir, summary: pl.DataFrame, study: Written, figures: bool) -> dict[str, Any]:

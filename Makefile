@@ -1,4 +1,4 @@
-# The only list of commands. `make setup` may be run any number of times: what is done already is not done again.
+# The only list of commands. `make setup` may be run any number of times: it skips the steps that are done.
 #
 #   make setup    system packages, Python environment, agent, kernel: what running labs needs
 #   make demo     setup, then the first scenario
@@ -7,11 +7,11 @@
 #   make check    formatting, lint, types, generated files
 #   make generate write the generated files anew
 #   make bench    setup, then the benchmarks
-#   make nightly  setup, then what takes an hour or two: the same bytes 200 times, and runs that are struck at random
-#   make torture  attack netwarp for an hour and count what fails (TORTURE_MINUTES=5); goes on where it was ended
+#   make nightly  setup, then tests of an hour or two: 200 runs with the same bytes, runs that are killed at random
+#   make torture  attack netwarp for an hour and count the failures (TORTURE_MINUTES=5); continues where it stopped
 #   make fuzz     fuzz the capture parser for a minute (FUZZ_SECONDS=60)
 #   make kernel   the kernel alone
-#   make clean    everything that these commands made in this directory
+#   make clean    remove everything that these commands made in this directory
 #
 # After a change of the dependencies in pyproject.toml, write requirements.lock (what runs labs) and
 # requirements-dev.lock (that, and what tests and checks need) anew with the commands in their heads; the `-` is
@@ -81,7 +81,7 @@ torture: setup $(STAMPS)/dev
 FUZZ_SECONDS ?= 60
 fuzz:
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || { \
-	  echo "Fuzzing takes cargo-fuzz. Install it: cargo install cargo-fuzz --locked" >&2; exit 1; }
+	  echo "Fuzzing needs cargo-fuzz. Install it: cargo install cargo-fuzz --locked" >&2; exit 1; }
 	@mkdir -p capture/fuzz/corpus/capture
 	cd capture && RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --sanitizer none capture \
 	  fuzz/corpus/capture tests/captures tests/corpus -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536
@@ -98,7 +98,7 @@ packages: WANTED := $(PACKAGES)
 test-packages: WANTED := $(TEST_PACKAGES)
 packages test-packages:
 	@if ! command -v dpkg-query >/dev/null; then \
-	  echo "No dpkg here: see to it that what these Debian packages hold is installed: $(WANTED)"; exit 0; fi; \
+	  echo "No dpkg here: install what these Debian packages contain: $(WANTED)"; exit 0; fi; \
 	missing=; for package in $(WANTED); do \
 	  dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null | grep -qx installed || missing="$$missing $$package"; \
 	done; \
@@ -127,10 +127,10 @@ $(STAMPS)/dev: requirements-dev.lock $(STAMPS)/python
 	$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
 	@touch $@
 
-# Editable: Python sources are used where they lie; the agent is built in release and put beside the interpreter.
+# Editable: Python sources are used in place; the agent is built in release mode and put beside the interpreter.
 $(STAMPS)/netwarp: $(AGENT_INPUTS) $(STAMPS)/python
 	@command -v $(CARGO) >/dev/null || { \
-	  echo "Building the agent takes Rust (rustc and cargo, 1.90 or newer), and cargo is not on PATH. Install it with rustup." >&2; \
+	  echo "Building the agent needs Rust (rustc and cargo, 1.90 or newer), and cargo is not on PATH. Install it with rustup." >&2; \
 	  exit 1; }
 	@echo "Building the agent"
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP_INSTALL) \

@@ -5,7 +5,7 @@
 #   make quick    the tests that need no kernel, browser or tshark, in half a minute
 #   make test     setup, what only tests need (Chromium, tshark), then all tests
 #   make check    formatting, lint, types, generated files
-#   make generate write the generated files anew
+#   make generate write the generated files again
 #   make bench    setup, then the benchmarks
 #   make nightly  setup, then tests of an hour or two: 200 runs with the same bytes, runs that are killed at random
 #   make torture  attack netwarp for an hour and count the failures (TORTURE_MINUTES=5); continues where it stopped
@@ -14,7 +14,7 @@
 #   make clean    remove everything that these commands made in this directory
 #
 # After a change of the dependencies in pyproject.toml, write requirements.lock (what runs labs) and
-# requirements-dev.lock (that, and what tests and checks need) anew with the commands in their heads; the `-` is
+# requirements-dev.lock (that, and what tests and checks need) again with the commands in their heads; the `-` is
 # `echo 'maturin>=1.7,<2'`.
 
 SHELL := /bin/bash

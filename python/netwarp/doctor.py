@@ -132,7 +132,7 @@ def _program(name: str, package: str, purpose: str) -> CheckResult:
 
 def _header(header: str, package: str) -> CheckResult:
     if shutil.which("gcc") is None:
-        detail = f"Whether the header {header} is there cannot be told without gcc."
+        detail = f"Without gcc netwarp cannot check whether the header {header} is there."
         return CheckResult(header, False, detail, _install("gcc", package))
     answer = subprocess.run(
         ["gcc", "-E", "-x", "c", "-"], input=f"#include <{header}>\n", capture_output=True, text=True, check=False

@@ -175,7 +175,7 @@ def open_study(directory: Path) -> Study:
 
 
 def summarise(result: ResultDir, reported: Collection[str] = ()) -> pl.DataFrame:
-    """Write the result's summary and its statistics; returns the summary. For `told` see `ResultDir.write_summary`."""
+    """Write the result's summary and its statistics; returns the summary. `reported`: see `ResultDir.write_summary`."""
     summary = result.write_summary(reported, lambda rows: with_harm(rows, result.axes))
     result.write_statistics(statistics_frame(summary, result.axes))
     return summary

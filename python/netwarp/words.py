@@ -11,9 +11,9 @@ _MAX_KNOWN = 500
 _LONGEST = 100
 
 
-def shortened(text: str, most: int) -> str:
-    """The text, its middle left out where it has more than `most` characters."""
-    return text if len(text) <= most else f"{text[: most - 40]} … {text[-37:]}"
+def shortened(text: str, max_length: int) -> str:
+    """The text, its middle left out where it has more than `max_length` characters."""
+    return text if len(text) <= max_length else f"{text[: max_length - 40]} … {text[-37:]}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

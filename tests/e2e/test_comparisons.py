@@ -89,7 +89,7 @@ def test_a_result_is_identical_to_itself(place: Path) -> None:
     assert answer.out.startswith("B is identical to A: ")
 
 
-def test_what_differs_by_design_is_told(place: Path) -> None:
+def test_what_differs_by_design_is_reported(place: Path) -> None:
     answer = netwarp("compare", place / "one", place / "codel", "-a", f"{QUEUE}=pfifo limit 100")
     assert f"{QUEUE} pfifo limit 100 → fq_codel" in answer.out
     assert "flow.rtt_ms_p95" in answer.out and "better" in answer.out

@@ -69,7 +69,7 @@ for page in range(pages):
 """
 
 
-def test_a_program_that_takes_all_mappings_is_told_apart(tmp_path: Path) -> None:
+def test_a_program_that_takes_all_mappings_is_recognised(tmp_path: Path) -> None:
     """The run fails, and says which limit of the host that was."""
     (tmp_path / "scattered.py").write_text(SCATTERED)
     client = f'client = ["python3", "{tmp_path}/scattered.py"]'

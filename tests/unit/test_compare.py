@@ -132,7 +132,7 @@ def test_identical_results_are_the_same_however_few_the_runs(tmp_path: Path, run
 def test_one_run_of_another_seed_proves_nothing(tmp_path: Path) -> None:
     found = compared(result(tmp_path / "a", plain(), range(1, 2)), result(tmp_path / "b", plain(), range(2, 3)))
     assert not found.paired and set(verdicts(found).values()) == {"unclear"}
-    assert "with 1 run a side no difference, however large, can be told from chance" in sentence(found)
+    assert "with 1 run a side no difference, however large, can be distinguished from chance" in sentence(found)
 
 
 def test_too_few_seeds_prove_nothing_and_it_says_how_many_would(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_too_few_seeds_prove_nothing_and_it_says_how_many_would(tmp_path: Path) 
     found = compared(result(tmp_path / "a", plain(), few), result(tmp_path / "b", plain(30, seed=1), few))
     assert found.too_few and not found.regression
     assert set(verdicts(found).values()) == {"unclear"}
-    assert "the smallest p-value there is is 0.12" in sentence(found)
+    assert "the smallest possible p-value is 0.12" in sentence(found)
     assert "it takes 6 (--seeds 6)" in sentence(found)
     assert found.rows[1].needed == 6
 
@@ -259,7 +259,7 @@ def test_members_of_groups_and_metrics_of_one_side(tmp_path: Path) -> None:
     assert "only in B: flow.bbr_drain_pct of bulk." in list(notes(found))
 
 
-def test_another_kernel_is_told(tmp_path: Path) -> None:
+def test_another_kernel_is_reported(tmp_path: Path) -> None:
     found = compared(result(tmp_path / "a", plain()), result(tmp_path / "b", plain(), identity="other"))
     assert list(differences(found)) == ["kernel k → other"]
 

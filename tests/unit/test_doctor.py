@@ -73,7 +73,7 @@ def test_a_missing_kernel_is_built(environ: dict[str, str]) -> None:
     assert (entry.ok, entry.fix) == (False, "netwarp kernel build")
 
 
-def test_a_kernel_that_is_there_is_told_with_its_digest(environ: dict[str, str], tmp_path: Path) -> None:
+def test_an_installed_kernel_is_reported_with_its_digest(environ: dict[str, str], tmp_path: Path) -> None:
     kernel = fake_kernel(tmp_path / "cache" / "netwarp" / "kernels")
     entry = finding("kernel", environ)
     assert entry.ok
@@ -176,7 +176,7 @@ def test_tracing_is_tried_for_real(before: str, allowed: str) -> None:
     assert done.stdout.strip() == allowed
 
 
-def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     entry = finding("cache", {"XDG_CACHE_HOME": str(tmp_path / "cache")})
     assert not entry.ok

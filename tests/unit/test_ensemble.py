@@ -111,7 +111,7 @@ def test_a_result_without_axes(status: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seeds", "words"), [(3, "sure to 75% to hold the true median"), (8, "95% confidence interval")]
+    ("seeds", "words"), [(3, "contains the true median with a confidence of 75%"), (8, "95% confidence interval")]
 )
 def test_the_table_shows_medians_and_intervals(seeds: int, words: str) -> None:
     runs = [("cubic", seed, "ok", {"goodput_mbps": 9 + seed / 10}) for seed in range(1, seeds + 1)]

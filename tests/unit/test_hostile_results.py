@@ -113,7 +113,7 @@ def test_a_path_is_not_a_pattern(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 3, 4, 100, -1, -8, -100])
-def test_damaged_parquet_is_a_sentence(tmp_path: Path, cut: int) -> None:
+def test_damaged_parquet_is_an_error_message(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "metrics.parquet"
     pl.DataFrame(
         {"scope": ["a"] * 500, "name": ["b"] * 500, "metric": ["c"] * 500, "value": [1.0] * 500}
@@ -228,7 +228,7 @@ def read_all(place: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ["fifo", "zero", "kmsg", "directory", "loop", "huge"])
-def test_what_is_no_file_is_a_sentence(whole: Path, name: str, kind: str) -> None:
+def test_a_path_that_is_not_a_file_is_an_error_message(whole: Path, name: str, kind: str) -> None:
     file = whole / name
     file.unlink(missing_ok=True)
     if kind == "fifo":
@@ -319,7 +319,7 @@ def test_a_closed_pipe_is_not_a_verdict(arguments: list[str]) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux's device that is always full")
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_a_full_disk_is_a_sentence(tmp_path: Path, kind: str) -> None:
+def test_a_full_disk_is_an_error_message(tmp_path: Path, kind: str) -> None:
     frame = pl.DataFrame({"a": range(100_000)})
 
     def write(_path: Path) -> None:

@@ -273,7 +273,7 @@ def test_a_failed_build_names_the_error_and_leaves_only_its_log(workshop: Worksh
 
 def test_an_option_that_is_not_honoured_stops_the_build_by_name(workshop: Workshop) -> None:
     (workshop.tree / "netwarp.config").write_text("CONFIG_A=y\nCONFIG_UNKNOWN=y\n")
-    with pytest.raises(BuildFailed, match=r"does not honour.*: CONFIG_UNKNOWN=y\. Mend .*netwarp\.config"):
+    with pytest.raises(BuildFailed, match=r"does not honour.*: CONFIG_UNKNOWN=y\. Fix .*netwarp\.config"):
         workshop.build()
     assert workshop.leftovers() == []
 

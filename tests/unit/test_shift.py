@@ -5,7 +5,7 @@ from math import comb
 import numpy as np
 import pytest
 from netwarp.stats.effect_size import needed_runs, paired_shift, unpaired_shift
-from netwarp.stats.permutation import can_tell, fewest_paired, paired_p_values, unpaired_p_values
+from netwarp.stats.permutation import can_detect, fewest_paired, paired_p_values, unpaired_p_values
 from scipy import stats  # type: ignore[import-untyped]
 
 # Critical values of Wilcoxon's signed-rank and rank-sum tests, two-sided 5 %, as in any table of them.
@@ -39,10 +39,10 @@ def test_five_pairs_are_too_few(n: int) -> None:
     assert (shift.low, shift.high) == (1, n)
     assert shift.confidence == 1 - 2 ** (1 - n) < 0.95
     assert paired_p_values(np.full((n, 1), 9.0), np.array([1.0]))[0] == 2 ** (1 - n)
-    assert not can_tell(n, n, paired=True)
+    assert not can_detect(n, n, paired=True)
 
 
-def test_six_pairs_can_tell_whatever_the_number_of_metrics() -> None:
+def test_six_pairs_suffice_for_any_number_of_metrics() -> None:
     random = np.random.default_rng(1)
     differences = random.normal(0, 1, (6, 200))
     differences[:, :10] += 50
@@ -81,7 +81,7 @@ def _null(random: np.random.Generator, runs: int, metrics: int) -> np.ndarray:
 
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize(("runs", "trials"), [pytest.param(6, 400, marks=pytest.mark.slow), (16, 60)])
-def test_false_alarms_are_no_more_than_said(runs: int, trials: int, paired: bool) -> None:
+def test_false_alarms_are_at_most_five_percent(runs: int, trials: int, paired: bool) -> None:
     """Nothing differs, 40 metrics: in at most 5 % of comparisons any is said to, give or take what the trials allow."""
     random = np.random.default_rng(runs)
     least = np.full(40, 0.05)
@@ -126,7 +126,7 @@ def test_what_needed_runs_says_is_enough() -> None:
 @pytest.mark.parametrize(
     ("sizes", "enough"), [((3, 3), False), ((4, 4), True), ((2, 9), True), ((1, 30), True), ((1, 5), False)]
 )
-def test_how_many_runs_without_pairs_can_tell(sizes: tuple[int, int], enough: bool) -> None:
-    assert can_tell(*sizes, paired=False) is enough
+def test_how_many_runs_without_pairs_suffice(sizes: tuple[int, int], enough: bool) -> None:
+    assert can_detect(*sizes, paired=False) is enough
     one, other = np.zeros((sizes[0], 1)), np.full((sizes[1], 1), 9.0)
     assert (unpaired_p_values(one, other, np.ones(1))[0] < 0.05) is np.bool_(enough)

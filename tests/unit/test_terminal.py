@@ -42,7 +42,7 @@ def test_no_width_cuts_a_number(width: int) -> None:
     assert "caption" in text
 
 
-def test_a_narrow_table_is_told_row_by_row() -> None:
+def test_a_narrow_table_is_printed_row_by_row() -> None:
     lines = [line.split() for line in printed(40).splitlines()]
     assert ["goodput", "Mbit/s", "12345.678"] in lines
     assert ["retransmits", "65.4321"] in lines

@@ -12,7 +12,7 @@ def test_the_order_stays_and_so_does_the_interpreter() -> None:
     assert sys.getswitchinterval() == before
 
 
-def test_an_error_is_told() -> None:
+def test_an_error_is_raised() -> None:
     before = sys.getswitchinterval()
     with pytest.raises(ZeroDivisionError):
         on_each(lambda x: 1 / x, [1, 0, 2])

@@ -113,7 +113,7 @@ def test_nothing_is_read_without_end(tmp_path: Path) -> None:
     assert read_file(Path("/proc/kmsg"), 10) == b""
 
 
-def test_a_host_that_cannot_confine_is_told_of() -> None:
+def test_a_host_that_cannot_confine_is_reported() -> None:
     assert Confinement(7, True).lacks == Confinement(6, True).lacks == []
     (none,) = Confinement(0, True).lacks
     assert "no Landlock" in none and "that you trust" in none

@@ -48,13 +48,13 @@ def test_nothing_is_written_elsewhere(tmp_path: Path, name: str) -> None:
         ),
     ],
 )
-def test_a_worker_that_differs_is_told_what_mends_it(other: dict[str, str], output: str | None) -> None:
+def test_the_report_on_a_worker_that_differs_has_the_fix(other: dict[str, str], output: str | None) -> None:
     here = WorkerIdentity(HERE, "0.1", {"agent": "/a/agent", "kernel": "/a/kernels/1"})
     there = WorkerIdentity(HERE | other, "0.1", {"agent": "/b/agent", "kernel": "/b/kernels/1"})
     assert complaint(there, here, "there") == output
 
 
-def test_a_worker_without_a_part_is_told_where_to_copy_it() -> None:
+def test_the_report_on_a_worker_without_a_part_says_where_to_copy_it() -> None:
     here = WorkerIdentity(HERE, "0.1", {"agent": "/a/agent", "kernel": "/a/kernels/1"})
     there = WorkerIdentity({"netwarp": "5"}, "0.1", {"kernel": "/b/kernels/"}, "the kernel is missing", "kernel")
     fix = "`rsync -a --mkpath /a/kernels/1 there:/b/kernels/`"

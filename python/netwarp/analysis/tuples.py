@@ -66,7 +66,7 @@ def _but_control(numbers: Iterable[tuple[int, int]]) -> list[int]:
 
 @lru_cache(maxsize=65536)
 def _same(address: str) -> str:
-    """One spelling for each address. What is none, in a table that somebody else made, is no flow's."""
+    """One spelling for each address. A text that is not an address, in a table from elsewhere, belongs to no flow."""
     try:
         return str(ip_address(address)) if address else ""
     except ValueError:

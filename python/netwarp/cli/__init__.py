@@ -61,7 +61,7 @@ def main() -> NoReturn:
 
 
 def _flushed(code: int) -> int:
-    """The exit code, once all output is out; CLOSED_PIPE if nobody reads it any more."""
+    """The exit code, once all output is written; CLOSED_PIPE if its reader has gone."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Commands that are the agent's own: it takes this process's place, and answers for its arguments and its help."""
+"""Commands of the agent: it replaces this process, and handles their arguments and help."""
 
 import os
 from typing import Annotated

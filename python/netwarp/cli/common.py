@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 OK, FAILED_EXPECTATION, USAGE, FAILED_RUN, ENVIRONMENT, INTERRUPTED = 0, 1, 2, 3, 4, 130
 CLOSED_PIPE = 141
-"""What a shell says of a program that SIGPIPE ended: whoever read the output has gone, so there is no verdict."""
+"""A shell's exit code for a program that SIGPIPE ended: the output's reader has gone, so there is no verdict."""
 NO_MEMORY = "there is not enough memory for this (ulimit -v, or what the machine has); give it more"
 _WIDE = 160
 _ADDRESS_SPACE, _ADDRESS_SPACE_PER_CPU = 2_500_000_000, 256_000_000
-"""Bytes with which every command works."""
+"""Address space, in bytes, with which every command works."""
 
 
 @contextlib.contextmanager
@@ -49,7 +49,7 @@ def _refuse_little_memory() -> None:
 
 
 def _exit_code(error: Exception) -> int | None:
-    """What the command ends with; None for what is no error of the user's or of the machine's."""
+    """The exit code of an error; None if neither the user nor the machine caused it."""
     # Imported when there is an error: they bring along libraries that half of the commands never need.
     from netwarp.agent import AgentError
     from netwarp.engines.base import EngineError
@@ -79,14 +79,14 @@ def positive(name: str, value: int | None) -> None:
 
 
 def stderr() -> "Terminal":
-    """Where everything goes that is not the result."""
+    """The console for everything except results."""
     from netwarp.terminal import Terminal
 
     return Terminal(stderr=True)
 
 
 def stdout() -> "Terminal":
-    """Where results go; not cut to a terminal's width when there is none."""
+    """The console for results; without a terminal, lines are not cut."""
     from netwarp.terminal import Terminal
 
     console = Terminal()

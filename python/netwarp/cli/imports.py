@@ -1,4 +1,4 @@
-"""The command that takes in what other scripts measured."""
+"""The command that imports measurements of other scripts."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Commands on results, and what is told of one: its table, its expectations, its figures."""
+"""Commands on results, and what they print: the table, the expectations, the figures."""
 
 import sys
 from pathlib import Path
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from netwarp.study import Study
 
 MAX_FINDINGS_WITH_VALUES = 12
-"""Of more than these the statements alone are printed; their values stand in the view's tables."""
+"""If there are more, only the statements are printed; their values are in the view's tables."""
 
 
 def print_study(study: "Study", *, as_json: bool) -> int:
-    """Print a study and return the exit code that it deserves: a failed run outweighs a failed expectation."""
+    """Print a study and return its exit code: a failed run outweighs a failed expectation."""
     if as_json:
         write_json(study.summary.write_json())
     else:
@@ -63,7 +63,7 @@ def print_study(study: "Study", *, as_json: bool) -> int:
 
 
 def _folder(study: "Study", path: Path) -> str:
-    """The view's folder that a table lies in or under."""
+    """The view's folder that contains a table."""
     return str(study.result.path / path.relative_to(study.result.path).parts[0])
 
 

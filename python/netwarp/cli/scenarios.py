@@ -1,4 +1,4 @@
-"""Commands on scenarios: what there is, what one means, how to write one."""
+"""Commands on scenarios: list, show and write them, and print their schema."""
 
 import json
 import sys

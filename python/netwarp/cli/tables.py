@@ -13,7 +13,7 @@ from netwarp.store.summary import axis_text, axis_title
 _ABSENT = "–"
 _ELSEWHERE = "dropped\nelsewhere"
 MAX_RUNS = 200
-"""Of how many runs or points a table speaks: nobody reads more on a terminal."""
+"""The maximum number of runs or points in a table on a terminal."""
 
 
 def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -> Table:
@@ -87,27 +87,27 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
 
 
 def _caption(statistics: pl.DataFrame) -> str:
-    """What the brackets are; empty without any."""
+    """What the brackets mean; empty without any."""
     sure = statistics["confidence"].drop_nulls()
     if sure.is_empty():
         return ""
-    least = float(sure.min())  # type: ignore[arg-type]
-    if least >= CONFIDENCE:
+    lowest = float(sure.min())  # type: ignore[arg-type]
+    if lowest >= CONFIDENCE:
         return f"median over runs that differ by their seed, [its {CONFIDENCE:.0%} confidence interval]"
     return (
-        f"median over runs that differ by their seed, [lowest, highest]: sure to {least:.0%} to hold the true "
-        f"median; {CONFIDENCE:.0%} takes {MIN_COUNT} runs (--seeds {MIN_COUNT})"
+        f"median over runs that differ by their seed, [lowest, highest]: contains the true median with "
+        f"a confidence of {lowest:.0%}; {CONFIDENCE:.0%} needs {MIN_COUNT} runs (--seeds {MIN_COUNT})"
     )
 
 
 def _about(shown: Sequence[tuple[str, str, str, int]], queue: str | None) -> str | None:
-    """Of which queue, and the link behind it, the columns speak that are not a flow's; None without such columns."""
+    """Which queue and link the columns describe that are not a flow's; None without such columns."""
     headings = [heading.replace("-\n", "").replace("\n", " ") for scope, _, heading, _ in shown if scope != "flow"]
     return f"{', '.join(headings)}: at {queue}" if headings and queue else None
 
 
 def _table(title: str, *about: str | None) -> Table:
-    """An empty table with its title above and what is to be said about it beneath."""
+    """An empty table with its title above and notes below."""
     table = Table(title=Text(title) if title else None, title_justify="left", caption_justify="left")
     for line in about:
         _add_line(table, line)
@@ -115,13 +115,13 @@ def _table(title: str, *about: str | None) -> Table:
 
 
 def _add_line(table: Table, line: str | None) -> None:
-    """Add a line to what stands beneath a table."""
+    """Add a line to the notes below a table."""
     if line:
         table.caption = Text(f"{table.caption}\n{line}" if table.caption else line)
 
 
 def _elsewhere(rows: pl.DataFrame) -> str:
-    """How many packets were dropped at which places that are no queue, a line each; empty if none were."""
+    """A line for each place other than a queue that dropped packets, with their number."""
     found = rows.filter(pl.col("value") > 0, scope="place", metric="drops").sort(
         "value", "name", descending=[True, False]
     )

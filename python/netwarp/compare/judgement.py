@@ -15,7 +15,7 @@ from netwarp.compare.comparison_input import ComparisonInput
 from netwarp.compare.match import Matching, Point, match, set_up_differences
 from netwarp.compare.samples import Samples, Subject, gather
 from netwarp.stats.effect_size import Shift, needed_runs, paired_shift, unpaired_shift
-from netwarp.stats.permutation import ALPHA, can_tell, paired_p_values, unpaired_p_values
+from netwarp.stats.permutation import ALPHA, can_detect, paired_p_values, unpaired_p_values
 
 _PAIRS = 2
 
@@ -35,7 +35,7 @@ class Row:
     """One metric at one point: medians, the shift from A to B, and what it means.
 
     `p` is adjusted for all rows of the comparison, `min_effect` the difference that matters, `needed` about how many
-    runs a side would settle what is unclear (absent if it cannot be told).
+    runs a side would settle what is unclear (null if unknown).
     """
 
     point: Point
@@ -61,7 +61,7 @@ class Comparison:
     """Everything that was compared. `seeds` are the common ones if `paired`, else there are none.
 
     `broken` are points at which no run of B is good though runs of A are: B is worse there whatever else.
-    `left_out` tells of runs that do not count, `one_sided` of metrics that one side alone has.
+    `left_out` lists runs that do not count, `one_sided` metrics that only one side has.
     """
 
     a: ComparisonInput
@@ -89,8 +89,8 @@ class Comparison:
 
     @property
     def too_few(self) -> bool:
-        """Whether there are so few runs that no difference whatever could be told from chance."""
-        return bool(self.rows) and not any(can_tell(row.runs_a, row.runs_b, paired=self.paired) for row in self.rows)
+        """Whether there are so few runs that no difference whatever could be distinguished from chance."""
+        return bool(self.rows) and not any(can_detect(row.runs_a, row.runs_b, paired=self.paired) for row in self.rows)
 
 
 def compare(

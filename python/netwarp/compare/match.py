@@ -26,7 +26,7 @@ class Matching:
     only_b: tuple[Point, ...]
 
     def words(self, point: Point) -> str:
-        """A point in words; empty if there is nothing to tell points apart."""
+        """A point in words; empty if nothing distinguishes points."""
         return ", ".join(f"{key} = {value}" for key, value in zip(self.keys, point, strict=True) if value is not None)
 
 

@@ -97,12 +97,12 @@ def _too_few(comparison: Comparison) -> str:
     if comparison.paired:
         fewest = fewest_paired()
         return (
-            f"with {runs} pairs of runs the smallest p-value there is is {1 / 2 ** (runs - 1):.2g}, and no difference, "
-            f"however large, can be told from chance; it takes {fewest} (--seeds {fewest})"
+            f"with {runs} pairs of runs the smallest possible p-value is {1 / 2 ** (runs - 1):.2g}, and no difference, "
+            f"however large, can be distinguished from chance; it takes {fewest} (--seeds {fewest})"
         )
     return (
-        f"with {runs} run{'s' if runs > 1 else ''} a side no difference, however large, can be told from chance; it "
-        f"takes 4 with seeds of their own, or {fewest_paired()} with the same (--seeds {fewest_paired()})"
+        f"with {runs} run{'s' if runs > 1 else ''} a side no difference, however large, can be distinguished from "
+        f"chance; it takes 4 with different seeds, or {fewest_paired()} with the same (--seeds {fewest_paired()})"
     )
 
 

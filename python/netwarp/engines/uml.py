@@ -53,7 +53,7 @@ _TAIL_LINES = 12
 _MEMORY_KILLER = (
     "; the host's memory killer does that: make fewer runs at once (-j), or give each less memory ([run] memory)"
 )
-_MEND = "`netwarp kernel build` builds it again."
+_FIX = "`netwarp kernel build` builds it again."
 _CONSOLE_BYTES = 16 << 20
 """What the guard writes of a console at most."""
 _OUTCOME_BYTES = 1 << 20
@@ -109,11 +109,11 @@ class UmlEngine:
         try:
             found = digest_of(self.kernel.path)
         except OSError as error:
-            raise EngineError(f"The kernel {self.kernel.path} cannot be read ({error.strerror}). {_MEND}") from error
+            raise EngineError(f"The kernel {self.kernel.path} cannot be read ({error.strerror}). {_FIX}") from error
         if found != self.kernel.digest:
             raise EngineError(
                 f"The kernel {self.kernel.path} is not what was built, it was cut short or changed: its SHA-256 begins "
-                f"{found[:12]}, not {self.kernel.digest[:12]}. {_MEND}"
+                f"{found[:12]}, not {self.kernel.digest[:12]}. {_FIX}"
             )
 
     def identity(self, scenario: Scenario) -> Mapping[str, str]:
@@ -315,7 +315,7 @@ def _end(guard: "subprocess.Popen[bytes]") -> None:
 
 
 def _end_of_guard(status: int) -> str:
-    """What to say of a guard that said nothing."""
+    """The message about a guard that reported nothing."""
     if status < 0:
         return f"its guard was killed ({signal.Signals(-status).name}), and the virtual machine with it"
     return f"its guard ended without a report (exit status {status})"
@@ -420,7 +420,7 @@ def _fix(panic: str) -> str:
 
 
 def _console_tail(directory: Path) -> str:
-    """The end of the machine's console, where it tells what happened."""
+    """The end of the machine's console, which shows what happened."""
     tail = _console(directory)[-_TAIL_LINES:]
     return ("; its console ends with:\n  " + "\n  ".join(tail)) if tail else "; its console is empty"
 

@@ -53,7 +53,7 @@ def execute_on_cluster(
 ) -> Execution:
     """Make every run of `plan` that `result` does not have yet, on the workers of the Dask scheduler at `address`.
 
-    A worker whose kernel, agent, tools or netwarp differ from those here is named through `tell`, and not used; with
+    A worker whose kernel, agent, tools or netwarp differ from those here is named through `report`, and not used; with
     none left to begin with, EngineError. When all go away later, the study waits for others. Otherwise as `execute`.
     """
     if not re.fullmatch(r"(tcp|tls|ws|wss|ucx)://\S+:\d+", address):

@@ -49,7 +49,7 @@ class RunProgress:
         with self._lock:
             self._count(event, outcome)
             if event == "end" and outcome is not None:
-                self._tell(run, outcome)
+                self._report(run, outcome)
             if self._bar is not None and self._task is not None:
                 self._bar.update(self._task, completed=self._done + self._kept, state=self._state())
 
@@ -70,7 +70,7 @@ class RunProgress:
             parts.insert(0, f"[red]{self._failed} failed[/red]")
         return ", ".join(parts)
 
-    def _tell(self, run: Run, outcome: Outcome) -> None:
+    def _report(self, run: Run, outcome: Outcome) -> None:
         number = f"[{self._done + self._kept}/{self._total}]"
         if outcome.status == "ok":
             if self._bar is None:

@@ -15,7 +15,7 @@ from netwarp.execute.worker import WorkerIdentity, cancel, identity_with, worker
 
 @dataclass
 class WorkerPool:
-    """The workers that are used, and those that are not, each told of once."""
+    """The workers that are used; each of the others is reported once."""
 
     client: Client
     engine: Engine

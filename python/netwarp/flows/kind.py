@@ -77,7 +77,7 @@ class FlowKind:
     """What a scenario calls it."""
     model: type[FlowBase] = FlowBase
     transport: Transport | None = None
-    """None if nobody knows, as of a program of the user's own. See `transport_of`."""
+    """None if unknown, as for a user's own program. See `transport_of`."""
     reverse: bool = False
     """Whether the data that is measured goes from the flow's destination to its source. See `is_reverse`."""
     built_in: bool = False

@@ -16,7 +16,7 @@ _PCAP_HEADER_BYTES = 24
 
 
 def keep_capture(source: Path, place: Path) -> str | None:
-    """Copy a capture, as it is, to its place; returns what is to be said of it (that it ends within a packet), if any.
+    """Copy a capture, as it is, to its place; returns a remark about it (that it ends within a packet), if any.
 
     Raises UnreadableError if it holds no packet or is damaged, StoreError, AgentMissingError.
     """

@@ -24,7 +24,7 @@ _MAX_INTERVAL_S = 3600.0
 class Rates:
     """Bytes per second into and out of an interface, one entry a line; `stamps` are the lines' times if they have any.
 
-    `left_out` counts the lines in between that tell no rate (n/a).
+    `left_out` counts the lines in between without a rate (n/a).
     """
 
     in_bytes_per_s: tuple[float, ...]

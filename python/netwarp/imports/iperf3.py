@@ -24,7 +24,7 @@ _SHORTEST_S = 1e-3
 
 @dataclass(frozen=True)
 class Iperf3Test:
-    """One test. Times in seconds; what the file does not tell is None.
+    """One test. Times in seconds; what the file does not contain is None.
 
     `started_s` is the client's clock (Unix time) when client and server had agreed to connect. `ports` are the client's
     ports of the connections that carry data (the one by which client and server agree on the test is not among them).
@@ -115,7 +115,7 @@ def _documents(text: str) -> tuple[list[dict[str, Any]], str]:
 
 
 def _of_stream(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The tests that the events of --json-stream tell of, each as the document that -J would have printed."""
+    """The tests that the events of --json-stream describe, each as the document that -J would have printed."""
     tests: list[dict[str, Any]] = []
     for event in events:
         kind, data = event.get("event"), event.get("data")
@@ -140,11 +140,11 @@ def _read(document: Mapping[str, Any], protocol: str) -> Document:
         first = invalid.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"]))[:100]
         raise UnreadableError(f"it is no output of iperf3: {field}: {first['msg'][:200]}") from None
-    said = read.start.test_start.protocol.lower()
-    if not said:
+    found = read.start.test_start.protocol.lower()
+    if not found:
         raise UnreadableError("it does not say what was tested (start.test_start)")
-    if said != protocol:
-        raise UnreadableError(f"it holds a test of {said.upper()[:20]}, not of {protocol.upper()}")
+    if found != protocol:
+        raise UnreadableError(f"it contains a test of {found.upper()[:20]}, not of {protocol.upper()}")
     if not read.start.connected or not read.end.streams:
         raise UnreadableError("no connection was made")
     if _seconds(read) is None:
@@ -226,8 +226,8 @@ def _seconds(read: Document) -> float | None:
 
 
 def _started(read: Document) -> float | None:
-    told = read.start.timestamp
-    return told.timesecs if told.timemillisecs is None else told.timemillisecs / 1e3
+    stamp = read.start.timestamp
+    return stamp.timesecs if stamp.timemillisecs is None else stamp.timemillisecs / 1e3
 
 
 def _is_bidirectional(read: Document) -> bool:

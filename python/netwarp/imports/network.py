@@ -1,4 +1,4 @@
-"""The network of the scripts, client – bottleneck – server, as far as their files tell it.
+"""The network of the scripts, client – bottleneck – server, as far as their files describe it.
 
 Rates, delays and queues are in no file, so a run's lab has none; a scenario cannot do without a rate, and says there
 that it is made up.
@@ -124,8 +124,8 @@ def scenario_toml(
     runs = f"{len(scenarios)} scenarios, up to {len(repetitions)} repetitions"
     lines = [
         f"# Imported by netwarp from {json.dumps(origin)}: measurements of other scripts, with iperf3, ss, ifstat and",
-        "# tcpdump. This file says what they were of, as far as they tell: rates, delays and queues are in no file,",
-        '# and the "1gbit" below stands for what is not known. What was measured is in runs/.',
+        "# tcpdump. This file describes what is known of them: the files contain no rates, delays or queues,",
+        '# and the "1gbit" below stands for an unknown rate. The measurements are in runs/.',
         f"name = {json.dumps(name)}",
         f'summary = "Imported measurements: {runs}"',
         f'duration = "{-(-duration // 10**6)}ms"',

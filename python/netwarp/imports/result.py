@@ -25,7 +25,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Imported:
-    """Where the result is, how many runs it has, and what is to be said of their files."""
+    """Where the result is, how many runs it has, and the notes about their files."""
 
     path: Path
     runs: int

@@ -47,7 +47,7 @@ class Note:
 
 @dataclass
 class ReadRun:
-    """What the files of one run tell, tests first; `notes` grow as its files are read."""
+    """What was read from the files of one run, tests first; `notes` grow as its files are read."""
 
     files: RunFiles
     tests: Mapping[str, Timed]
@@ -90,8 +90,8 @@ def _timed(tests: Mapping[str, Iperf3Test]) -> dict[str, Timed]:
         first = next(iter(timed.values()), None)
         later = 0.0
         if first is not None:
-            told = (first.test.started_s, test.started_s)
-            known = told[1] - told[0] if told[0] is not None and told[1] is not None else -1.0
+            began = (first.test.started_s, test.started_s)
+            known = began[1] - began[0] if began[0] is not None and began[1] is not None else -1.0
             later = known if 0 < known < _MAX_APART_S else first.end_ns / 1e9 + _PAUSE_S
         timed[name] = Timed(test, round((later + test.omitted_s) * 1e9))
     return timed
@@ -114,7 +114,7 @@ def write_run(run: ReadRun, directory: Path, run_id: str, scenario: str) -> tupl
             (directory / SERVER_LOG).write_bytes(log)
     lab = lab_of(run.tests, {role: one for role, (one, _) in run.files.ifstat().items()}, kept, run.files.repetition)
     status, reason = _judged(run)
-    told = [{"file": note.file, "what": note.what, "left_out": note.left_out} for note in run.notes]
+    notes = [{"file": note.file, "what": note.what, "left_out": note.left_out} for note in run.notes]
     write_json(
         directory / "run.json",
         {
@@ -126,7 +126,7 @@ def write_run(run: ReadRun, directory: Path, run_id: str, scenario: str) -> tupl
             "warmup_ns": 0,
             "engine": IMPORTED,
             "identity": {},
-            "imported": {"run": run.files.path.resolve().name, "notes": told},
+            "imported": {"run": run.files.path.resolve().name, "notes": notes},
             "lab": lab,
         },
     )
@@ -179,12 +179,12 @@ def _capture(run: ReadRun, directory: Path, role: str) -> bool:
     if not source.is_file():
         return False
     try:
-        said = keep_capture(source, directory / "captures" / f"{'-'.join(PLACES[role])}.pcap")
+        remark = keep_capture(source, directory / "captures" / f"{'-'.join(PLACES[role])}.pcap")
     except UnreadableError as error:
         run.note(source.name, str(error), left_out=True)
         return False
-    if said:
-        run.note(source.name, f"counts up to its end: {said}", left_out=False)
+    if remark:
+        run.note(source.name, f"is read up to its end: {remark}", left_out=False)
     return True
 
 
@@ -214,7 +214,7 @@ def _sockets(run: ReadRun) -> Iterator[dict[str, Any]]:
 
 
 def _socket_times(run: ReadRun, log: ss.SsLog) -> list[float] | None:
-    """When each call of ss was made, in seconds of the run's clock; None if nothing tells.
+    """When each call of ss was made, in seconds of the run's clock; None if the file does not show it.
 
     Of a connection that carries data one way, one of the times since data was last sent and since it was last received
     is its age (the kernel sets both when it is made). The run's clock begins when the last of the test's was made.
@@ -255,7 +255,7 @@ def _links(run: ReadRun) -> Iterator[dict[str, Any]]:
             run.note(name, str(error), left_out=True)
             continue
         if rates.left_out:
-            run.note(name, f"{rates.left_out} lines tell no rate", left_out=False)
+            run.note(name, f"{rates.left_out} lines have no rate", left_out=False)
         last_s = _last_line_s(run, rates)
         if _is_elsewhere([last_s, last_s - len(rates.out_bytes_per_s) * rates.interval_s]):
             run.note(name, "its times are days away from those of the tests", left_out=True)

@@ -156,10 +156,10 @@ class SsLog:
 
 
 def read_ss(text: str) -> SsLog:
-    """Everything that a file of one or many calls tells; lines that mean nothing are counted. Never raises."""
+    """Everything in a file of one or many calls; lines that cannot be read are counted. Never raises."""
     dumps = [Dump()]
     known: set[tuple[Any, ...]] = set()
-    told: list[tuple[Socket, list[str]]] = []
+    found_sockets: list[tuple[Socket, list[str]]] = []
     current: list[str] | None = None
     strange: list[int] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -178,7 +178,7 @@ def read_ss(text: str) -> SsLog:
             known.add(_key(socket))
             dumps[-1].sockets.append(socket)
             current = [rest]
-            told.append((socket, current))
+            found_sockets.append((socket, current))
         elif (stamp := parse_stamp(line)) is not None:
             current = None
             _begin(dumps, known)
@@ -186,9 +186,9 @@ def read_ss(text: str) -> SsLog:
         elif not _is_of_others(line):
             current = None
             strange.append(number)
-    for socket, lines in told:
+    for socket, lines in found_sockets:
         socket.update(_info(" ".join(lines)))
-    _complete([socket for socket, _ in told])
+    _complete([socket for socket, _ in found_sockets])
     found = tuple(dump for dump in dumps if dump.sockets or dump.headed)
     return SsLog(found, len(strange), strange[0] if strange else 0)
 
@@ -214,7 +214,7 @@ def _key(socket: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _socket(line: str) -> tuple[Socket, str] | None:
-    """A socket's first line: what it tells of state and ends, and the rest of it; None if it is none.
+    """A socket's first line: its state and ends, and the rest of the line; None if the line is something else.
 
     Without the column of states (`ss state established`) the state is taken to be that.
     """
@@ -243,7 +243,7 @@ def _end(text: str) -> tuple[str, int]:
 
 
 def _info(text: str) -> Socket:
-    """What the words after a socket's ends tell; words that are not known are passed over."""
+    """The values after a socket's ends; unknown words are skipped."""
     socket: Socket = {}
     options = 0
     words = _USERS.sub("", text).split()
@@ -269,7 +269,7 @@ def _info(text: str) -> Socket:
 
 
 def _block(socket: Socket, fields: Mapping[str, Field], text: str) -> None:
-    """What a congestion control tells of itself: `bbr:(bw:…,mrtt:…)`."""
+    """What a congestion control reports: `bbr:(bw:…,mrtt:…)`."""
     for part in text.strip("()").split(","):
         key, _, value = part.partition(":")
         if key in fields:
@@ -292,10 +292,10 @@ def _store(socket: Socket, fields: Iterable[Field], values: Iterable[str]) -> No
 
 
 def _complete(sockets: Iterable[Socket]) -> None:
-    """Say 0 where ss left a counter out because it was 0."""
-    told = [socket for socket in sockets if "snd_cwnd_pkts" in socket]
-    counters = [*_ALWAYS_KNOWN, *(name for name in _COUNTERS if any(name in socket for socket in told))]
-    for socket in told:
+    """Set 0 where ss left a counter out because it was 0."""
+    reported = [socket for socket in sockets if "snd_cwnd_pkts" in socket]
+    counters = [*_ALWAYS_KNOWN, *(name for name in _COUNTERS if any(name in socket for socket in reported))]
+    for socket in reported:
         for name in counters:
             socket.setdefault(name, 0)
 

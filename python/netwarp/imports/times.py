@@ -1,8 +1,8 @@
 """From the clocks of the machines to the clock of the run, whose 0 is when the first test's connections stood.
 
-The files of one run were written by three machines, whose clocks and time zones may differ, and what ss prints has no
-time at all. So a socket's own age tells when it was looked at, and of a clock only what remains after whole quarters of
-an hour is used: that far apart are time zones, and nobody's clock.
+The files of one run were written by three machines, whose clocks and time zones may differ, and ss prints no time. So
+the time of a sample is derived from the socket's own age, and of the difference between two clocks only the remainder
+after whole quarters of an hour is used: time zones differ by these, clocks do not.
 """
 
 import re
@@ -19,7 +19,7 @@ _CLOCK = re.compile(r"(?<![\d:.])(\d\d):(\d\d):(\d\d(?:[.,]\d{1,9})?)(?![\d:])")
 
 def parse_stamp(text: str) -> float | None:
     """The time in a line that a script wrote (`date`, `date +%s.%N`, `date -Is`, 10:00:01): seconds since 1970, or
-    since midnight where no date is told or only in words. None without a time."""
+    since midnight if the date is missing or in words. None without a time."""
     if (match := _EPOCH.search(text)) is not None:
         return float(f"{match[1]}.{match[2] or 0}")
     if (match := _DATE.search(text)) is not None:

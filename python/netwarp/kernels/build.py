@@ -85,7 +85,7 @@ def build(
     """Build the kernel, or return it from the cache when exactly this one is there already.
 
     `source` is the source archive (default: `find_source`), `jobs` how many compilers run at once (default: the CPUs
-    this process may use), `share` makes the kernel readable by other users. What happens is told on `console`
+    this process may use), `share` makes the kernel readable by other users. Progress is printed on `console`
     (default: stderr). Raises `SourceMissing`, `BuildFailed` and other `KernelError`s; an interrupted or failed build
     leaves nothing but, when a step failed, its log.
     """
@@ -196,7 +196,7 @@ def _configure(tree: Path, unpacked: Path, log: Log) -> None:
     if unmet:
         raise BuildFailed(
             "The kernel's configuration does not honour these options (unknown there, or something that they depend on "
-            f"is missing): {'; '.join(unmet)}. Mend {fragment_of(tree)}."
+            f"is missing): {'; '.join(unmet)}. Fix {fragment_of(tree)}."
         )
 
 

@@ -109,7 +109,7 @@ def read_kernel(directory: Path) -> Kernel | None:
 
 
 def write_facts(kernel: Kernel, directory: Path) -> None:
-    """Write `kernel.json`: everything about the kernel but where it lies."""
+    """Write `kernel.json`: everything about the kernel except its location."""
     facts = {name: value for name, value in asdict(kernel).items() if name != "path"}
     (directory / FACTS).write_text(json.dumps(facts, indent=2, sort_keys=True) + "\n")
 

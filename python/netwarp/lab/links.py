@@ -159,5 +159,5 @@ def _loss(loss: LossModel) -> LabLoss | None:
 
 
 def _mac(index: int) -> str:
-    """A locally administered address that tells the interface: 02, "nw", and its index."""
+    """A locally administered address that identifies the interface: 02, "nw", and its index."""
     return "02:6e:77:" + ":".join(f"{byte:02x}" for byte in index.to_bytes(3, "big"))

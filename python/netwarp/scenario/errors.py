@@ -1,4 +1,4 @@
-"""What is wrong with a scenario, said so that its author can put it right."""
+"""Errors in a scenario, worded so that its author can fix them."""
 
 from __future__ import annotations
 

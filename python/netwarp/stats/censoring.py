@@ -47,7 +47,7 @@ def kaplan_meier(durations: Durations) -> tuple[Values, Values]:
 
     One that is cut off at t counts, from t on, in equal parts for all that were seen for longer (Efron 1967): the share
     of those at risk at t that end there is what is taken of those that are left. If the longest is cut off, the last
-    share is below 1, and nothing is said of the rest.
+    share is below 1, and the rest is unknown.
     """
     # Of equal ones those that end come first: what is cut off at t is longer than t.
     order = np.lexsort((~durations.ended, durations.values))

@@ -73,7 +73,7 @@ def fewest_paired() -> int:
     return next(n for n in range(1, 64) if 1 / 2 ** (n - 1) < ALPHA)
 
 
-def can_tell(one: int, other: int, *, paired: bool) -> bool:
+def can_detect(one: int, other: int, *, paired: bool) -> bool:
     """Whether so many runs can have a p-value below 5 % at all."""
     if paired:
         return min(one, other) >= fewest_paired()

@@ -1,4 +1,4 @@
-"""Statistics of few replicates: what several runs of one experiment allow to be said.
+"""Statistics of few replicates: what several runs of one experiment show.
 
 Pure numbers: a value is one run's, and the runs of an experiment differ by their seed alone.
 """

@@ -77,7 +77,7 @@ class End:
     """One sending end of a link: `name` is `link:node`; `rates` are its (from ns, bit/s) steps.
 
     `rates` is None if they cannot be known, as with tc commands of the user's own, and where the link has
-    `opportunities` instead. `copies` tells that its wire may
+    `opportunities` instead. `copies` states that its wire may
     deliver more packets than it took: it duplicates, or splits what it corrupts. `corrupts`: what it delivers may be
     discarded by a checksum, which no queue and no wire counts. `offload`: what counts as one packet in one place may
     count as the many it stands for in another (qdisc_bstats_update() counts the segments of a GSO packet). `delays_ns`
@@ -178,9 +178,9 @@ def same_address(one: str, other: str) -> bool:
 
 
 def changes_of(lab: Mapping[str, Any]) -> tuple[Change, ...]:
-    """The lab's changes in words and in order; what both ends of a link make alike is said once.
+    """The lab's changes in words and in order; a change that both ends of a link share is listed once.
 
-    What changed in an end's wire is told by comparing it with what it was before.
+    What changed in an end's wire is found by comparing it with its state before.
     """
     wires = {end["index"]: end.get("wire", {}) for link in lab["links"] for end in link["ends"]}
     names = {end["index"]: str(link["name"]) for link in lab["links"] for end in link["ends"]}

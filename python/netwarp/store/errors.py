@@ -1,4 +1,4 @@
-"""What can go wrong with files, said in sentences a user can act on."""
+"""Errors about files, as sentences that a user can act on."""
 
 import errno
 import re

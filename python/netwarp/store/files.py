@@ -92,13 +92,13 @@ def _refuse_odd(path: Path, facts: os.stat_result) -> None:
         raise StoreError(f"cannot read {path}: it claims {facts.st_size:,} bytes and holds {held:,}; it is damaged")
 
 
-def read_content(path: Path, most: int = MAX_DOCUMENT_BYTES) -> bytes:
+def read_content(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> bytes:
     """The content of a regular file of at most so many bytes. Raises StoreError."""
     with open_regular(path) as file, store_errors(path, "read"):
         # Some files of /proc never end, and claim to be empty.
-        content = file.read(most + 1) if os.fstat(file.fileno()).st_size else b""
-    if len(content) > most:
-        raise StoreError(f"cannot read {path}: it is larger than {most >> 20} MiB; no such file is")
+        content = file.read(max_bytes + 1) if os.fstat(file.fileno()).st_size else b""
+    if len(content) > max_bytes:
+        raise StoreError(f"cannot read {path}: it is larger than {max_bytes >> 20} MiB; no such file is")
     return content
 
 

@@ -1,7 +1,7 @@
-"""What a view found: statements about a study, each held against its records. A table `findings.csv`.
+"""What a view found: statements about a study, each checked against its records. A table `findings.csv`.
 
-Columns: `finding` (the statement), `judgement`, `measured` (ours, in words), `published` (what the statement comes
-from, in words; absent if it is nobody else's), `source` (the section of the publication where it stands; likewise).
+Columns: `finding` (the statement), `judgement`, `measured` (our result, in words), `published` (the published result,
+in words; null if it was not published before), `source` (the section of the publication; null likewise).
 """
 
 from collections.abc import Sequence

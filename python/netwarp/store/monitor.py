@@ -11,7 +11,7 @@ from netwarp.store.streams import open_stream, whole_batches
 
 _MAX_CSV_BYTES = 1 << 30
 IDENTITY = ("cookie", "source", "source_port", "destination", "destination_port")
-"""What a series cannot be told from another without."""
+"""The columns that distinguish one series from another."""
 
 
 def read_monitor(path: Path) -> pl.DataFrame:
@@ -41,7 +41,7 @@ anybody watches a test for."""
 def without_control(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """The rows without those of control connections, and how many connections these were.
 
-    Where the file does not say what moved and between whom, none can be told.
+    If the file lacks the addresses or the bytes sent, no control connection can be recognised.
     """
     key = [name for name in ("node", *IDENTITY) if name in frame.columns]
     if not {*IDENTITY, "bytes_sent"} <= set(frame.columns):

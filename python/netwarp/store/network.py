@@ -1,4 +1,4 @@
-"""The network of a run as its readers see it: nodes, links, and what a packet meets on each way of a link."""
+"""The network of a run as its readers see it: nodes, links, and each direction of a link."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from netwarp.store.opportunities import opportunities_of
 
 @dataclass(frozen=True)
 class StepSeries:
-    """What a property of a way was over time: (from ns, value in `unit`), the first from the start on."""
+    """A property of a direction over time: (from ns, value in `unit`); the first step begins at the start."""
 
     name: str
     unit: str
@@ -25,8 +25,8 @@ class LinkDirection:
 
     Of a link with a trace of delivery opportunities (`traced`) the rate is their average.
 
-    `queue` is in tc's words, None where the scenario gave tc commands of its own. `troubles` says in words what else
-    the wire does to packets: loss, duplication, corruption, reordering. `courses` has the rate, delay or loss that
+    `queue` is in tc's syntax, None if the scenario gave tc commands instead. `impairments` describes what else the
+    wire does to packets: loss, duplication, corruption, reordering. `series` has the rate, delay or loss if they
     change during the run.
     """
 
@@ -44,7 +44,7 @@ class LinkDirection:
 
 @dataclass(frozen=True)
 class Link:
-    """A link: its name, its two ways (the first from the end that the scenario names first), its MTU in bytes."""
+    """A link: its name, two directions (the first from the end that the scenario names first), MTU in bytes."""
 
     name: str
     directions: tuple[LinkDirection, LinkDirection]

@@ -153,7 +153,7 @@ class ResultDir:
         """Write `summary.parquet` and `summary.csv` from the runs' metrics, atomically; returns the frame.
 
         A failed or missing run is one row without scope, name, metric and value, and a warning in the log, unless its
-        id is among those that the user has been `told` of. `derive` adds rows that follow from several runs. Raises
+        id is in `reported`: the user has seen its reason. `derive` adds rows that follow from several runs. Raises
         StoreError.
         """
         outcomes = self.outcomes()

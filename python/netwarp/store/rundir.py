@@ -77,7 +77,7 @@ class RunDir:
         )
 
     def metrics_computed_by(self) -> str | None:
-        """What `write_metrics` was told; None if there are no metrics that can be read."""
+        """The digest that `write_metrics` stored; None if there are no metrics that can be read."""
         try:
             with open_regular(self.metrics_path) as file:
                 metadata = pq.ParquetFile(file).metadata.metadata or {}

@@ -1,4 +1,4 @@
-"""Captures (pcap, pcapng): what they tell of flows. The agent reads them; docs/pcap.md says what each column means."""
+"""Captures (pcap, pcapng): what they show of flows. The agent reads them; docs/pcap.md says what each column means."""
 
 import subprocess
 from pathlib import Path
@@ -15,7 +15,7 @@ class CaptureError(Exception):
 def flows_of(*captures: Path) -> pl.DataFrame:
     """One row for each flow and direction in which packets went, in the order of the captures and of first packets.
 
-    A row is about what `src` sent, and about what `dst` said of it: `packets`, `bytes`, `retransmissions`,
+    A row is about what `src` sent, and about the replies of `dst` to it: `packets`, `bytes`, `retransmissions`,
     `bytes_in_flight_mean` and `gap_ms_mean` are counted on the packets from `src`; `ack_rtt_…`, `acks`,
     `ack_interval_ms_mean`, `duplicate_acks` and `zero_windows` on those of `dst` that acknowledge them. What does not
     exist (an RTT without a sample, retransmissions of UDP) is null. A capture that ends within a packet is read up to

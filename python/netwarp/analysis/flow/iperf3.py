@@ -93,7 +93,7 @@ def first_packets(run: RunDir, flows: Sequence[Flow]) -> dict[int, int]:
 
 
 def load_intervals(run: RunDir, flow: Flow, start_ns: int) -> Intervals | None:
-    """The intervals in which the flow's receiver counted UDP, from `start_ns` on; None if it told none."""
+    """The intervals in which the flow's receiver counted UDP, from `start_ns` on; None if it reported none."""
     path = run.path / (f"iperf3-{flow.name}.json" if flow.reverse else f"iperf3-{flow.name}-server.json")
     if not path.is_file():
         return None

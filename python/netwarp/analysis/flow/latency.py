@@ -29,14 +29,14 @@ def rtt_metrics(rtts_ms: TimeWeighted) -> dict[str, float | None]:
     return {"rtt_ms_mean": weighted_mean(rtts_ms), **dict(zip(names, percentiles, strict=False))}
 
 
-def increase_metrics(rtts: Mapping[str, float | None], least_ms: Sequence[float | None]) -> dict[str, float | None]:
+def increase_metrics(rtts: Mapping[str, float | None], lowest_ms: Sequence[float | None]) -> dict[str, float | None]:
     """The lowest RTT, and how far mean and 95th percentile lie above it; of several flows above the lowest of all."""
-    present = [least for least in least_ms if least is not None]
-    least = min(present) if present and len(present) == len(least_ms) else None
-    found = {"rtt_ms_min": least}
+    present = [lowest for lowest in lowest_ms if lowest is not None]
+    lowest = min(present) if present and len(present) == len(lowest_ms) else None
+    found = {"rtt_ms_min": lowest}
     for statistic in ("mean", "p95"):
         rtt = rtts.get(f"rtt_ms_{statistic}")
-        found[f"rtt_increase_ms_{statistic}"] = rtt - least if rtt is not None and least is not None else None
+        found[f"rtt_increase_ms_{statistic}"] = rtt - lowest if rtt is not None and lowest is not None else None
     return found
 
 

@@ -1,4 +1,4 @@
-"""Which phase BBR is in, told by its gains.
+"""Which phase BBR is in, derived from its gains.
 
 N. Cardwell et al.: BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2016; the gains are those of
 net/ipv4/tcp_bbr.c, in units of 1/256: bbr_high_gain = 739 (2/ln 2), bbr_drain_gain = 88, bbr_cwnd_gain = 512.

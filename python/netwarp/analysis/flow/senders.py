@@ -148,7 +148,7 @@ def _from_sockets(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
 def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
     """The connections in samples of sockets as the table of tuples has them.
 
-    Samples do not tell which of iperf3's connections came first, but the one that carries no data has least bytes.
+    Samples do not show which of iperf3's connections came first, but the one that carries no data has least bytes.
     """
     sockets = frame.group_by(_KEY).agg(pl.col("bytes_acked").max()).sort("bytes_acked", *_KEY).drop("bytes_acked")
     return sockets.with_row_index("tuple_id").with_columns(protocol=pl.lit(TCP))

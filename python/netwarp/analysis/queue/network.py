@@ -20,7 +20,7 @@ def network_metrics(run: RunDir, window: Window) -> Iterator[Metric]:
     """Metrics of every sending end of every link, named `link:node`.
 
     Exact records know every packet, so that an unused queue has length 0 and no drops; samples know only what they
-    saw: no sojourn, no marks, extremes among the samples. Without either nothing is said.
+    saw: no sojourn, no marks, extremes among the samples. Without either there are no metrics.
     """
     if run.has_rows("packets"):
         yield from _exact(run, window)

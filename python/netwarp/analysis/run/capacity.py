@@ -62,7 +62,7 @@ def _ahead(end: End, times_ns: Times) -> Values:
 def capacity_doubts(run: RunDir) -> Iterator[str]:
     """A sentence for every flow with a goodput, in all or in an interval, above what a link on its path can carry.
 
-    Of flows with records of what arrived, exactly; of the others nothing is said.
+    Flows with records of arrivals are checked exactly; the others are not checked.
     """
     flows = [data for data in load_flows(run, transits=False) if data.deliveries and data.deliveries.arrived]
     length_ns = interval_ns(run, flows)
@@ -135,21 +135,21 @@ def _bounds(run: RunDir, data: FlowData, path: pl.DataFrame) -> list[Bound]:
         return []
     frame, payload = _frame(data, min(mtus[end.link] for end, _ in hops))
     found: list[Bound] = []
-    least, most = 0, 0
+    shortest_ns, longest_ns = 0, 0
     for end, row in reversed(hops):
-        least, most = least + end.delays_ns[0], most + end.delays_ns[1]
+        shortest_ns, longest_ns = shortest_ns + end.delays_ns[0], longest_ns + end.delays_ns[1]
         if end.rates is not None:
             # What is longest, with offloads a buffer of many frames, arrives when its last bit does.
             longest = max(frame, row["packet_bytes"])
             whole = longest * 8 * 10**9 // min(rate for _, rate in end.rates)
             share = payload / frame * _whole_nanoseconds(frame, max(rate for _, rate in end.rates))
-            found.append(Bound(end, least, most + whole, longest, share))
+            found.append(Bound(end, shortest_ns, longest_ns + whole, longest, share))
         elif end.opportunities is not None:
             # A packet may be sent in parts, of which the first used what an earlier opportunity left.
             share = payload / (frame + end.overhead_bytes)
             longest = max(frame, row["packet_bytes"]) + end.opportunities.size_bytes
-            found.append(Bound(end, least, most, longest, share))
-        least, most = least + row["least_ns"], most + row["most_ns"]
+            found.append(Bound(end, shortest_ns, longest_ns, longest, share))
+        shortest_ns, longest_ns = shortest_ns + row["least_ns"], longest_ns + row["most_ns"]
     return sorted(found, key=_most_ever)
 
 

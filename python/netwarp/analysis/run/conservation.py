@@ -18,7 +18,7 @@ _Row = Mapping[str, int]
 
 
 def conservation_doubts(run: RunDir) -> Iterator[str]:
-    """A sentence for every sum that does not come out; nothing is said of what was not recorded."""
+    """A sentence for every sum that is wrong; what was not recorded is not checked."""
     wires = _by_interface(run, "wires")
     counts = _by_interface(run, "interfaces")
     yield from _wires(run, wires)
@@ -43,8 +43,8 @@ def _wires(run: RunDir, wires: Mapping[int, _Row]) -> Iterator[str]:
         if end.offload or (wire := wires.get(end.interface_index)) is None:
             continue
         sent = wire["sent_pkts"]
-        told = wire["delivered_pkts"] + wire["lost_pkts"] + wire["queued_pkts"]
-        if sent != told and not (end.copies and sent < told <= 2 * sent):
+        accounted = wire["delivered_pkts"] + wire["lost_pkts"] + wire["queued_pkts"]
+        if sent != accounted and not (end.copies and sent < accounted <= 2 * sent):
             yield (
                 f"packets on the wire from {end.name} do not add up: {sent} sent, {wire['delivered_pkts']} delivered, "
                 f"{wire['lost_pkts']} lost, {wire['queued_pkts']} still on it"
@@ -137,7 +137,7 @@ def _interfaces(run: RunDir) -> Iterator[str]:
 def _datagrams(run: RunDir, wires: Mapping[int, _Row], counts: Mapping[int, _Row]) -> Iterator[str]:
     """UDP: sent = received + dropped + still queued + lost or still on the wires.
 
-    The wires do not tell flows apart: what a flow misses elsewhere must be something, and all flows together must miss
+    The wires do not distinguish flows: what a flow misses elsewhere must be something, and all flows together must miss
     no more than the wires on their ways lost or hold, and what is at interfaces that are not recorded.
     """
     ends = {end.interface_index: end for end in run.description.ends}

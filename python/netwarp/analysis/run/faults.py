@@ -12,7 +12,7 @@ LOG = "internal-error.log"
 
 
 class FaultError(Exception):
-    """An error that nobody foresaw; the message is the reason that a run gives."""
+    """An unexpected error; the message is the reason that a run gives."""
 
 
 @contextmanager

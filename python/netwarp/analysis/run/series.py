@@ -74,7 +74,7 @@ def throughput(flows: Sequence[FlowData], window: Window, interval_ns: int = 10*
 def _throughput(data: FlowData, window: Window, interval_ns: int) -> tuple[Values, Values] | None:
     """Goodput of one flow; None without records.
 
-    What only samples tell of it begins and ends with what its own account says.
+    If only samples exist, its first and last values come from the flow's own totals.
     """
     known = data.deliveries
     if known is None:

@@ -21,7 +21,7 @@ def busiest_queue(metrics: pl.DataFrame) -> str | None:
     """The `link:node` that dropped or marked most, or had the longest queue on average if none did; over all rows.
 
     None without queue metrics. Where packets are dropped or marked, in the queue or in a filter before it, senders are
-    told to slow down; the longest queue may be but where they wait for their turn.
+    signalled to slow down; in the longest queue packets may only wait for their turn.
     """
     value, metric = pl.col("value"), pl.col("metric")
     at_filter = (pl.col("scope") == "place") & pl.col("name").str.contains(":")

@@ -41,10 +41,10 @@ def beyond_bounds(data: Mapping[str, Any]) -> list[Found]:
 
 
 def _entries(data: Mapping[str, Any]) -> Iterator[Found]:
-    for name, most in MAX_ENTRIES.items():
+    for name, maximum in MAX_ENTRIES.items():
         count = _count(data.get(name))
-        if count > most:
-            yield (name,), f"there are {count:,} entries; a scenario has at most {most:,} of them"
+        if count > maximum:
+            yield (name,), f"there are {count:,} entries; a scenario has at most {maximum:,} of them"
 
 
 def _sizes(data: Mapping[str, Any]) -> Iterator[Found]:
@@ -55,9 +55,9 @@ def _sizes(data: Mapping[str, Any]) -> Iterator[Found]:
         if isinstance(value, str) and len(value) > MAX_TEXT:
             yield keys, f"this text has {len(value):,} characters; the maximum is {MAX_TEXT:,}"
         elif isinstance(value, dict | list):
-            most = _most(keys)
-            if len(value) > most:
-                yield keys, f"there are {len(value):,} entries; the maximum is {most:,}"
+            maximum = _maximum(keys)
+            if len(value) > maximum:
+                yield keys, f"there are {len(value):,} entries; the maximum is {maximum:,}"
             pairs = value.items() if isinstance(value, dict) else enumerate(value)
             for key, inner in pairs:
                 if isinstance(key, str) and len(key) > MAX_TEXT:
@@ -66,7 +66,7 @@ def _sizes(data: Mapping[str, Any]) -> Iterator[Found]:
                     left.append(((*keys, key), inner))
 
 
-def _most(keys: Keys) -> int:
+def _maximum(keys: Keys) -> int:
     if len(keys) == 1:
         return MAX_ENTRIES.get(str(keys[0]), MAX_VALUES if keys == ("seeds",) else MAX_LISTED)
     return MAX_VALUES if keys[:1] == ("sweep",) and len(keys) == 2 else MAX_LISTED

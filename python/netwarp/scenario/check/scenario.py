@@ -80,7 +80,7 @@ def _check_flows(scenario: Scenario) -> Iterator[Found]:
 def _check_flow(
     name: str, scenario: Scenario, ends: tuple[tuple[str, ...], ...] | None, forwarding: frozenset[str]
 ) -> Iterator[Found]:
-    """`ends` are those of all links, None if what is wrong with them is said already."""
+    """`ends` are those of all links, None if their errors are reported already."""
     flow = scenario.flows[name]
     keys: Keys = ("flows", name)
     known = True

@@ -44,7 +44,7 @@ def _rate_or_trace(value: object, info: ValidationInfo) -> object:
         return value
     given = value or {}
     trace: Directed[Trace | None] | None = info.data.get("trace")
-    if trace is None:  # the trace is what is wrong, and said already
+    if trace is None:  # the trace's own error is reported already
         return {"forward": "1gbit", "reverse": "1gbit"} | given
     begins = {name: trace.of(direction) for direction, name in enumerate(("forward", "reverse"))}
     rates = {name: f"{t.first_rate_bps}bit" for name, t in begins.items() if t and t.first_rate_bps} | given

@@ -95,9 +95,9 @@ def parse_loss(value: object) -> LossModel:
     return RandomLoss(p=numbers[0], correlation=numbers[1] if len(numbers) > 1 else 0.0)
 
 
-def _percentages(words: list[str], least: int, most: int, usage: str) -> list[float]:
-    if not least <= len(words) <= most:
-        raise ValueError(f'loss takes {least} to {most} percentages here: "{usage}"')
+def _percentages(words: list[str], minimum: int, maximum: int, usage: str) -> list[float]:
+    if not minimum <= len(words) <= maximum:
+        raise ValueError(f'loss takes {minimum} to {maximum} percentages here: "{usage}"')
     try:
         return [parse_percent(word) for word in words]
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Traces: what a link was like over time, from a file. Two formats, told apart by the first line.
+"""Traces: what a link was like over time, from a file. Two formats, distinguished by the first line.
 
 **CSV** with the header `time,rate[,delay,loss]`: times in seconds; rates in tc's words (`12mbit`) or plain bit/s;
 delays with a unit (`20ms`) or plain seconds; losses as a link has them (`0.5%`). Each row holds until the next; an
@@ -62,7 +62,7 @@ class Trace(Model):
 
     @property
     def first_rate_bps(self) -> int | None:
-        """The rate at the very beginning, of opportunities the average; None when the trace does not tell."""
+        """The rate at the start (of opportunities: their average); None if the trace gives none."""
         if self.opportunities is not None:
             return self.opportunities.mean_rate_bps
         return self.rows[0].rate_bps if self.rows[0].at_ns == 0 else None
@@ -82,10 +82,10 @@ class Trace(Model):
     @model_serializer
     def _identity(self) -> dict[str, str]:
         """What decides a result: what the file says, not what it is called."""
-        said: object = [(row.at_ns, row.rate_bps, row.delay_ns, row.loss and row.loss.words()) for row in self.rows]
+        content: object = [(row.at_ns, row.rate_bps, row.delay_ns, row.loss and row.loss.words()) for row in self.rows]
         if self.opportunities is not None:
-            said = self.opportunities
-        return {"sha256": hashlib.sha256(repr((said, self.period_ns)).encode()).hexdigest()}
+            content = self.opportunities
+        return {"sha256": hashlib.sha256(repr((content, self.period_ns)).encode()).hexdigest()}
 
 
 def shipped_traces() -> dict[str, Path]:
@@ -170,10 +170,10 @@ def parse_trace(text: str, name: str) -> Trace:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that say something, with their numbers; one after another, since a trace may have millions."""
+    """The lines with content, with their numbers; one after another, since a trace may have millions."""
     for number, line in enumerate(io.StringIO(text, newline=None), start=1):
-        if (said := line.strip()) and not said.startswith("#"):
-            yield number, said
+        if (content := line.strip()) and not content.startswith("#"):
+            yield number, content
 
 
 def _csv(heading: tuple[int, str], lines: Iterator[tuple[int, str]], name: str) -> Trace:
@@ -208,14 +208,14 @@ def _row(columns: list[str], line: str, number: int) -> Row:
     cells = [cell.strip() for cell in line.split(",")]
     if len(cells) > len(columns):
         raise ValueError(f"{len(cells)} cells for {len(columns)} columns")
-    said = {column: cell for column, cell in zip(columns, cells, strict=False) if cell}
-    if not _NUMBER.fullmatch(said.get("time", "")):
-        raise ValueError(f'"{said.get("time", "")[:60]}" is not a time in seconds, such as 1.5')
+    values = {column: cell for column, cell in zip(columns, cells, strict=False) if cell}
+    if not _NUMBER.fullmatch(values.get("time", "")):
+        raise ValueError(f'"{values.get("time", "")[:60]}" is not a time in seconds, such as 1.5')
     return Row(
-        round(Fraction(said["time"]) * NS_PER_S),
-        _rate(said["rate"]) if "rate" in said else None,
-        _delay(said["delay"]) if "delay" in said else None,
-        parse_loss(said["loss"]) if "loss" in said else None,
+        round(Fraction(values["time"]) * NS_PER_S),
+        _rate(values["rate"]) if "rate" in values else None,
+        _delay(values["delay"]) if "delay" in values else None,
+        parse_loss(values["loss"]) if "loss" in values else None,
         number,
     )
 

@@ -209,7 +209,7 @@ class Resolver:
     def _report(
         self, found: Sequence[tuple[Keys, str]], origins: Sequence[tuple[tuple[str, ...], Keys, object]]
     ) -> None:
-        """Findings at a point, said of the axis or case that led to them where that is known."""
+        """Findings at a point, reported at the axis or case that led to them if that is known."""
         located: list[tuple[Keys, str]] = []
         for keys, why in found:
             same = [(o, v) for path, o, v in origins if keys[: len(path)] == path or path[: len(keys)] == keys]

@@ -149,7 +149,7 @@ pub struct Shaper {
     pub quantum_bytes: u32,
 }
 
-/// A queueing discipline; its options in the words of tc.
+/// A queueing discipline; its options in tc's syntax.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -288,7 +288,7 @@ impl Flow {
     }
 }
 
-/// A capture at one interface; `filter` in tcpdump's words.
+/// A capture at one interface; `filter` in tcpdump's syntax.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]

@@ -1,5 +1,5 @@
 //! Netlink requests: a message is built attribute by attribute, sent, and its answer read to the end.
-//! Encodings: linux/netlink.h, linux/rtnetlink.h; the kernel's own words on an error come with NETLINK_EXT_ACK.
+//! Encodings: linux/netlink.h, linux/rtnetlink.h; NETLINK_EXT_ACK adds the kernel's message to an error.
 
 use anyhow::{Context, Result, bail};
 use netlink_sys::{Socket, SocketAddr};

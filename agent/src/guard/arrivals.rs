@@ -72,7 +72,7 @@ impl Beyond {
         self.add(from, to)
     }
 
-    /// Distances are from the number that is waited for now: what lies before it is no longer beyond a gap.
+    /// Distances are from the next expected number: what comes before it is no longer beyond a gap.
     fn wait_for(&mut self, awaited: u32) {
         let moved = awaited.wrapping_sub(self.awaited);
         self.awaited = awaited;

@@ -170,10 +170,12 @@ fn only(cpu: usize) -> Result<CpuSet> {
 /// The directory of the agent, for the machine's kernel to mount (netwarp_mount_agent() in
 /// arch/um/kernel/netwarp_host.c): a program of the lab that looks sees this number, and no path of the host.
 fn inherited_directory(agent: &Path) -> Result<OwnedFd> {
-    let place = agent.parent().context("this program lies nowhere")?;
+    let place = agent
+        .parent()
+        .context("the path of this program has no directory")?;
     let directory = File::open(place).with_context(|| place.display().to_string())?;
     let number = fcntl(&directory, FcntlArg::F_DUPFD(AGENT_FD))?;
-    // SAFETY: fcntl has just made it, and nobody else has it.
+    // SAFETY: fcntl has just made it, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 

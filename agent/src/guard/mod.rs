@@ -103,7 +103,7 @@ pub fn confinement() -> ExitCode {
     }
 }
 
-/// Runs the machine; exit code 0 means that the report on standard output tells how it went.
+/// Runs the machine; exit code 0 means that standard output has the report of the run.
 pub fn main(options: &Options) -> ExitCode {
     match guard(options) {
         Ok(report) => {
@@ -134,7 +134,7 @@ fn guard(options: &Options) -> Result<Report> {
         read: &options.read,
     };
     confine_guard(&places)?;
-    // Before the machine starts: afterwards, what lies in the run directory may be of its making.
+    // Before the machine starts: afterwards, the machine may have made the files in the run directory.
     let mut console = Console::create(&options.dir.join("console.log"))?;
     let mut recorder = options
         .records()

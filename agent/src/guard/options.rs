@@ -10,7 +10,7 @@ pub struct Options {
     /// The run directory, with run.json in it
     #[arg(long)]
     pub dir: PathBuf,
-    /// A directory of this machine's alone where its memory file lies, unlinked: must allow execution
+    /// A directory of this machine's alone for its memory file, unlinked: must allow execution
     #[arg(long)]
     pub memory_dir: PathBuf,
     /// What the machine may read, directories with all that is in them, beside its own
@@ -34,7 +34,7 @@ pub struct Options {
     /// PATH of every program in the lab
     #[arg(long)]
     pub search_path: String,
-    /// Where tc's tables of distributions and its plug-ins lie
+    /// The directory of tc's distribution tables and plug-ins
     #[arg(long)]
     pub tc_directory: Option<PathBuf>,
     /// Write exact records

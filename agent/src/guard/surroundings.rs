@@ -67,7 +67,7 @@ fn unrandomised() -> Result<()> {
     }
 }
 
-/// A signal that the caller ignores would stay ignored; without this one nobody can wait for a child.
+/// A signal that the caller ignores would stay ignored; without this one waiting for a child fails.
 pub fn hear_of_children() {
     // SAFETY: sets a disposition.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };

@@ -22,7 +22,7 @@ pub use nodes::Network;
 use site::{Site, rest_after};
 pub use tc::DIRECTORY as TC_DIRECTORY;
 
-/// The hidden namespace in which every link's wire lies.
+/// The hidden namespace of every link's wire.
 const WIRE: &str = "wire";
 
 impl Network {

@@ -1,5 +1,5 @@
 //! Shapers and queues at a node's interfaces, through tc itself: every discipline and option works. Here alone they
-//! become tc's words; `python/netwarp/lab/tc.py` shows the same to people, and a test compares what comes of both.
+//! become tc's arguments; `python/netwarp/lab/tc.py` prints the same for people, and a test compares what both build.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ use crate::lab::{End, NewQueue};
 pub const DIRECTORY: &str = "TC_LIB_DIR";
 
 /// Runs all of a node's tc lines in one `tc -batch`. A line that tc refuses fails the run: what would be left behind
-/// is a queue that nobody asked for.
+/// is a queue that the lab does not have.
 pub fn apply(network: &Network, node: &Site) -> Result<()> {
     let lines: Vec<String> = node
         .ends

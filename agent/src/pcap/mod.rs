@@ -105,7 +105,7 @@ fn left_out(stats: &CaptureStats) -> Vec<String> {
         .collect()
 }
 
-/// A line on standard error; if nobody listens, so be it.
+/// A line on standard error; a closed one is ignored.
 fn complain(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

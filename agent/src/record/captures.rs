@@ -31,7 +31,7 @@ pub fn open(network: &Network, lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// A filter in tcpdump's words as classic BPF in numbers, made by tcpdump itself.
+/// A filter in tcpdump's syntax, compiled by tcpdump to classic BPF, in numbers.
 fn compile(words: &str) -> Result<String> {
     let output = Command::new("tcpdump")
         .args(["-ddd", "-y", "EN10MB", "--", words])

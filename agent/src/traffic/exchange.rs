@@ -33,7 +33,7 @@ pub fn ask(socket: RawFd, request: u64, response: u64) -> Result<()> {
 /// Takes the next connection. Its descriptor lives as long as the machine: its counters are read at the end.
 pub fn accepted(listener: RawFd) -> Result<RawFd> {
     let fd = accept(listener).context("accept")?;
-    // SAFETY: accept has just made this descriptor, and nobody closes it.
+    // SAFETY: accept has just made this descriptor, and nothing else closes it.
     let socket = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(fd) });
     setsockopt(&*socket, sockopt::TcpNoDelay, &true)?;
     Ok(fd)

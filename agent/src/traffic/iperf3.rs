@@ -73,7 +73,7 @@ fn interval(flow: &Flow) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-/// The client's words; the time is rounded down to the whole seconds that iperf3 takes.
+/// The client's arguments; the time is rounded down to the whole seconds that iperf3 takes.
 fn client(flow: &Flow, options: &Fields) -> Vec<String> {
     let destination = SocketAddr::new(flow.destination, flow.destination_port);
     let mut words: Vec<String> = [

@@ -59,7 +59,7 @@ pub enum End {
     ReaderGone,
 }
 
-/// The way of samples to their writer, and of their buffers back.
+/// The channel of samples to their writer, and the one that returns their buffers.
 pub struct Outlet {
     pub samples: Sender<Sample>,
     pub buffers: Receiver<Vec<u8>>,

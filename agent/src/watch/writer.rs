@@ -27,7 +27,7 @@ pub struct Seen {
 
 pub struct Writer {
     pub filter: Filter,
-    /// `None` where nobody asked for processes.
+    /// `None` unless processes were requested.
     pub processes: Option<Processes>,
     pub sinks: Vec<Box<dyn Sink>>,
     /// Says something while watching; not at all under a live table.

@@ -18,7 +18,7 @@ const TESTED: ABI = ABI::V7;
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 /// The kernel asks which features the processor has (arch/um/os-Linux/start_up.c).
 const CPU: &str = "/proc/cpuinfo";
-/// What it has for a console that nobody reads.
+/// Its console, which nothing reads.
 const NULL: &str = "/dev/null";
 
 const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | ReadDir});

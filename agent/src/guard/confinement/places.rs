@@ -7,7 +7,7 @@ pub struct Places<'a> {
     pub kernel: &'a Path,
     /// Written and read.
     pub run_dir: &'a Path,
-    /// Written and read, nobody else's.
+    /// Written and read by this machine only.
     pub memory_dir: &'a Path,
     /// Read, with everything beneath.
     pub read: &'a [PathBuf],

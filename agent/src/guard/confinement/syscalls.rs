@@ -132,7 +132,7 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u64;
-/// Of a terminal: nothing that puts words into it (TIOCSTI).
+/// Requests to a terminal: none that injects input (TIOCSTI).
 const TERMINAL: [u64; 3] = [libc::TCGETS, libc::TCSETSW, libc::TIOCGWINSZ];
 
 /// Whether this host filters system calls.

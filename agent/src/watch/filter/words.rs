@@ -49,11 +49,11 @@ const SIGNS: &[&str] = &[
     "==", "!=", ">=", "<=", "&&", "||", "=", ">", "<", "!", "&", "|", "(", ")",
 ];
 
-/// How many words and signs a filter may have. Every nesting and every joint takes one, so this also bounds how deep
+/// How many words and signs a filter may have. Every nesting and every operator takes one, so this also bounds how deep
 /// the filter is, and with it the stack of all that walks through it.
 const MAX_WORDS: usize = 1000;
 
-/// Cuts a filter into words. A name with blanks stands in double quotes.
+/// Cuts a filter into words. A name with blanks is in double quotes.
 pub fn words(filter: &str) -> Result<Vec<Word>, FilterError> {
     let mut found = Vec::new();
     let mut rest = filter;

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import netwarp
@@ -64,6 +65,12 @@ def _stage(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    """A source file, parsed once for all tests."""
+    return ast.parse(path.read_text())
+
+
 def _imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Line and stage of every import from netwarp, wherever in the file it stands."""
     for node in ast.walk(tree):
@@ -84,7 +91,7 @@ IMPORTS = [
     (f"{path.relative_to(ROOT)}:{line}", _stage(path), target)
     for path in sorted(ROOT.rglob("*.py"))
     if path != ROOT / "__init__.py"  # which hands out the interface, when it is asked for
-    for line, target in _imported(ast.parse(path.read_text()))
+    for line, target in _imported(_tree(path))
 ]
 
 
@@ -127,7 +134,7 @@ def test_no_relative_imports() -> None:
     relative = [
         str(path.relative_to(ROOT))
         for path in ROOT.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(_tree(path))
         if isinstance(node, ast.ImportFrom) and node.level > 0
     ]
     assert relative == []

@@ -43,6 +43,7 @@ STAGES = [
     "imports",
     "compare",
     "plots",
+    "explain",
     "exports",
     "views",
     "report",
@@ -54,7 +55,7 @@ STAGES = [
 """In the order of the way. A new module or folder has its place in it, or this test fails."""
 
 WRITING = {"scenario", "plan", "lab", "kernels", "doctor", "engines", "execute", "imports"}
-READING = {"analysis", "compare", "exports", "plots", "report", "views"}
+READING = {"analysis", "compare", "explain", "exports", "plots", "report", "views"}
 """The two wings: engines only write, analysis only reads, and they meet in the store alone."""
 
 MEETING = {("execute", "analysis")}

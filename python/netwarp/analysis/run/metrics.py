@@ -1,6 +1,7 @@
 """All metrics of one run."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -21,6 +22,14 @@ def analyse_run(run_dir: Path) -> pl.DataFrame:
     What was not measured has no row. Raises StoreError if the directory is no run or a table cannot be read.
     """
     return frame(_metrics(open_run(run_dir)))
+
+
+def metrics_since(run: RunDir, begin_ns: int) -> pl.DataFrame:
+    """The same in the window [begin, duration] instead. Raises StoreError."""
+    later = RunDir(run.path)
+    # What a cached property has once: all readers of the run ask it for the window.
+    later.__dict__["description"] = replace(run.description, warmup_ns=begin_ns)
+    return frame(_metrics(later))
 
 
 def _metrics(run: RunDir) -> Iterator[Metric]:

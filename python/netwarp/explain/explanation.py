@@ -1,0 +1,42 @@
+"""The whole explanation of two runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from netwarp.explain.effects import Effect, effects_since
+from netwarp.explain.events import Events, load_events
+from netwarp.explain.pairs import ChosenRun
+from netwarp.explain.parting import Parting, first_packet, first_parting
+from netwarp.explain.settings import lab_differences
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why two runs differ: the first event and the first packet in which they do, and the largest differences since.
+
+    `settings` are the differences of their labs. Without a difference `parting`, `packet` and `effects` are empty.
+    """
+
+    a: ChosenRun
+    b: ChosenRun
+    settings: Sequence[str]
+    parting: Parting | None
+    packet: Parting | None
+    effects: Sequence[Effect]
+    events: tuple[Events, Events]
+
+
+def explain(a: ChosenRun, b: ChosenRun) -> Explanation:
+    """Explain why run B differs from run A. Raises StoreError."""
+    events = load_events(a.run), load_events(b.run)
+    parting = first_parting(*events)
+    effects = effects_since(a.run, b.run, parting.time_ns) if parting else []
+    return Explanation(
+        a=a,
+        b=b,
+        settings=lab_differences(a.run, b.run),
+        parting=parting,
+        packet=first_packet(*events) if parting else None,
+        effects=effects,
+        events=events,
+    )

@@ -1,0 +1,121 @@
+"""Which two runs are explained: two run directories, or a run of each of two results, or two runs of one result."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netwarp.store.digests import changed_files
+from netwarp.store.errors import SelectionError, StoreError
+from netwarp.store.result import ResultDir, open_result
+from netwarp.store.rundir import RunDir, open_run
+from netwarp.store.summary import PlannedRun, axis_text
+from netwarp.words import did_you_mean
+
+
+@dataclass(frozen=True)
+class ChosenRun:
+    """A run of one side (`letter` A or B) and the result or run that it was named by; its figures go to `plots`."""
+
+    letter: str
+    path: Path
+    run: RunDir
+    seed: int
+    point: Mapping[str, str]
+    plots: Path
+
+    @property
+    def title(self) -> str:
+        """The run for people, with its whole point."""
+        return f"{self.path} ({', '.join([*self._words(self.point), f'seed {self.seed}'])})"
+
+    def unlike(self, other: "ChosenRun") -> str:
+        """The same in a few words: in what its point differs from the other's, or else where it lies."""
+        words = self._words({axis: value for axis, value in self.point.items() if other.point.get(axis) != value})
+        return ", ".join(words or [self.path.name])
+
+    @staticmethod
+    def _words(point: Mapping[str, str]) -> list[str]:
+        return [f"{axis} = {value}" for axis, value in point.items()]
+
+
+def open_pair(
+    a: Path, b: Path | None, in_a: Sequence[str] = (), in_b: Sequence[str] = (), seed: int | None = None
+) -> tuple[ChosenRun, ChosenRun]:
+    """The two runs: of results the first pair with the same seed, the same point if there is one, and all choices.
+
+    A choice is `PATH=VALUE` of an axis. Raises StoreError for what cannot be read or has changed since it was made,
+    SelectionError if no pair fits.
+    """
+    if b is None and not (in_a and in_b):
+        raise SelectionError("give two results or runs, or two parts of one result: -a PATH=VALUE -b PATH=VALUE")
+    pairs = _pairs(_candidates("A", a, in_a), _candidates("B", b or a, in_b), seed)
+    if not pairs:
+        wanted = "" if seed is None else f" with the seed {seed}"
+        raise SelectionError(f"{a} and {b or a} have no two runs{wanted} that can be compared, of the same seed")
+    one, other = pairs[0]
+    for chosen in (one, other):
+        _refuse_unfit(chosen)
+    return one, other
+
+
+def _candidates(letter: str, path: Path, choices: Sequence[str]) -> list[ChosenRun]:
+    if (path / "run.json").is_file():
+        if choices:
+            raise SelectionError(f"{path} is a single run: there is nothing to choose with PATH=VALUE")
+        run = open_run(path)
+        point = {axis: axis_text(value) for axis, value in run.description.point.items()}
+        return [ChosenRun(letter, path, run, run.description.seed, point, path.parent.parent / "plots")]
+    result = open_result(path)
+    wanted = dict(_choice(text, result) for text in choices)
+    found = [
+        ChosenRun(letter, path, result.run(run.id), run.seed, point, result.plots)
+        for run in result.good
+        if wanted.items() <= (point := _point(result, run)).items()
+    ]
+    if not found:
+        what = f" with {', '.join(f'{axis} = {value}' for axis, value in wanted.items())}" if wanted else ""
+        raise SelectionError(f"{path} has no run{what} that did not fail")
+    return found
+
+
+def _choice(text: str, result: ResultDir) -> tuple[str, str]:
+    axis, equals, value = text.partition("=")
+    if not equals:
+        raise SelectionError(f'"{text}" is not PATH=VALUE, such as flows.bulk.cc=cubic')
+    if axis not in result.axes:
+        known = did_you_mean(axis, result.axes) if result.axes else ": none is"
+        raise SelectionError(f'"{axis}" is not an axis of {result.path}{known}')
+    values = list(dict.fromkeys(_point(result, run)[axis] for run in result.good))
+    if value not in values:
+        raise SelectionError(f'{axis} is never "{value}" in {result.path}{did_you_mean(value, values)}')
+    return axis, value
+
+
+def _point(result: ResultDir, run: PlannedRun) -> dict[str, str]:
+    return {axis: _text(run.point.get(axis)) for axis in result.axes}
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else axis_text(value)
+
+
+def _pairs(of_a: Sequence[ChosenRun], of_b: Sequence[ChosenRun], seed: int | None) -> list[tuple[ChosenRun, ChosenRun]]:
+    """Pairs of the same seed, those first that have most of their point in common."""
+    pairs = [
+        (one, other)
+        for one in of_a
+        for other in of_b
+        if one.seed == other.seed and seed in (None, one.seed) and one.run.path != other.run.path
+    ]
+    return sorted(pairs, key=lambda pair: -len(pair[0].point.items() & pair[1].point.items()))
+
+
+def _refuse_unfit(chosen: ChosenRun) -> None:
+    if changed := changed_files(chosen.run.path):
+        raise StoreError(f"{chosen.run.path} is damaged: {', '.join(changed[:3])} changed since the run was made")
+    if not chosen.run.has_rows("packets"):
+        raise SelectionError(
+            f"{chosen.title} has no exact records of packets, so the packet at which it parts cannot be found: "
+            "run the scenario with record.exact = true"
+        )

@@ -1,0 +1,84 @@
+"""Where two runs part: the first event that only one of them has."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from netwarp.explain.events import KINDS, Events
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Parting:
+    """The first event that differs: its kind (`KINDS`), when, and each run's own; None where a run has none.
+
+    `a` and `b` are rows of the same packet, of the same number at the same place, if the event is a packet's.
+    """
+
+    kind: str
+    time_ns: int
+    a: Row | None
+    b: Row | None
+
+    @property
+    def row(self) -> Row:
+        """The event, of the run that has it first."""
+        row = self.a if self.a is not None and self.a["time_ns"] == self.time_ns else self.b
+        assert row is not None
+        return row
+
+    @property
+    def changed(self) -> list[str]:
+        """The columns in which the two events differ, if both runs have one."""
+        if self.a is None or self.b is None:
+            return []
+        return [name for name in self.a if name in self.b and self.a[name] != self.b[name]]
+
+
+def first_parting(a: Events, b: Events) -> Parting | None:
+    """The earliest event in which the runs differ; None if all their events are the same."""
+    found = sorted(_partings(a, b), key=lambda parting: (parting.time_ns, KINDS.index(parting.kind)))
+    return found[0] if found else None
+
+
+def first_packet(a: Events, b: Events) -> Parting | None:
+    """The same, of packets in queues alone: what a sender's state makes of it comes after."""
+    found = [parting for parting in _partings(a, b) if parting.kind in ("enqueue", "dequeue", "drop")]
+    return min(found, key=lambda parting: (parting.time_ns, KINDS.index(parting.kind)), default=None)
+
+
+def _partings(a: Events, b: Events) -> Iterator[Parting]:
+    for kind in KINDS:
+        of_a, of_b = a.by_kind[kind], b.by_kind[kind]
+        place = first_difference(of_a, of_b)
+        if place is None:
+            continue
+        one, other = _row(of_a, place), _row(of_b, place)
+        time_ns = min(row["time_ns"] for row in (one, other) if row is not None)
+        first = one if one is not None and one["time_ns"] == time_ns else other
+        assert first is not None
+        yield Parting(kind, time_ns, _same(of_a, first), _same(of_b, first))
+
+
+def first_difference(a: pl.DataFrame, b: pl.DataFrame) -> int | None:
+    """The first row, by its number, in which two frames of the same columns differ; None if they are the same."""
+    common = min(a.height, b.height)
+    columns = [a[name][:common].ne_missing(b[name][:common]) for name in a.columns]
+    places = [int(found) for column in columns if column.any() and (found := column.arg_max()) is not None]
+    if places:
+        return min(places)
+    return None if a.height == b.height else common
+
+
+def _row(frame: pl.DataFrame, place: int) -> Row | None:
+    return frame.row(place, named=True) if place < frame.height else None
+
+
+def _same(frame: pl.DataFrame, row: Row) -> Row | None:
+    """What this run has of the same packet, or of the same tuple at the same instant."""
+    names = ("place", "tuple", "number") if "number" in row else ("tuple", "time_ns")
+    found = frame.filter(*(pl.col(name) == row[name] for name in names))
+    return found.row(0, named=True) if found.height else None

@@ -1,0 +1,49 @@
+"""In what two runs were told to be different: the labs that their engines got."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from netwarp.store.errors import StoreError
+from netwarp.store.files import read_json
+from netwarp.store.rundir import RunDir
+
+_NAMED = ("name", "interface", "at_ns")
+"""By what members of a list are matched, if they have one of these."""
+
+
+def lab_differences(a: RunDir, b: RunDir) -> list[str]:
+    """Each setting of the lab that differs, as `links.bottleneck.ends.r1.queue.limit: 20 → 21`."""
+    return [f"{path.lstrip('.')}: {one} → {other}" for path, one, other in _differences("", _lab(a), _lab(b))]
+
+
+def _lab(run: RunDir) -> Any:
+    described = read_json(run.path / "run.json")
+    if "lab" in described:
+        return described["lab"]
+    try:
+        return read_json(run.path / "lab.json")
+    except StoreError:
+        return {}
+
+
+def _differences(path: str, a: Any, b: Any) -> Iterator[tuple[str, str, str]]:
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        for key in dict.fromkeys([*a, *b]):
+            yield from _differences(f"{path}.{key}", a.get(key), b.get(key))
+    elif isinstance(a, list) and isinstance(b, list):
+        yield from _differences(path, _by_name(a), _by_name(b))
+    elif a != b:
+        yield path, _text(a), _text(b)
+
+
+def _by_name(entries: Sequence[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for number, entry in enumerate(entries):
+        names = [entry[key] for key in _NAMED if key in entry] if isinstance(entry, Mapping) else []
+        name = str(names[0]) if names else str(number)
+        found[name if name not in found else f"{name}.{number}"] = entry
+    return found
+
+
+def _text(value: Any) -> str:
+    return "none" if value is None else str(value)

@@ -49,6 +49,7 @@ STAGES = [
     "report",
     "study",
     "rerun",
+    "whatif",
     "api",
     "cli",
 ]

@@ -16,7 +16,7 @@ from cyclopts.exceptions import CycloptsError
 from netwarp.cli import compare, imports, results, scenarios
 from netwarp.cli.agent import pcap_app, watch_app
 from netwarp.cli.common import CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
-from netwarp.cli.explain import explain
+from netwarp.cli.explain import explain, whatif
 from netwarp.cli.export import export
 from netwarp.cli.kernel import kernel_app
 from netwarp.words import tolerate
@@ -39,7 +39,7 @@ app.command(pcap_app)
 app.command(watch_app)
 for command in (scenarios.new, scenarios.show, scenarios.schema):
     app.command(command)
-for of_results in (results.plot, results.report, results.rerun, export, compare.compare, explain):
+for of_results in (results.plot, results.report, results.rerun, export, compare.compare, explain, whatif):
     app.command(of_results)
 app.command(imports.import_, name="import")
 app.command(scenarios.list_, name="list")

@@ -1,4 +1,4 @@
-"""`netwarp explain`."""
+"""`netwarp explain`, `netwarp whatif`."""
 
 import json as json_
 import sys
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from netwarp.cli.common import OK, errors, stdout, write_json
+from netwarp.cli.common import OK, errors, say, stderr, stdout, write_json
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from netwarp.explain import Explanation
     from netwarp.explain.effects import Effect
 
 
@@ -57,25 +58,101 @@ def explain(
         from netwarp.explain import explain as explain_
         from netwarp.explain import open_pair
         from netwarp.explain.figure import draw
-        from netwarp.explain.render import as_json, sentences
         from netwarp.plots.formats import formats_of
 
         formats = formats_of(format_)
         found = explain_(*open_pair(a, b, in_a or (), in_b or (), seed))
-        figures = draw(found, formats, output)
-        if json:
-            content = as_json(found) | {"figures": [str(path) for path in figures]}
-            write_json(json_.dumps(content, indent=2, ensure_ascii=False))
-            return OK
-        out = stdout()
-        for text in sentences(found):
-            out.print(text, soft_wrap=True)
-        if found.effects:
-            out.print(_table(found.effects))
-        for figure in figures:
-            sys.stdout.write(f"{figure}\n")
+        _print(found, draw(found, formats, output), as_json=json)
         return OK
     raise AssertionError("unreachable")
+
+
+def whatif(
+    run: Path,
+    /,
+    *,
+    drop: Annotated[list[str] | None, Parameter(negative=())] = None,
+    change_at: Annotated[list[str] | None, Parameter(negative=())] = None,
+    of: Annotated[list[str] | None, Parameter(name=["--of", "-a"], negative=())] = None,
+    seed: int | None = None,
+    engine: str | None = None,
+    kernel: str | None = None,
+    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
+    format_: Annotated[str, Parameter(name="--format")] = "png,svg",
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Run a run again with one packet lost or one thing changed at an instant, and explain the difference.
+
+    The run is executed from its start; until the change it is the same to the nanosecond. A packet is written as
+    PLACE#NUMBER (the NUMBERth that came to this queue), FLOW@PLACE#NUMBER (of this flow's data, as `netwarp explain`
+    counts) or PLACE@TIME (the first to leave the queue from then on). See docs/explain.md.
+
+    Parameters
+    ----------
+    run
+        A result directory, or the directory of one run in it (runs/<id>).
+    drop
+        Lose this packet on the wire behind the queue, such as bottleneck:r1#1234; may be given several times.
+    change_at
+        "TIME LINK.FIELD=VALUE", such as "1.5s bottleneck.rate=5mbit"; fields as in [[changes]]. May be repeated.
+    of
+        PATH=VALUE: the run with this value of an axis; may be given several times.
+    seed
+        The run's seed; default: the first of the result.
+    engine
+        The engine that executes the run, as in `netwarp run`.
+    kernel
+        A kernel of `netwarp kernel list`; default: the newest that fits.
+    read
+        A file or directory that the scenario's programs may read; may be given several times.
+    format_
+        Formats of the figure: png, svg, pdf; several separated by commas.
+    output
+        Where the new result goes; default: results/whatif-<name>-<UTC>.
+    json
+        Print the explanation as JSON.
+    """
+    with errors():
+        from netwarp.engines import EngineOptions, find_engine
+        from netwarp.explain import open_one
+        from netwarp.explain.figure import draw
+        from netwarp.plots.formats import formats_of
+        from netwarp.store.errors import SelectionError
+        from netwarp.whatif import change_at as change_at_
+        from netwarp.whatif import default_directory, run_again
+        from netwarp.whatif import drop as drop_
+
+        formats = formats_of(format_)
+        chosen = open_one(run, of or (), seed)
+        interventions = [drop_(chosen.run, packet) for packet in drop or ()]
+        interventions += [change_at_(text) for text in change_at or ()]
+        if not interventions:
+            raise SelectionError("say what is to be different: --drop PACKET, or --change-at 'TIME LINK.FIELD=VALUE'")
+        for one in interventions:
+            say(f"what if: {one.words}")
+        found_engine = find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ())))
+        found = run_again(chosen, interventions, found_engine, output or default_directory(chosen), stderr())
+        _print(found, draw(found, formats), as_json=json)
+        return OK
+    raise AssertionError("unreachable")
+
+
+def _print(found: "Explanation", figures: Sequence[Path], *, as_json: bool) -> None:
+    from netwarp.explain.render import as_json as as_json_
+    from netwarp.explain.render import sentences
+
+    if as_json:
+        content = as_json_(found) | {"figures": [str(path) for path in figures]}
+        write_json(json_.dumps(content, indent=2, ensure_ascii=False))
+        return
+    out = stdout()
+    for text in sentences(found):
+        out.print(text, soft_wrap=True)
+    if found.effects:
+        out.print(_table(found.effects))
+    for figure in figures:
+        sys.stdout.write(f"{figure}\n")
 
 
 def _table(effects: "Sequence[Effect]") -> "Table":

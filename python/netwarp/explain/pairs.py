@@ -59,6 +59,18 @@ def open_pair(
     return one, other
 
 
+def open_one(path: Path, choices: Sequence[str] = (), seed: int | None = None) -> ChosenRun:
+    """A single run, or the first of a result with this seed (None: the lowest there is) and all choices.
+
+    Raises as `open_pair` does.
+    """
+    fitting = [chosen for chosen in _candidates("A", path, choices) if seed in (None, chosen.seed)]
+    if not fitting:
+        raise SelectionError(f"{path} has no such run with the seed {seed}")
+    _refuse_unfit(fitting[0])
+    return fitting[0]
+
+
 def _candidates(letter: str, path: Path, choices: Sequence[str]) -> list[ChosenRun]:
     if (path / "run.json").is_file():
         if choices:

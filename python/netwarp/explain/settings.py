@@ -1,5 +1,6 @@
 """In what two runs were told to be different: the labs that their engines got."""
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ from netwarp.store.errors import StoreError
 from netwarp.store.files import read_json
 from netwarp.store.rundir import RunDir
 
+MAX_CHARS = 60
 _NAMED = ("name", "interface", "at_ns")
 """By what members of a list are matched, if they have one of these."""
 
@@ -46,4 +48,4 @@ def _by_name(entries: Sequence[Any]) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    return "none" if value is None else str(value)
+    return "none" if value is None else textwrap.shorten(str(value), MAX_CHARS, placeholder=" …")

@@ -1,0 +1,181 @@
+"""A run again from its start with one thing changed at one packet or instant, and what that made of it.
+
+Until the change the new run is the old one, to the nanosecond, so that all that differs follows from the change: a
+counterfactual. There are no checkpoints; the run is executed anew, which is exact.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+
+from netwarp.analysis.tuples import flow_of_tuples
+from netwarp.engines import Engine
+from netwarp.explain import ChosenRun, Explanation, explain, open_pair
+from netwarp.scenario import Scenario, parse_scenario
+from netwarp.store.description import End
+from netwarp.store.errors import SelectionError
+from netwarp.store.files import read_text
+from netwarp.store.planfile import IMPORTED
+from netwarp.store.result import ResultDir, open_result
+from netwarp.store.rundir import RunDir
+from netwarp.study import make_study
+from netwarp.units import parse_duration
+
+_PACKET = re.compile(r"(?:(?P<flow>[^@#]+)@)?(?P<place>[^@#]+:[^@#]+)(?:#(?P<number>\d+)|@(?P<time>[^@#]+))")
+_GRAMMAR = "PLACE#NUMBER, FLOW@PLACE#NUMBER or PLACE@TIME, such as bottleneck:r1#1234, bulk@bottleneck:r1#221"
+_MARGIN_NS = 100
+"""How long before and after the packet enters the wire it is changed: less than a full frame takes at 100 Gbit/s."""
+
+
+@dataclass(frozen=True)
+class Intervention:
+    """What is done: in words, and as a `[[changes]]` of the scenario."""
+
+    words: str
+    change: Mapping[str, Any]
+
+    def as_toml(self) -> str:
+        """The change as a section of a scenario file, under its words as a comment."""
+        lines = [
+            f"# What if: {self.words}",
+            "[[changes]]",
+            *(f"{key} = {_toml(it)}" for key, it in self.change.items()),
+        ]
+        return "\n" + "\n".join(lines) + "\n"
+
+
+def drop(run: RunDir, packet: str) -> Intervention:
+    """Lose this packet on the wire behind the queue that it leaves. Raises SelectionError if there is none."""
+    end, left_ns = _find(run, packet)
+    outage = {_direction(run, end): f"{2 * _MARGIN_NS}ns"}
+    change = {"at": f"{left_ns - _MARGIN_NS}ns", "link": end.link, "outage": outage}
+    return Intervention(f"{packet}, which left {end.name} at {left_ns / 1e9:.9f} s, is lost", change)
+
+
+def change_at(text: str) -> Intervention:
+    """`TIME LINK.FIELD=VALUE`, such as `1.5s bottleneck.rate=5mbit`. Raises SelectionError for another form."""
+    match = re.fullmatch(r"(\S+)\s+([^.\s]+)\.(\w+)=(.+)", text.strip())
+    if match is None:
+        raise SelectionError(f'"{text}" is not TIME LINK.FIELD=VALUE, such as "1.5s bottleneck.rate=5mbit"')
+    at, link, field, value = match.groups()
+    return Intervention(f"at {at} {link}.{field} becomes {value}", {"at": at, "link": link, field: value})
+
+
+def default_directory(run: ChosenRun) -> Path:
+    """`results/whatif-<name>-<UTC>`"""
+    return Path("results") / f"whatif-{run.run.description.scenario or 'run'}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+
+
+def run_again(
+    run: ChosenRun,
+    interventions: Sequence[Intervention],
+    engine: Engine,
+    directory: Path,
+    console: Console | None = None,
+) -> Explanation:
+    """Execute the run with the interventions into a new result at `directory`, and explain what differs.
+
+    Raises SelectionError for an imported run, ScenarioError if a change does not fit the scenario, StoreError.
+    """
+    result = open_result(run.run.path.parent.parent)
+    if result.plan.get("engine") == IMPORTED:
+        raise SelectionError(f"{result.path} was imported, not run: it cannot be run again")
+    case = next((entry.get("case") for entry in result.plan["runs"] if entry["id"] == run.run.path.name), None)
+    scenario = _scenario(result, run, interventions, case)
+    cases = None if case is None else [str(case)]
+    make_study(scenario, engine, directory, seeds=[run.seed], cases=cases, jobs=1, plots=False, console=console)
+    return explain(*open_pair(run.run.path, directory))
+
+
+def _scenario(result: ResultDir, run: ChosenRun, interventions: Sequence[Intervention], case: Any) -> Scenario:
+    """The result's scenario at the run's point, with these changes after its own.
+
+    They are written at the end of its text, so that the new result says what it is. A setting of a path that is swept
+    replaces the whole axis.
+    """
+    path = result.path / "scenario.toml"
+    text = read_text(path)
+    given = tuple(result.plan.get("asked", {}).get("settings", ()))
+    plain = parse_scenario(text, str(path), given, result.path)
+    if case is not None and any(one.split(".")[0] == "changes" for one in result.settings_of(str(case))):
+        raise SelectionError(f'the case "{case}" sets changes itself; write what you want to change into the scenario')
+    if re.search(r"(?m)^\s*changes\s*=", text):
+        raise SelectionError(f"{path} writes its changes as one list; write them as [[changes]] to add others")
+    point = {axis: value for axis, value in run.run.description.point.items() if axis in plain.sweep}
+    settings = [f"{axis}={_toml(value)}" for axis, value in point.items()]
+    added = "".join(one.as_toml() for one in interventions)
+    return parse_scenario(f"{text.rstrip()}\n{added}", str(path), [*given, *settings], result.path)
+
+
+def _toml(value: Any) -> str:
+    """The value in TOML, on one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(str(key))} = {_toml(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _find(run: RunDir, packet: str) -> tuple[End, int]:
+    """The queue that a packet leaves, and when. Raises SelectionError."""
+    match = _PACKET.fullmatch(packet.strip())
+    if match is None:
+        raise SelectionError(f'"{packet}" names no packet: write {_GRAMMAR}')
+    ends = {end.name: end for end in run.description.ends}
+    if (end := ends.get(match["place"])) is None:
+        raise SelectionError(f'there is no queue "{match["place"]}" in this run (known: {", ".join(ends)})')
+    frame = run.scan("packets").filter(pl.col("interface_index") == end.interface_index).collect()
+    frame = frame.sort("enqueue_ns", maintain_order=True)
+    if match["flow"]:
+        frame = frame.filter(pl.col("tuple_id").is_in(_tuples(run, match["flow"])))
+    if match["number"]:
+        number = int(match["number"])
+        if not 1 <= number <= frame.height:
+            raise SelectionError(f"{packet}: there are {frame.height:,} packets, counted from 1")
+        left_ns = frame["dequeue_ns"][number - 1]
+    else:
+        left_ns = _first_after(frame, match["time"], packet)
+    if left_ns is None:
+        raise SelectionError(f"{packet} never left the queue: it was dropped there, or waited to the end of the run")
+    near = run.scan("packets").filter(
+        pl.col("interface_index") == end.interface_index,
+        pl.col("dequeue_ns").is_between(left_ns - _MARGIN_NS, left_ns + _MARGIN_NS),
+    )
+    if near.select(pl.len()).collect().item() > 1:
+        raise SelectionError(f"{packet} leaves the queue within {_MARGIN_NS} ns of another; both would be lost")
+    return end, int(left_ns)
+
+
+def _first_after(frame: pl.DataFrame, time: str, packet: str) -> int:
+    try:
+        from_ns = parse_duration(time)
+    except ValueError as error:
+        raise SelectionError(f"{packet}: {error}") from None
+    later = frame.filter(pl.col("dequeue_ns") >= from_ns)["dequeue_ns"].min()
+    if later is None:
+        raise SelectionError(f"{packet}: no packet leaves the queue after that")
+    return int(later)  # type: ignore[arg-type]
+
+
+def _tuples(run: RunDir, name: str) -> list[int]:
+    """The tuples that carry the data of a flow, by its name or its group's. Raises SelectionError."""
+    flows = run.description.flows
+    wanted = {flow.id for flow in flows if name in (flow.name, flow.group)}
+    if not wanted:
+        known = ", ".join(dict.fromkeys(flow.group for flow in flows))
+        raise SelectionError(f'there is no flow "{name}" in this run (known: {known})')
+    carried = flow_of_tuples(run.scan("tuples").collect(), flows)
+    return [number for number, flow in carried.items() if flow in wanted]
+
+
+def _direction(run: RunDir, end: End) -> str:
+    """`forward` from the link's first end to its second, else `reverse`."""
+    first = next(one for one in run.description.ends if one.link == end.link)
+    return "forward" if first.interface_index == end.interface_index else "reverse"

@@ -1,0 +1,117 @@
+"""`netwarp whatif`: the same run but for one packet or one instant."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from e2e_command import netwarp, succeed
+from e2e_scenarios import dumbbell
+from netwarp.store.codes import Place
+from netwarp.store.result import open_result
+from netwarp.store.rundir import RunDir
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("whatif")
+    (place / "s.toml").write_text(dumbbell(duration="3s", queue="pfifo limit 30", seeds="2"))
+    succeed("run", place / "s.toml", "--sweep", 'flows.bulk.cc=["cubic", "reno"]', "-o", place / "out", "--no-plots")
+    return place / "out"
+
+
+def run_of(result: Path, **point: str) -> RunDir:
+    opened = open_result(result)
+    return opened.run(next(run.id for run in opened.good if run.seed == 1 and point.items() <= run.point.items()))
+
+
+def queue(run: RunDir, name: str) -> pl.DataFrame:
+    index = next(end.interface_index for end in run.description.ends if end.name == name)
+    return run.scan("packets").filter(pl.col("interface_index") == index).sort("enqueue_ns").collect()
+
+
+def asked(original: Path, output: Path, *arguments: str) -> dict[str, Any]:
+    answer = netwarp(
+        "whatif", original, "--of", "flows.bulk.cc=reno", *arguments, "-o", output, "--json", "--format", "svg"
+    )
+    assert answer.code == 0, answer.err
+    found = json.loads(answer.out)
+    assert isinstance(found, dict)
+    return found
+
+
+def runs(found: dict[str, Any]) -> list[RunDir]:
+    return [RunDir(Path(found[side]["run"])) for side in ("a", "b")]
+
+
+RENO = {"flows.bulk.cc": "reno"}
+
+
+@pytest.mark.parametrize("place", ["bottleneck:r1", "bottleneck:h2", "access:h1"])
+def test_a_packet_is_lost(original: Path, tmp_path: Path, place: str) -> None:
+    """Data before and at the bottleneck, an ACK: lost where it enters the wire, and nothing is different before."""
+    left_ns = int(queue(run_of(original, **RENO), place)["dequeue_ns"][399])
+    found = asked(original, tmp_path / "new", "--drop", f"{place}#400")
+    assert (found["parting"]["kind"], found["parting"]["time_ns"]) == ("drop", left_ns)
+    assert found["parting"]["b"]["place"] == place and found["parting"]["a"] is None
+    lost = [run.scan("drops").filter(pl.col("place") == Place.SENT).collect() for run in runs(found)]
+    assert [frame.height for frame in lost] == [0, 1]
+    assert found["effects"]
+
+
+def test_the_link_changes_at_an_instant(original: Path, tmp_path: Path) -> None:
+    found = asked(original, tmp_path / "new", "--change-at", "1.5s bottleneck.rate=5mbit")
+    assert found["parting"]["time_ns"] >= 1_500_000_000
+    assert found["parting"]["kind"] == "dequeue"
+    rates = {effect["metric"] for effect in found["effects"] if effect["scope"] == "flow" and effect["b"] < effect["a"]}
+    assert "goodput_mbps" in rates
+
+
+def test_the_new_result_is_an_ordinary_one(original: Path, tmp_path: Path) -> None:
+    asked(original, tmp_path / "new", "--drop", "bulk@bottleneck:r1#300")
+    text = (tmp_path / "new" / "scenario.toml").read_text()
+    assert "# What if: bulk@bottleneck:r1#300, which left bottleneck:r1 at " in text
+    assert "1 of 1 runs are identical" in succeed("rerun", tmp_path / "new").out
+
+
+def test_a_time_names_the_first_packet_from_then_on(original: Path, tmp_path: Path) -> None:
+    left = queue(run_of(original, **RENO), "bottleneck:h2").filter(pl.col("dequeue_ns") >= 2 * 10**9)["dequeue_ns"]
+    found = asked(original, tmp_path / "new", "--drop", "bottleneck:h2@2s")
+    assert found["parting"]["time_ns"] == left.min()
+
+
+def dropped_number(original: Path) -> int:
+    fates = queue(run_of(original, **RENO), "bottleneck:r1")["fate"].to_list()
+    return fates.index(1) + 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "say what is to be different"),
+        (("--drop", "bottleneck"), "names no packet"),
+        (("--drop", "bottlenek:r1#1"), 'there is no queue "bottlenek:r1"'),
+        (("--drop", "bottleneck:r1#0"), "counted from 1"),
+        (("--drop", "bottleneck:r1#99999999"), "counted from 1"),
+        (("--drop", "bulky@bottleneck:r1#9"), 'there is no flow "bulky"'),
+        (("--drop", "bottleneck:r1@4s"), "no packet leaves the queue after that"),
+        (("--drop", "bottleneck:r1@soon"), '"soon" is not a duration'),
+        (("--change-at", "bottleneck.rate=5mbit"), "is not TIME LINK.FIELD=VALUE"),
+        (("--change-at", "1s bottleneck.speed=5mbit"), "speed"),
+        (("--change-at", "9s bottleneck.rate=5mbit"), "9s"),
+        (("--seed", "9", "--drop", "bottleneck:r1#1"), "no such run with the seed 9"),
+    ],
+)
+def test_bad_input_is_answered(original: Path, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    answer = netwarp("whatif", original, *arguments, "-o", tmp_path / "new")
+    assert answer.code == 2 and words in answer.words, answer.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_the_queue_dropped_cannot_be_lost(original: Path) -> None:
+    packet = f"bottleneck:r1#{dropped_number(original)}"
+    answer = netwarp("whatif", original, "--of", "flows.bulk.cc=reno", "--drop", packet)
+    assert answer.code == 2 and "never left the queue" in answer.words

@@ -79,7 +79,7 @@ def show(
 
         loaded = load_scenario(scenario, [*(set_ or ()), *(f"sweep.{axis}" for axis in sweep or ())])
         plan = make_plan(loaded, cases=case)
-        for note in notes(plan.scenario, network_notes, cases=case):
+        for note in notes(loaded, network_notes, cases=case):
             say(f"note: {note.render(loaded.source.label)}")
         first = plan.runs[0]
         lab = build_lab(first)

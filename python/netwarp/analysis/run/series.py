@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from netwarp.analysis.flow.flows import FlowData, run_window
+from netwarp.analysis.flow.latency import Pings
 from netwarp.analysis.queue.network import root_qdisc
 from netwarp.analysis.queue.packets import as_packets, load_packets
 from netwarp.analysis.queue.queues import length_steps
@@ -25,10 +26,22 @@ def cwnd(data: FlowData) -> pl.DataFrame:
 def rtt(data: FlowData) -> pl.DataFrame:
     """RTT samples: time_s, rtt_ms; of ACKs or echo replies, unsmoothed; a missing reply leaves NaN, a gap."""
     if data.pings is not None:
-        return _series("rtt_ms", data.pings.sent_ns / 1e9, data.pings.rtts_ms)
+        return ping_rtts(data.pings)
     if data.sender is None:
         return _series("rtt_ms", np.empty(0), np.empty(0))
     return _series("rtt_ms", data.sender.rtt_times_ns / 1e9, data.sender.rtts_ms)
+
+
+def ping_rtts(pings: Pings) -> pl.DataFrame:
+    """RTT samples of echo requests: time_s, when the reply came, and rtt_ms.
+
+    So it is with a sample of an ACK. At the time of sending, an RTT of seconds would rise before what made it rise. A
+    gap stands where the missing reply would have its place: after those of the requests before it.
+    """
+    arrived_ns = pings.sent_ns + np.where(pings.answered, pings.rtts_ms, 0) * 1e6
+    arrived_ns = np.where(pings.answered, arrived_ns, np.maximum.accumulate(arrived_ns))
+    order = np.argsort(arrived_ns, kind="stable")
+    return _series("rtt_ms", arrived_ns[order] / 1e9, pings.rtts_ms[order])
 
 
 def queue_length(run: RunDir, end: End) -> pl.DataFrame:

@@ -111,7 +111,7 @@ def _cwnd(group: str) -> Quantity:
 
 
 def _rtt(group: str, data: FlowData) -> Quantity:
-    how = "each echo request" if data.pings is not None else "each ACK's own sample, not smoothed"
+    how = "each echo reply, when it came" if data.pings is not None else "each ACK's own sample, not smoothed"
     return Quantity(f"rtt-{group}", f"Round-trip time of {group}", how, "RTT (ms)", False, group)
 
 

@@ -146,6 +146,6 @@ def test_a_copy_of_a_shipped_scenario_is_it_under_another_name(source: str, tmp_
     path = new_scenario("mine", tmp_path, source)
     copied = load_scenario(path)
     assert copied.name == "mine"
-    assert copied.model_copy(update={"name": source}) == load_scenario(source)
+    assert copied.model_dump(exclude={"name"}) == load_scenario(source).model_dump(exclude={"name"})
     with pytest.raises(ScenarioError, match="no shipped scenario of that name"):
         new_scenario("other", tmp_path, "bufferblot")

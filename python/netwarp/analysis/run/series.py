@@ -15,6 +15,8 @@ from netwarp.stats.weighting import Values, Window
 from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
 
+LONG_NS = 1200 * 10**9
+
 
 def cwnd(data: FlowData) -> pl.DataFrame:
     """Congestion window: time_s, cwnd_pkts; one row an ACK (or sample), a step function. Empty without records."""
@@ -64,10 +66,12 @@ def delay(data: FlowData) -> pl.DataFrame:
 
 
 def interval_ns(run: RunDir, flows: Sequence[FlowData]) -> int:
-    """The length of an interval of a goodput figure: a second, or of short runs a tenth, so that there are ten; no
-    shorter than what lies between two looks at a flow that is only sampled."""
+    """The length of an interval of a goodput figure: a second; of short runs a tenth, so that there are ten; of runs of
+    20 minutes and more ten seconds, as a figure has no room for thousands; no shorter than what lies between two looks
+    at a flow that is only sampled."""
     looks = run.description.sample_ns if any(data.sender and data.sender.sampled for data in flows) else 0
-    return max(10**9 if whole_run(run).length_ns >= 10**10 else 10**8, looks)
+    length_ns = whole_run(run).length_ns
+    return max(10**10 if length_ns >= LONG_NS else 10**9 if length_ns >= 10**10 else 10**8, looks)
 
 
 def throughput(flows: Sequence[FlowData], window: Window, interval_ns: int = 10**9) -> pl.DataFrame:

@@ -37,6 +37,7 @@ def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a lab."""
     definitions = LABS.json_schema()["$defs"]
     flow = TypeAdapter(LabFlowHead).json_schema() | {"additionalProperties": True, "title": "LabFlow"}
+    definitions |= flow.pop("$defs")
     lab = definitions.pop("Lab")
     lab["properties"]["flows"]["items"] = {"$ref": "#/$defs/LabFlow"}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}

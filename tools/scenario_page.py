@@ -65,6 +65,13 @@ use = ["bbr"]
 name = "ten flows"
 set = { "flows.bulk.count" = 10 }
 
+[flows.web]
+from = "h1"
+to = "h2"
+tool = "request"
+count = 8
+response_size = "30kB"
+
 [[changes]]
 at = "5s"
 link = "bottleneck"

@@ -276,8 +276,32 @@ pub struct Flow {
     pub start_ns: i64,
     pub duration_ns: i64,
     pub seed: u64,
+    /// In the order of time; until the first it is active and as its own fields say.
+    pub changes: Vec<FlowChange>,
     #[serde(flatten)]
     own: Map<String, Value>,
+}
+
+/// What a flow is like from `at_ns` on. A rate, or pauses, have the kinds that change in them.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowChange {
+    pub at_ns: i64,
+    pub active: bool,
+    pub rate_bps: Option<u64>,
+    pub think_ns: Option<i64>,
+    pub think_distribution: Option<Distribution>,
+}
+
+/// How a quantity is spread around its mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    Constant,
+    Exponential,
+    /// Heavy-tailed: Pareto of shape 1.2, whose variance is infinite, as sizes of files on the Web are spread
+    /// (Crovella, Bestavros 1997, IEEE/ACM ToN 5(6): shapes of 1.1 to 1.3).
+    Pareto,
 }
 
 impl Flow {

@@ -13,7 +13,7 @@ from netwarp.scenario.check.bounds import MAX_RUNS
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.points.resolve import Resolver, SectionKey, canonical_json
-from netwarp.scenario.points.sweep import axes_of, cases_of, check_given, points_of
+from netwarp.scenario.points.sweep import axes_of, cases_of, check_given, points_of, with_swept_cases
 
 ID_DIGITS = 12
 
@@ -81,7 +81,11 @@ def make_plan(
     `seeds` and `cases` replace the scenario's own choice; `identity` names what else decides a result (digests of
     kernel, agent, tools, programs) and goes into every id. Raises ScenarioError for an unknown case, for a point that
     is not a valid scenario, and for two points that come out as the same run.
+
+    Where no cases are chosen, `--sweep` of what cases set replaces those (see `with_swept_cases`).
     """
+    if cases is None:
+        scenario = with_swept_cases(scenario)
     axes = axes_of(scenario)
     chosen = cases_of(scenario, cases)
     check_given(scenario, chosen)

@@ -1,5 +1,6 @@
 """Metrics of whole synthetic runs against what arithmetic says."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from netwarp.analysis import analyse_run, check_run
 from netwarp.analysis.flow.flows import load_flows
 from netwarp.analysis.flow.latency import Pings, ping_jitter_ms, ping_loss_pct, pings_in
 from netwarp.analysis.queue.throughput import loss_pct, utilisation
-from netwarp.analysis.run.series import cwnd, queue_length, rtt, throughput, whole_run
+from netwarp.analysis.run.series import cwnd, ping_rtts, queue_length, rtt, throughput, whole_run
 from netwarp.cli.tables import MAX_RUNS, metrics_table
 from netwarp.stats.fairness import jain_index
 from netwarp.stats.weighting import Window, percentile
@@ -268,3 +269,14 @@ def test_the_table_says_what_was_dropped_elsewhere() -> None:
     places = (("place", "h2 closed port", "drops", 4.0), ("place", "bottleneck:r1 egress filter", "drops", 301.0))
     table = metrics_table(_queue_rows(("flow", "bulk", "goodput_mbps", 9.5), *LONG, *places), [])
     assert [str(cell) for cell in table.columns[-1].cells] == ["301 bottleneck:r1 egress filter\n4 h2 closed port"]
+
+
+def test_a_ping_stands_where_its_reply_came() -> None:
+    """A rate falls at 10 s: what was sent at 9.9 s takes 8 s, and is no news before 17.9 s; the third was lost."""
+    pings = Pings(np.array([9.8e9, 9.9e9, 10.0e9, 10.1e9]), np.array([20.0, 8000.0, np.nan, 8100.0]))
+    found = ping_rtts(pings)
+    assert found["time_s"].to_list() == pytest.approx([9.82, 17.9, 17.9, 18.2])
+    assert found["rtt_ms"].to_list()[:2] == [20.0, 8000.0]
+    assert math.isnan(found["rtt_ms"][2])
+    swapped = ping_rtts(Pings(np.array([0.0, 1e9]), np.array([3000.0, 500.0])))
+    assert swapped["time_s"].to_list() == pytest.approx([1.5, 3.0]), "in order of time"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.plots.timeseries.comparison import run_sets
+from netwarp.plots.timeseries.comparison import TUNER, run_sets
 from netwarp.plots.timeseries.curves import schedules
 from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
 from netwarp.plots.timeseries.result import draw_comparisons
@@ -148,3 +148,20 @@ def test_ticks_of_a_log_axis() -> None:
     assert log_ticks(0.9, 110, 3) == [1, 3, 10, 30, 100]
     assert log_ticks(0.9, 1.1e6, 4) == [1, 10, 100, 1000, 10**4, 10**5, 10**6]
     assert log_ticks(0.9, 1.1e6, 2) == [1, 100, 10**4, 10**6]
+
+
+def test_tuners_are_compared_with_the_default(tmp_path: Path) -> None:
+    """Whatever else is swept: in one figure, the default behind them."""
+    runs = [
+        {"id": f"{queue}{tuner}", "seed": 1, "point": {QUEUE: queue, TUNER: tuner}}
+        for queue in ("pfifo", "fq_codel")
+        for tuner in ("default", "small", "large")
+    ]
+    sets = list(run_sets(make(tmp_path / "r", runs, (QUEUE, TUNER))))
+    assert [(s.differs, s.labels, s.rest) for s in sets] == [
+        ("run tuner", ["small", "large"], {QUEUE: queue}) for queue in ("pfifo", "fq_codel")
+    ]
+    references = [[(label, run.point[TUNER]) for label, run in s.references] for s in sets]
+    assert references == [[("default", "default")], [("default", "default")]]
+    (alone,) = run_sets(make(tmp_path / "s", runs[:1], (QUEUE, TUNER)))
+    assert (alone.labels, alone.references) == (["default"], ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -53,6 +54,10 @@ rate = "1gbit"
 at = "1s"
 link = "n"
 rate = "2mbit"
+[[changes]]
+at = "1s"
+flow = "request"
+active = 1
 [tuners.used]
 nodes = ["h1"]
 queue = "pfifo limit 100"
@@ -98,6 +103,8 @@ VALUES: dict[str, TOML] = {
     "Link.raw": ("", '{h2 = ["qdisc add dev {dev} root pfifo"]}'),
     "Change.at": ("", "2s"),
     "Change.link": ("", "m"),
+    "Change.flow": ("", "incast"),
+    "Change.active": ("", "0"),
     "Change.over": ("", "2s"),
     "Change.step": ("", "50ms"),
     "Change.repeat": ("", "2s"),
@@ -248,7 +255,9 @@ def models_in(annotation: object) -> list[type[Any]]:
     return list(dict.fromkeys(model for part in get_args(annotation) for model in models_in(part)))
 
 
-FIELDS = list(walk(Scenario))
+OF_A_FLOW = re.compile(r"changes\.0\.(flow|think|active)$")
+"""Fields that only a change of a flow has: the second."""
+FIELDS = [(OF_A_FLOW.sub(r"changes.1.\1", path), key) for path, key in walk(Scenario)]
 
 
 @pytest.fixture(scope="module")

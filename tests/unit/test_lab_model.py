@@ -81,6 +81,8 @@ def test_the_example_has_every_form_of_every_field() -> None:
     seen: dict[str, set[str]] = {}
     definitions = schema()["$defs"]
     _see(example(), schema(), definitions, seen, "Lab")
+    for change in (change for flow in example()["flows"] for change in flow["changes"]):
+        _see(change, definitions["LabFlowChange"], definitions, seen, "LabFlowChange")
     for name, definition in {"Lab": schema(), **definitions}.items():
         for field, about in definition["properties"].items():
             if name != "LabFlow":

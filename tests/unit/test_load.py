@@ -508,12 +508,34 @@ def test_what_one_case_sets_may_be_set_or_swept_with_another(setting: str) -> No
     scenario = parse_scenario(DUMBBELL + CASES, settings=[setting])
     (run,) = make_plan(scenario, cases=["reno"])
     assert run.scenario.links["bottleneck"].delay.reverse == 3 * 10**6
-    for cases in (None, ["far"], ["reno", "far"]):
+    swept = setting.startswith("sweep.")
+    for cases in (["far"], ["reno", "far"], *([] if swept else [None])):
         with pytest.raises(ScenarioError) as refusal:
             make_plan(scenario, cases=cases)
         option = f"--sweep {setting[6:]}" if setting.startswith("sweep.") else f"--set {setting}"
-        why = 'the case "far" sets this as well; choose others with --case, or edit the file'
-        assert str(refusal.value) == f"command line: {option}: {why}"
+        instead = "choose others with --case, or copy the scenario with `netwarp new NAME --from` and edit it"
+        assert str(refusal.value) == f'command line: {option}: the case "far" sets this as well; {instead}'
+
+
+def test_swept_values_take_the_place_of_those_that_cases_set() -> None:
+    """A study of one thing at a time, with values of one's own for one of them."""
+    text = DUMBBELL + CASES + '[[cases]]\nname = "farther"\nset = { "links.bottleneck.delay" = "200ms" }\n'
+    plan = make_plan(parse_scenario(text, settings=['sweep.links.bottleneck.delay=["3ms", "5ms"]']))
+    delays = {run.case: run.scenario.links["bottleneck"].delay.forward for run in plan}
+    own = {"links.bottleneck.delay = 3ms": 3 * 10**6, "links.bottleneck.delay = 5ms": 5 * 10**6}
+    assert delays == {**own, "reno": 10**7}
+    assert plan.axes == ()
+    reno = next(run for run in plan if run.case == "reno")
+    assert reno.scenario.flows["bulk"].model_dump()["cc"] == "reno"
+
+
+def test_swept_values_with_cases_that_set_more_are_refused_and_bad_ones_said_of_the_option() -> None:
+    more = '[[cases]]\nname = "both"\nset = { "links.bottleneck.delay" = "1s", "flows.bulk.cc" = "bbr" }\n'
+    with pytest.raises(ScenarioError, match='the cases "far", "both" set this as well'):
+        make_plan(parse_scenario(DUMBBELL + CASES + more, settings=['sweep.links.bottleneck.delay=["3ms"]']))
+    with pytest.raises(ScenarioError) as refusal:
+        make_plan(parse_scenario(DUMBBELL + CASES, settings=['sweep.links.bottleneck.delay=["3"]']))
+    assert str(refusal.value).startswith("command line: --sweep links.bottleneck.delay")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,14 @@ from typing import Any
 import jsonschema
 import pytest
 from netwarp.plan import make_plan
-from netwarp.scenario import ScenarioError, new_scenario, parse_scenario, scenario_schema, shipped_scenarios
+from netwarp.scenario import (
+    ScenarioError,
+    load_scenario,
+    new_scenario,
+    parse_scenario,
+    scenario_schema,
+    shipped_scenarios,
+)
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.schema import annotated_schema
 from pydantic import BaseModel
@@ -132,3 +139,13 @@ def test_a_new_scenario_has_a_name(name: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="is not a name"):
         new_scenario(name, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("source", sorted(shipped_scenarios()))
+def test_a_copy_of_a_shipped_scenario_is_it_under_another_name(source: str, tmp_path: Path) -> None:
+    path = new_scenario("mine", tmp_path, source)
+    copied = load_scenario(path)
+    assert copied.name == "mine"
+    assert copied.model_dump(exclude={"name"}) == load_scenario(source).model_dump(exclude={"name"})
+    with pytest.raises(ScenarioError, match="no shipped scenario of that name"):
+        new_scenario("other", tmp_path, "bufferblot")

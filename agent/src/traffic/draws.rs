@@ -2,18 +2,8 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use serde::Deserialize;
 
-/// How a quantity is spread around its mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Distribution {
-    Constant,
-    Exponential,
-    /// Heavy-tailed: Pareto of shape 1.2, whose variance is infinite, as sizes of files on the Web are spread
-    /// (Crovella, Bestavros 1997, IEEE/ACM ToN 5(6): shapes of 1.1 to 1.3).
-    Pareto,
-}
+pub use crate::lab::Distribution;
 
 const PARETO_SHAPE: f64 = 1.2;
 

@@ -16,6 +16,7 @@ use super::draws::{Distribution, Draws};
 use super::exchange;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
+use super::pauses::Pauses;
 use super::socket::tcp_info;
 use super::tcp;
 use super::threads::{lock, spawn};
@@ -91,6 +92,12 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         draws: Draws::new(flow.seed),
         flow_id: flow.id,
         t0_ns,
+        pauses: Pauses::new(
+            t0_ns,
+            fields.think_ns,
+            fields.think_distribution,
+            &flow.changes,
+        ),
         fields,
         sockets: sockets.clone(),
         orders,
@@ -139,6 +146,7 @@ fn receive(socket: &OwnedFd, to: SocketAddr, ordered: &Receiver<u64>, done: &Sen
 /// What asks, and waits for all.
 struct Rounds {
     fields: Fields,
+    pauses: Pauses,
     draws: Draws,
     flow_id: u32,
     t0_ns: i64,
@@ -155,6 +163,9 @@ impl Rounds {
         lock(&self.progress).connect_ns = Some(connected - self.t0_ns);
         let f = self.fields.clone();
         for sequence in 0.. {
+            if !self.pauses.wait_until_active() {
+                break;
+            }
             let sizes: Vec<(u64, u64)> = (0..self.sockets.len())
                 .map(|_| {
                     let request = self.size(f.request_size_bytes, f.request_size_distribution);
@@ -179,10 +190,7 @@ impl Rounds {
             }
             let end = self.all()?;
             lock(&self.transfers).complete(self.flow_id, end - self.t0_ns)?;
-            let think = self.draws.value(f.think_ns as f64, f.think_distribution) as i64;
-            if think > 0 {
-                sleep_until(end + think);
-            }
+            self.pauses.pause(end, &mut self.draws);
         }
         Ok(())
     }

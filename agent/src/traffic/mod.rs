@@ -12,6 +12,8 @@ mod generator;
 mod incast;
 mod iperf3;
 mod on_off;
+mod pace;
+mod pauses;
 mod ping;
 mod poisson;
 mod program;

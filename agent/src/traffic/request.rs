@@ -13,6 +13,7 @@ use super::draws::{Distribution, Draws};
 use super::exchange;
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
+use super::pauses::Pauses;
 use super::socket::tcp_info;
 use super::tcp::{self, Ends};
 use super::threads::{lock, spawn};
@@ -69,9 +70,11 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
                 .get_or_insert_with(|| format!("server: {e:#}"));
         }
     })?;
+    let (think_ns, distribution) = (fields.think_ns, fields.think_distribution);
     let ask = Client {
         socket: Arc::clone(&requests.client),
         to,
+        pauses: Pauses::new(t0_ns, think_ns, distribution, &flow.changes),
         fields,
         draws: Draws::new(flow.seed),
         flow_id: flow.id,
@@ -117,6 +120,7 @@ struct Client {
     socket: Arc<OwnedFd>,
     to: SocketAddr,
     fields: Fields,
+    pauses: Pauses,
     draws: Draws,
     flow_id: u32,
     t0_ns: i64,
@@ -126,10 +130,16 @@ struct Client {
 
 impl Client {
     fn run(mut self) -> Result<()> {
+        if !self.pauses.wait_until_active() {
+            return Ok(());
+        }
         tcp::connect(&self.socket, self.to)?;
         lock(&self.progress).connect_ns = Some(monotonic_ns() - self.t0_ns);
         let socket = self.socket.as_raw_fd();
         for sequence in 0.. {
+            if !self.pauses.wait_until_active() {
+                break;
+            }
             let f = &self.fields;
             let request = exchange::size(
                 &mut self.draws,
@@ -156,13 +166,7 @@ impl Client {
             }
             let end = monotonic_ns();
             lock(&self.transfers).complete(self.flow_id, end - self.t0_ns)?;
-            let think = self
-                .draws
-                .value(self.fields.think_ns as f64, self.fields.think_distribution)
-                as i64;
-            if think > 0 {
-                sleep_until(end + think);
-            }
+            self.pauses.pause(end, &mut self.draws);
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ use serde::Deserialize;
 use super::draws::{Distribution, Draws, cut_exponential_mean};
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
+use super::pace::Pace;
 use super::receiver_stats::{ReceiverStats, receive};
 use super::socket::bound;
 use super::threads::{lock, spawn};
@@ -50,7 +51,7 @@ pub struct Fields {
     pub packet_size_distribution: Distribution,
 }
 
-/// When packets leave; times are nanoseconds from the flow's start.
+/// When packets leave; instants are nanoseconds from the flow's start, gaps are of the source's own clock (`Pace`).
 pub trait Pattern: Send {
     /// When the first one leaves; `mean_gap_ns` is what a packet takes at the rate on average.
     fn first_ns(&mut self, _mean_gap_ns: f64, _draws: &mut Draws) -> f64 {
@@ -66,13 +67,15 @@ pub trait Pattern: Send {
     }
 }
 
-/// When what leaves: an endless iterator of (nanoseconds from the flow's start, payload bytes).
+/// When what leaves: an iterator of (nanoseconds from the flow's start, payload bytes), which ends only where the source is
+/// never active again.
 pub struct Departures<P> {
     fields: Fields,
     pattern: P,
     draws: Draws,
     headers: f64,
     mean_gap_ns: f64,
+    pace: Pace,
     next_ns: f64,
 }
 
@@ -93,15 +96,29 @@ impl<P: Pattern> Departures<P> {
         let mean_bits = (mean_payload + headers) * 8.0;
         let mean_gap_ns = mean_bits * 1e9 / fields.rate_bps as f64;
         let mut draws = Draws::new(flow.seed);
-        let next_ns = pattern.first_ns(mean_gap_ns, &mut draws);
+        let mut pace = Pace::new(flow.start_ns, fields.rate_bps, &flow.changes);
+        let next_ns = pace.after(0.0, pattern.first_ns(mean_gap_ns, &mut draws));
         Self {
             fields,
             pattern,
             draws,
             headers,
             mean_gap_ns,
+            pace,
             next_ns,
         }
+    }
+
+    /// The first instant from this one on at which the pattern allows a packet and the source is active.
+    fn allowed_ns(&mut self, mut at_ns: f64) -> f64 {
+        while at_ns.is_finite() {
+            let allowed = self.pattern.not_before_ns(at_ns, &mut self.draws);
+            at_ns = self.pace.after(allowed, 0.0);
+            if at_ns <= allowed {
+                break;
+            }
+        }
+        at_ns
     }
 }
 
@@ -119,11 +136,14 @@ impl<P: Pattern> Iterator for Departures<P> {
             )
             .round();
         let own_gap_ns = (payload + self.headers) * 8.0 * 1e9 / self.fields.rate_bps as f64;
-        let at = self.pattern.not_before_ns(self.next_ns, &mut self.draws);
-        self.next_ns = at
-            + self
-                .pattern
-                .gap_ns(own_gap_ns, self.mean_gap_ns, &mut self.draws);
+        let at = self.allowed_ns(self.next_ns);
+        if at.is_infinite() {
+            return None;
+        }
+        let gap_ns = self
+            .pattern
+            .gap_ns(own_gap_ns, self.mean_gap_ns, &mut self.draws);
+        self.next_ns = self.pace.after(at, gap_ns);
         Some((at.round() as i64, payload as u32))
     }
 }
@@ -255,7 +275,7 @@ pub mod tests {
 
     const FLOW: &str = r#"{"id":0,"name":"x","group":"x","tool":"x","from":"a","to":"b","source":"10.0.0.1",
             "destination":"10.0.0.2","source_port":1,"destination_port":2,"family":"ipv4","start_ns":0,"duration_ns":1,
-            "seed":7,"rate_bps":1000000,"packet_size_bytes":1458,"packet_size_most_bytes":1472,
+            "seed":7,"changes":[],"rate_bps":1000000,"packet_size_bytes":1458,"packet_size_most_bytes":1472,
             "packet_size_distribution":"constant"}"#;
 
     fn flow(text: &str) -> Flow {

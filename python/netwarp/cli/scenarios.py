@@ -9,18 +9,20 @@ from cyclopts import Parameter
 from netwarp.cli.common import OK, errors, say, stdout
 
 
-def new(name: str, /) -> int:
-    """Write a commented scenario to start from: NAME.toml in the current directory.
+def new(name: str, /, *, from_: Annotated[str | None, Parameter(name="--from")] = None) -> int:
+    """Write a scenario to start from: NAME.toml in the current directory, a commented template or a copy.
 
     Parameters
     ----------
     name
         What the scenario is called.
+    from_
+        A shipped scenario's name, or a file, to copy.
     """
     with errors():
         from netwarp.scenario import new_scenario
 
-        path = new_scenario(name)
+        path = new_scenario(name, source=from_)
         say(f"Try: netwarp show {path}; netwarp run {path}")
         sys.stdout.write(f"{path}\n")
     return OK

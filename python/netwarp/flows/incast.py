@@ -52,5 +52,6 @@ KIND = _IncastKind(
     built_in=True,
     requests=True,
     connects=True,
+    varies=("think", "active"),
     ports=(False, True),
 )

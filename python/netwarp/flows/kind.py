@@ -100,6 +100,8 @@ class FlowKind:
     """Whether the lab decides the port at its source (of echo requests the identifier) and that at its destination."""
     control_connection: bool = False
     """Whether its program agrees on a test over a first connection, so that its life is that of the test."""
+    varies: tuple[str, ...] = ()
+    """What of it may change while it runs: `rate`, `think`, or `active`, how many of the group are."""
     programs: Mapping[str, str] = field(default_factory=dict)
     """Programs of the host that it always starts, with their Debian packages."""
     command_fields: tuple[str, ...] = ()

@@ -33,5 +33,13 @@ class RequestFlow(FlowBase):
 
 
 KIND = FlowKind(
-    "request", RequestFlow, transport="tcp", reverse=True, built_in=True, probe=True, requests=True, connects=True
+    "request",
+    RequestFlow,
+    transport="tcp",
+    reverse=True,
+    built_in=True,
+    probe=True,
+    requests=True,
+    connects=True,
+    varies=("think", "active"),
 )

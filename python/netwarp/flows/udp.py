@@ -33,4 +33,4 @@ class UdpFlow(FlowBase):
         }
 
 
-UdpKind = partial(FlowKind, transport="udp", built_in=True, datagrams=True)
+UdpKind = partial(FlowKind, transport="udp", built_in=True, datagrams=True, varies=("rate", "active"))

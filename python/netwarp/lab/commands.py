@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from netwarp.constants import UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S
 from netwarp.fields import NODE_WIRE
 from netwarp.flows import kind_of
-from netwarp.lab.model import Lab, LabEnd, LabLink, LabLoss, LabOpportunities, LabWire
+from netwarp.lab.model import Lab, LabEnd, LabFlowChange, LabLink, LabLoss, LabOpportunities, LabWire
 from netwarp.lab.tc import change_lines, end_lines
-from netwarp.units import format_duration, format_percent
+from netwarp.units import format_duration, format_percent, format_rate
 
 TC_UNIT_NS = 1_000
 TC_EXACT_NS = 8_000
@@ -64,7 +64,30 @@ def _flow_lines(lab: Lab) -> list[str]:
         when = f"{format_duration(begin)} to {format_duration(end)}"
         lines.append(f"# {when}: {flow['name']} ({flow['tool']}{cc}) from {source} to {destination}")
     more = len(lab["flows"]) - MAX_FLOWS
-    return lines + ([f"# … and {more} more flows"] if more > 0 else [])
+    lines += [f"# … and {more} more flows"] if more > 0 else []
+    return lines + _flow_change_lines(lab)
+
+
+def _flow_change_lines(lab: Lab) -> list[str]:
+    """What changes of flows when, the first of them."""
+    found = [(change["at_ns"], flow["name"], change) for flow in lab["flows"] for change in flow["changes"]]
+    found.sort(key=lambda one: one[0])
+    lines = [f"# at {format_duration(at)}: {name}: {flow_change_words(change)}" for at, name, change in found]
+    more = lines[MAX_CHANGES:]
+    return lines[:MAX_CHANGES] + ([f"# … and {len(more)} more changes of flows"] if more else [])
+
+
+def flow_change_words(change: LabFlowChange) -> str:
+    """What a flow is like from then on."""
+    if not change["active"]:
+        return "not active"
+    words = ["active"]
+    if change["rate_bps"] is not None:
+        words.append(f"rate {format_rate(change['rate_bps'])}")
+    if change["think_ns"] is not None:
+        spread = "" if change["think_distribution"] == "constant" else f" {change['think_distribution']}"
+        words.append(f"think {format_duration(change['think_ns'])}{spread}")
+    return ", ".join(words)
 
 
 def _socket(address: str, port: int | None) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from netwarp.flows import FlowBase
 from netwarp.lab.draws import draw_below, seed_for
-from netwarp.lab.model import LabFlow
+from netwarp.lab.model import LabFlow, LabFlowChange
 from netwarp.lab.network import NetworkGraph
 from netwarp.lab.sizes import Sizes
 from netwarp.scenario.model import Scenario
+from netwarp.scenario.model.flow_timeline import flow_timeline
+from netwarp.scenario.model.timeline import FlowState
 
 FIRST_SOURCE_PORT = 20000
 FIRST_DESTINATION_PORT = 5001
@@ -20,6 +25,7 @@ def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> list[LabFlow]
     for group, flow in network.scenario.flows.items():
         source, destination = _addresses(network, sizes, group)
         fields = flow.lab_fields(sizes.mtu(group))
+        states = flow_timeline(network.scenario, group)
         for number in range(flow.count):
             name = group if flow.count == 1 else f"{group}.{number}"
             phase = group if flow.starts_together else name
@@ -40,6 +46,7 @@ def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> list[LabFlow]
                     "start_ns": start,
                     "duration_ns": duration,
                     "seed": seed_for(seed, "flow", name),
+                    "changes": _changes(flow, states, number),
                     **fields,
                 }
             )
@@ -53,6 +60,30 @@ def _addresses(network: NetworkGraph, sizes: Sizes, group: str) -> tuple[str, st
     source = network.addresses[first.link][version][first.direction]
     destination = network.addresses[last.link][version][1 - last.direction]
     return str(source.ip), str(destination.ip)
+
+
+def _changes(flow: FlowBase, states: Sequence[tuple[int, FlowState]], number: int) -> list[LabFlowChange]:
+    """What changes of one flow of the group: the first `active` of them are active.
+
+    At the start it is active, and as its fields say, unless a change at that very moment says otherwise.
+    """
+    found: list[LabFlowChange] = []
+    last = FlowState(getattr(flow, "rate", None), getattr(flow, "think", None), True)
+    for at, state in states:
+        its = replace(state, active=number < state.active)
+        if its != last:
+            think = its.think
+            found.append(
+                {
+                    "at_ns": at,
+                    "active": bool(its.active),
+                    "rate_bps": its.rate,
+                    "think_ns": think.mean if think else None,
+                    "think_distribution": think.distribution if think else None,
+                }
+            )
+        last = its
+    return found
 
 
 def _times(scenario: Scenario, flow: FlowBase, phase: str, base_rtt_ns: int, seed: int) -> tuple[int, int]:

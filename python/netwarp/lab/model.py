@@ -212,6 +212,17 @@ LabFlow = dict[str, Any]
 """One flow: the fields of `LabFlowHead`, and those of its tool."""
 
 
+class LabFlowChange(TypedDict):
+    """What a flow is like from `at_ns` on. `rate_bps`, or `think_ns` and its distribution, are None where its kind has
+    none."""
+
+    at_ns: Annotated[int, meaning("from t0")]
+    active: Annotated[bool, meaning("whether it sends, or asks")]
+    rate_bps: Annotated[int | None, meaning("of UDP sources")]
+    think_ns: Annotated[int | None, meaning("mean of the pauses that begin from then on")]
+    think_distribution: str | None
+
+
 class LabFlowHead(TypedDict):
     """What every flow has; the fields of its tool follow."""
 
@@ -229,6 +240,7 @@ class LabFlowHead(TypedDict):
     duration_ns: Annotated[int, meaning("within the run")]
     family: Literal["ipv4", "ipv6"]
     seed: Annotated[int, meaning("of what is random in this flow")]
+    changes: Annotated[list[LabFlowChange], meaning("in the order of time; until the first it is as its fields say")]
 
 
 class Lab(TypedDict):

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from netwarp.analysis.flow.flows import FlowData, run_window
+from netwarp.analysis.flow.latency import Pings
 from netwarp.analysis.queue.network import root_qdisc
 from netwarp.analysis.queue.packets import as_packets, load_packets
 from netwarp.analysis.queue.queues import length_steps
@@ -13,6 +14,8 @@ from netwarp.analysis.queue.throughput import sampled_per_interval
 from netwarp.stats.weighting import Values, Window
 from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
+
+LONG_NS = 1200 * 10**9
 
 
 def cwnd(data: FlowData) -> pl.DataFrame:
@@ -25,10 +28,22 @@ def cwnd(data: FlowData) -> pl.DataFrame:
 def rtt(data: FlowData) -> pl.DataFrame:
     """RTT samples: time_s, rtt_ms; of ACKs or echo replies, unsmoothed; a missing reply leaves NaN, a gap."""
     if data.pings is not None:
-        return _series("rtt_ms", data.pings.sent_ns / 1e9, data.pings.rtts_ms)
+        return ping_rtts(data.pings)
     if data.sender is None:
         return _series("rtt_ms", np.empty(0), np.empty(0))
     return _series("rtt_ms", data.sender.rtt_times_ns / 1e9, data.sender.rtts_ms)
+
+
+def ping_rtts(pings: Pings) -> pl.DataFrame:
+    """RTT samples of echo requests: time_s, when the reply came, and rtt_ms.
+
+    So it is with a sample of an ACK. At the time of sending, an RTT of seconds would rise before what made it rise. A
+    gap stands where the missing reply would have its place: after those of the requests before it.
+    """
+    arrived_ns = pings.sent_ns + np.where(pings.answered, pings.rtts_ms, 0) * 1e6
+    arrived_ns = np.where(pings.answered, arrived_ns, np.maximum.accumulate(arrived_ns))
+    order = np.argsort(arrived_ns, kind="stable")
+    return _series("rtt_ms", arrived_ns[order] / 1e9, pings.rtts_ms[order])
 
 
 def queue_length(run: RunDir, end: End) -> pl.DataFrame:
@@ -51,10 +66,12 @@ def delay(data: FlowData) -> pl.DataFrame:
 
 
 def interval_ns(run: RunDir, flows: Sequence[FlowData]) -> int:
-    """The length of an interval of a goodput figure: a second, or of short runs a tenth, so that there are ten; no
-    shorter than what lies between two looks at a flow that is only sampled."""
+    """The length of an interval of a goodput figure: a second; of short runs a tenth, so that there are ten; of runs of
+    20 minutes and more ten seconds, as a figure has no room for thousands; no shorter than what lies between two looks
+    at a flow that is only sampled."""
     looks = run.description.sample_ns if any(data.sender and data.sender.sampled for data in flows) else 0
-    return max(10**9 if whole_run(run).length_ns >= 10**10 else 10**8, looks)
+    length_ns = whole_run(run).length_ns
+    return max(10**10 if length_ns >= LONG_NS else 10**9 if length_ns >= 10**10 else 10**8, looks)
 
 
 def throughput(flows: Sequence[FlowData], window: Window, interval_ns: int = 10**9) -> pl.DataFrame:

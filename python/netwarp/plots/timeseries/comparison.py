@@ -15,6 +15,7 @@ from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
 from netwarp.threads import on_each
 
+TUNER, DEFAULT_TUNER = "run.tuner", "default"
 MAX_SEEDS = 8
 """Of more than this nobody could tell the lines apart."""
 MAX_NUMBERS, MAX_NAMES = 12, 32
@@ -72,10 +73,11 @@ class RunSet:
 def run_sets(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None = None) -> Iterator[RunSet]:
     """What the figures of a result compare; `curves_of` reads what they show of a run, as a rule all quantities.
 
-    They compare the values of the sweep's first axis, for each combination of the others; without axes the cases, or
-    the seeds. Of several seeds the first stands for all. Where the scenario names a baseline, cases that set the same
-    are compared with each other and with it; and where something else is compared, each run with its like in it. Of
-    more values than a reader could tell apart some are shown; of more seeds, what all of them have in common.
+    They compare tuners with the default, or the values of the sweep's first axis, for each combination of the others;
+    without axes the cases, or the seeds. Of several seeds the first stands for all. Where the scenario names a
+    baseline, cases that set the same are compared with each other and with it; and where something else is compared,
+    each run with its like in it. Of more values than a reader could tell apart some are shown; of more seeds, what all
+    of them have in common.
     """
     axis = compared_axis(result)
     runs = list(_first_seeds(result, axis))
@@ -93,14 +95,17 @@ def run_sets(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None 
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, run in enumerate(runs):
         groups.setdefault(_rest(run, axis), []).append(number)
-    for rest, alike in groups.items():
+    for rest, group in groups.items():
+        default, alike = _behind(runs, group) if axis == TUNER else ([], group)
         ordered = is_ordered([_value(runs[number], axis) for number in alike])
         if ordered:  # else as the scenario has them
             alike.sort(key=lambda number: natural_key(_value(runs[number], axis)))
         kept = alike if together or curves_of else _some(alike, ordered)
         place = {path: value for path, value in runs[alike[0]].point.items() if path != axis}
         references: list[tuple[str, Shown]] = []
-        if result.baseline is not None and place.get(CASE, result.baseline) != result.baseline:
+        if default:
+            references = [(DEFAULT_TUNER, shown(default[0]))]
+        elif result.baseline is not None and place.get(CASE, result.baseline) != result.baseline:
             found = [places.get(_place({**runs[number].point, CASE: result.baseline})) for number in kept]
             references = [(result.baseline, shown(number)) for number in found if number is not None]
         yield RunSet(
@@ -109,10 +114,17 @@ def run_sets(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None 
             runs=on_each(shown, kept),
             rest=place,
             stem=slug("-".join(rest)) if rest else "",
-            references=references if len(references) == len(kept) else (),
+            references=references if default or len(references) == len(kept) else (),
             together=together,
             of=len(alike),
         )
+
+
+def _behind(runs: Sequence[PlannedRun], group: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Of the runs that differ by their tuner the one without, which is drawn behind the others, and these."""
+    default = [number for number in group if runs[number].point.get(TUNER) == DEFAULT_TUNER]
+    others = [number for number in group if number not in default]
+    return (default, others) if others else ([], default)
 
 
 def _some(alike: Sequence[int], ordered: bool) -> Sequence[int]:
@@ -124,7 +136,9 @@ def _some(alike: Sequence[int], ordered: bool) -> Sequence[int]:
 
 
 def compared_axis(result: ResultDir) -> str:
-    """The axis whose values a figure compares: the first swept one, else the cases, else the seeds."""
+    """The axis whose values a figure compares: tuners, else the first swept one, else the cases, else the seeds."""
+    if TUNER in result.axes:
+        return TUNER
     return next((axis for axis in result.axes if axis != CASE), CASE if result.axes else SEED)
 
 

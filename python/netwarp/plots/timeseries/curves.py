@@ -111,7 +111,7 @@ def _cwnd(group: str) -> Quantity:
 
 
 def _rtt(group: str, data: FlowData) -> Quantity:
-    how = "each echo request" if data.pings is not None else "each ACK's own sample, not smoothed"
+    how = "each echo reply, when it came" if data.pings is not None else "each ACK's own sample, not smoothed"
     return Quantity(f"rtt-{group}", f"Round-trip time of {group}", how, "RTT (ms)", False, group)
 
 
@@ -126,7 +126,9 @@ def _goodput(group: str, data: FlowData, interval_ns: int) -> Quantity:
 
 
 def _spoken(interval_ns: int) -> str:
-    return "second" if interval_ns == 10**9 else f"{interval_ns / 1e6:g} ms"
+    if interval_ns == 10**9:
+        return "second"
+    return f"{interval_ns / 1e9:g} s" if interval_ns > 10**9 else f"{interval_ns / 1e6:g} ms"
 
 
 def _queue(description: Description, end: End) -> Quantity:

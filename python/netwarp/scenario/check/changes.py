@@ -7,8 +7,10 @@ from itertools import pairwise
 
 from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.scenario.check import qdiscs
+from netwarp.scenario.check.flow_changes import check_flow_change, check_flow_timeline
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import Change, Link, Scenario
+from netwarp.scenario.model.flow_timeline import FLOW_PROPERTIES
 from netwarp.scenario.model.timeline import PROPERTIES, TimelineError, occurrences, timeline, values_of
 from netwarp.scenario.source import Keys
 from netwarp.units import format_duration, format_rate
@@ -25,6 +27,8 @@ def check_changes(scenario: Scenario) -> Iterator[Found]:
     yield from found
     if not found:
         changed = {change.link for change in scenario.changes}
+        for name in scenario.flows:
+            yield from check_flow_timeline(name, scenario)
         for name, link in scenario.links.items():
             for direction in range(len(link.ends[:2])):
                 if name in changed or link.trace.of(direction):
@@ -45,14 +49,24 @@ def change_of_queue(scenario: Scenario, link: str, direction: int, at: int) -> i
 
 def _check_change(index: int, change: Change, scenario: Scenario) -> Iterator[Found]:
     keys: Keys = ("changes", index)
+    if (change.link is None) == (change.flow is None):
+        what = "of a link and of a flow" if change.link else "of nothing"
+        yield keys, f"is a change {what}; name one `link` or one `flow`"
+        return
+    yield from _check_times(keys, change, scenario)
+    if change.flow is not None:
+        yield from check_flow_change(index, change, scenario)
+        return
+    for name in FLOW_PROPERTIES:
+        if name not in PROPERTIES and getattr(change, name) is not None:
+            yield (*keys, name), f"a link has no `{name}`; name a `flow` in place of the link"
     named = [name for name in PROPERTIES if getattr(change, name) is not None]
     if not named and change.outage is None:
         yield keys, "changes nothing; give one of rate, delay, jitter, loss, queue, outage"
-    yield from _check_times(keys, change, scenario)
     yield from _check_ramp(keys, change, named)
-    link = scenario.links.get(change.link)
+    link = scenario.links.get(change.link or "")
     if link is None:
-        yield (*keys, "link"), f'there is no link "{change.link}"{did_you_mean(change.link, scenario.links)}'
+        yield (*keys, "link"), f'there is no link "{change.link}"{did_you_mean(change.link or "", scenario.links)}'
         return
     for direction, node in enumerate(link.ends[:2]):
         for field in values_of(change, direction):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from netwarp.fields import NAME
 from netwarp.scenario.errors import ScenarioError
+from netwarp.scenario.load.loader import load_scenario
 
 TEMPLATE = """\
 # {name}: what this network is to show.
@@ -67,10 +69,12 @@ min = 9.0
 """
 
 
-def new_scenario(name: str, folder: Path = Path()) -> Path:
+def new_scenario(name: str, folder: Path = Path(), source: str | None = None) -> Path:
     """Write a scenario of this name to start from, as `NAME.toml` in `folder`, and return the file.
 
-    `name` may end in `.toml`. Raises ScenarioError when it is not a name, or the file is there already.
+    It is a commented template, or a copy of `source`, a shipped scenario's name or a file, as it stands but for its
+    name. `name` may end in `.toml`. Raises ScenarioError when it is not a name, the file is there already, or `source`
+    is no valid scenario.
     """
     stem = name.removesuffix(".toml")
     if not NAME.fullmatch(stem):
@@ -78,9 +82,21 @@ def new_scenario(name: str, folder: Path = Path()) -> Path:
             f'"{stem[:80]}" is not a name; names are 1 to 64 letters, digits, "_" and "-"', "netwarp new"
         )
     path = folder / f"{stem}.toml"
+    text = TEMPLATE.format(name=stem) if source is None else _copy(source, stem)
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(TEMPLATE.format(name=stem))
+            file.write(text)
     except FileExistsError:
         raise ScenarioError("the file is there already, and is left as it is; choose another name", str(path)) from None
     return path
+
+
+def _copy(source: str, name: str) -> str:
+    """The text of a scenario with another name. Raises ScenarioError if it is no valid one."""
+    scenario = load_scenario(source)
+    text = scenario.source.text
+    line = scenario.source.line_of(("name",))
+    assert line is not None, "every scenario has a name"
+    lines = text.splitlines(keepends=True)
+    lines[line - 1] = re.sub(r"=.*", lambda _: f'= "{name}"', lines[line - 1])
+    return "".join(lines)

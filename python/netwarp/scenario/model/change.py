@@ -1,4 +1,4 @@
-"""What changes a network: links during a run (`changes`), nodes before it (`tuners.NAME`)."""
+"""What changes: links and flows during a run (`changes`), nodes before it (`tuners.NAME`)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from netwarp.fields import (
     Directed,
     Duration,
+    DurationDistribution,
     Model,
     PositiveDuration,
     Queue,
@@ -19,15 +20,24 @@ from netwarp.fields import (
 )
 from netwarp.scenario.model.netem import JitterField, LossField
 
+_OF_A_FLOW = {"link": None, "delay": None, "flow": "web"}
+
 
 class Change(Model):
-    """Properties of a link that change at a moment of the run; what is not named stays as it is.
+    """What changes of a link, or of a group of flows, at a moment of the run; what is not named stays as it is.
 
-    [changes.md](changes.md) says what happens to packets that wait or are under way.
+    [changes.md](changes.md) says what happens to packets that wait or are under way, and to flows.
     """
 
     at: Duration = about("When, from the start of the run.", "2s", refused=["10s"])
-    link: str = about("Which link.", "bottleneck", refused=["botleneck"])
+    link: str | None = about("Which link; or `flow`.", "bottleneck", refused=["botleneck"], default=None)
+    flow: str | None = about(
+        "Which group of flows, in place of a link.",
+        "web",
+        refused=["wbe"],
+        beside={**_OF_A_FLOW, "active": 3},
+        default=None,
+    )
     over: PositiveDuration | None = about(
         "A ramp: get there in steps on a straight line, within this time. Not for queues.",
         "2s",
@@ -57,7 +67,27 @@ class Change(Model):
         default=None,
     )
     rate: Annotated[Directed[Rate | None], either_direction(plain_is_both=True)] | None = about(
-        "The rate from then on.", "1mbit", refused=["1kbit"], default=None
+        "The rate from then on: of a link, or of a flow that has one (`cbr`, `poisson`, `on_off`).",
+        "1mbit",
+        refused=["1kbit"],
+        default=None,
+    )
+    think: DurationDistribution | None = about(
+        "Of a `request` or `incast` flow: the pauses that begin from then on.",
+        "5s exponential",
+        refused=["5"],
+        beside=_OF_A_FLOW,
+        default=None,
+    )
+    active: int | None = about(
+        "Of a group of UDP, `request` or `incast` flows: how many are active from then on, its first ones. The others "
+        "send nothing until they are active again.",
+        3,
+        refused=[-1, 9],
+        beside=_OF_A_FLOW,
+        default=None,
+        ge=0,
+        strict=True,
     )
     delay: Annotated[Directed[Duration | None], either_direction(plain_is_both=True)] | None = about(
         "The delay from then on.", "50ms", refused=["50"], default=None

@@ -1,13 +1,16 @@
 """What one direction of a link is like over a run: its start, its trace, its changes with ramps and repetitions, its
-outages, all resolved to moments at which something is set. Pure; times are ns from the start of the run."""
+outages, all resolved to moments at which something is set. Pure; times are ns from the start of the run.
+
+How moments follow from changes (`walk`) is the same for flows: see `flow_timeline`."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
+from netwarp.fields import Distribution
 from netwarp.scenario.model import Change, Scenario
 from netwarp.scenario.model.netem import Jitter, LossModel, RandomLoss
 from netwarp.scenario.source import Keys
@@ -32,6 +35,22 @@ class State:
     queue: str | None
 
 
+@dataclass(frozen=True)
+class FlowState:
+    """What a group of flows is like at one moment: `rate` and `think` are None where its kind has none.
+
+    The first `active` of the group are active.
+    """
+
+    rate: int | None
+    think: Distribution | None
+    active: int
+
+
+S = TypeVar("S", State, FlowState)
+"""A state of what changes: of a link's direction, or of a group of flows."""
+
+
 class TimelineError(ValueError):
     """Changes that do not go together; `keys` is where the file says so."""
 
@@ -42,7 +61,7 @@ class TimelineError(ValueError):
 
 
 @dataclass(order=True)
-class _Entry:
+class Entry:
     """Something that is set at a moment; `order` breaks ties: traces first, then changes as the file has them."""
 
     at: int
@@ -60,27 +79,30 @@ def timeline(scenario: Scenario, link: str, direction: int) -> tuple[tuple[int, 
     rate = None if trace and trace.opportunities else first.rate.of(direction)
     state = State(rate, first.delay.of(direction), first.jitter.of(direction), first.loss.of(direction), queue)
     states: dict[int, State] = {0: state}
-    for at, changed in _walk(scenario, link, direction, state):
+    for at, changed in walk(scenario, _link_entries(scenario, link, direction), state, f'link "{link}"'):
         states[at] = changed
         if len(states) > MAX_STATES:
-            raise _too_many(("changes",) if scenario.changes else ("links", link, "trace"), link)
+            raise too_many(("changes",) if scenario.changes else ("links", link, "trace"), f'link "{link}"')
     known = _with_outages(states, _outages(scenario, link, direction))
-    return _without_repetition([(at, state) for at, state in known if at < scenario.duration])
+    return without_repetition([(at, state) for at, state in known if at < scenario.duration])
 
 
-def _walk(scenario: Scenario, link: str, direction: int, state: State) -> Iterator[tuple[int, State]]:
-    """Every moment in order; a ramp begins from what it finds, and its steps join the queue then."""
-    entries = _entries(scenario, link, direction)
+def walk(scenario: Scenario, entries: list[Entry], state: S, subject: str) -> Iterator[tuple[int, S]]:
+    """Every moment in order; a ramp begins from what it finds, and its steps join the queue then.
+
+    `state` is that at the start, a frozen dataclass whose fields the entries name; `subject` says in messages what it
+    is of.
+    """
     heapq.heapify(entries)
     busy: dict[str, tuple[int, int]] = {}
     while entries:
         entry = heapq.heappop(entries)
         values = entry.values
         if entry.change is not None:
-            _refuse_overlap(entry, busy, link)
+            _refuse_overlap(entry, busy, subject)
             change = scenario.changes[entry.change]
             if change.over is not None:
-                for step in _ramp(entry, change, state):
+                for step in _ramp(entry, change, state, subject):
                     heapq.heappush(entries, step)
                 busy |= {name: (entry.at + change.over, entry.change) for name in values}
                 continue
@@ -88,33 +110,44 @@ def _walk(scenario: Scenario, link: str, direction: int, state: State) -> Iterat
         yield entry.at, state
 
 
-def _entries(scenario: Scenario, link: str, direction: int) -> list[_Entry]:
+def _link_entries(scenario: Scenario, link: str, direction: int) -> list[Entry]:
     trace = scenario.links[link].trace.of(direction)
     entries = []
     for number, row in enumerate(trace.until(scenario.duration) if trace else ()):
         if number > MAX_STATES:
-            raise _too_many(("links", link, "trace"), link)
+            raise too_many(("links", link, "trace"), f'link "{link}"')
         values = {"rate": row.rate_bps, "delay": row.delay_ns, "loss": row.loss}
         entries.append(
-            _Entry(row.at_ns, (0,), None, {name: value for name, value in values.items() if value is not None})
+            Entry(row.at_ns, (0,), None, {name: value for name, value in values.items() if value is not None})
         )
-    for index, change in enumerate(scenario.changes):
-        values = values_of(change, direction)
-        if change.link == link and values:
-            moments = _bounded(occurrences(change, scenario.duration), len(entries), index, "repeat", link)
-            entries += [_Entry(at, (1, index), index, values) for at in moments]
+    changes = (
+        (index, values_of(change, direction)) for index, change in enumerate(scenario.changes) if change.link == link
+    )
+    return add_changes(entries, changes, scenario, f'link "{link}"')
+
+
+def add_changes(
+    entries: list[Entry], changes: Iterable[tuple[int, Mapping[str, Any]]], scenario: Scenario, subject: str
+) -> list[Entry]:
+    """The entries, and one for each time that one of these changes happens: which change it is, and what it sets."""
+    for index, values in changes:
+        if values:
+            moments = occurrences(scenario.changes[index], scenario.duration)
+            moments = bounded(moments, len(entries), index, "repeat", subject)
+            entries += [Entry(at, (1, index), index, values) for at in moments]
     return entries
 
 
-def _bounded(moments: range, others: int, change: int, field_: str, link: str) -> range:
-    """The moments of a change, unless they are too many to be made, with those of others that the link has already."""
+def bounded(moments: range, others: int, change: int, field_: str, subject: str) -> range:
+    """The moments of a change, unless they are too many to be made, with those of others that there are already."""
     if others + len(moments) > MAX_STATES:
-        raise _too_many(("changes", change, field_), link)
+        raise too_many(("changes", change, field_), subject)
     return moments
 
 
-def _too_many(keys: Keys, link: str) -> TimelineError:
-    return TimelineError(keys, f'link "{link}" would change more than {MAX_STATES} times; take larger steps')
+def too_many(keys: Keys, subject: str) -> TimelineError:
+    """More moments than can be made."""
+    return TimelineError(keys, f"{subject} would change more than {MAX_STATES} times; take larger steps")
 
 
 def values_of(change: Change, direction: int) -> dict[str, Any]:
@@ -135,23 +168,23 @@ def occurrences(change: Change, end_ns: int) -> range:
     return range(change.at, last, change.repeat)
 
 
-def _refuse_overlap(entry: _Entry, busy: Mapping[str, tuple[int, int]], link: str) -> None:
+def _refuse_overlap(entry: Entry, busy: Mapping[str, tuple[int, int]], subject: str) -> None:
     for name in entry.values:
         until, other = busy.get(name, (0, 0))
         if entry.at < until and entry.change is not None:
             raise TimelineError(
                 ("changes", entry.change, name),
-                f'at {format_duration(entry.at)} the {name} of link "{link}" is still changing: changes.{other} '
+                f"at {format_duration(entry.at)} the {name} of {subject} is still changing: changes.{other} "
                 f"moves it until {format_duration(until)}",
             )
 
 
-def _ramp(entry: _Entry, change: Change, state: State) -> Iterator[_Entry]:
+def _ramp(entry: Entry, change: Change, state: object, subject: str) -> Iterator[Entry]:
     """The steps of a ramp, evenly spaced (the last may be shorter), on the straight line from what is to what shall."""
     assert change.over is not None
     assert entry.change is not None
     step = change.step or max(change.over // DEFAULT_STEPS, 1)
-    for passed in (*_bounded(range(step, change.over, step), 0, entry.change, "step", change.link), change.over):
+    for passed in (*bounded(range(step, change.over, step), 0, entry.change, "step", subject), change.over):
         values = {}
         for name, target in entry.values.items():
             try:
@@ -159,7 +192,7 @@ def _ramp(entry: _Entry, change: Change, state: State) -> Iterator[_Entry]:
             except ValueError as error:
                 raise TimelineError(("changes", entry.change, name), str(error)) from None
         # Its own steps are not held against the ramp: they carry no change.
-        yield _Entry(entry.at + passed, entry.order, None, values)
+        yield Entry(entry.at + passed, entry.order, None, values)
 
 
 def _between(start: Any, end: Any, passed: int, whole: int) -> Any:
@@ -168,6 +201,10 @@ def _between(start: Any, end: Any, passed: int, whole: int) -> Any:
         return end
     if isinstance(start, int) and isinstance(end, int):
         return start + round((end - start) * passed / whole)
+    if isinstance(start, Distribution) and isinstance(end, Distribution):
+        if start.distribution == end.distribution:
+            return end.model_copy(update={"mean": _between(start.mean, end.mean, passed, whole)})
+        raise ValueError(f"a ramp of `think` keeps its distribution; it was {start.distribution}, name the same")
     if isinstance(start, Jitter) and isinstance(end, Jitter):
         shape = end if end.ns else start
         same = (start.distribution, start.correlation) == (end.distribution, end.correlation)
@@ -187,7 +224,7 @@ def _outages(scenario: Scenario, link: str, direction: int) -> list[tuple[int, i
     for index, change in enumerate(scenario.changes):
         lasts = change.outage.of(direction) if change.link == link and change.outage else None
         if lasts:
-            moments = _bounded(occurrences(change, scenario.duration), len(found), index, "repeat", link)
+            moments = bounded(occurrences(change, scenario.duration), len(found), index, "repeat", f'link "{link}"')
             found += [(at, at + lasts) for at in moments]
     merged: list[tuple[int, int]] = []
     for start, end in sorted(found):
@@ -212,7 +249,8 @@ def _with_outages(states: Mapping[int, State], outages: list[tuple[int, int]]) -
     return found
 
 
-def _without_repetition(states: list[tuple[int, State]]) -> tuple[tuple[int, State], ...]:
+def without_repetition(states: list[tuple[int, S]]) -> tuple[tuple[int, S], ...]:
+    """The states without those that are as the one before."""
     kept = states[:1]
     for at, state in states[1:]:
         if state != kept[-1][1]:

@@ -7,14 +7,14 @@ from itertools import pairwise, product
 
 from netwarp.scenario.check import qdiscs
 from netwarp.scenario.check.changes import change_of_queue
-from netwarp.scenario.errors import Problem
+from netwarp.scenario.errors import COMMAND_LINE, Problem
 from netwarp.scenario.load.loader import problems_at
-from netwarp.scenario.model import Scenario
+from netwarp.scenario.model import Case, Scenario
 from netwarp.scenario.model.netem import RandomLoss
 from netwarp.scenario.model.paths import resolve_path
 from netwarp.scenario.model.timeline import timeline
 from netwarp.scenario.points.resolve import Resolver
-from netwarp.scenario.points.sweep import Axis, Point, axes_of, cases_of
+from netwarp.scenario.points.sweep import Axis, Point, axes_of, cases_of, replaced_cases, with_swept_cases
 from netwarp.scenario.source import Keys
 
 Found = tuple[Keys, str]
@@ -33,10 +33,20 @@ def notes(scenario: Scenario, *finders: Finder, cases: Sequence[str] | None = No
     Where a sweep or a case sets what it is about, that is its place. `finders` are those of later stages, which know
     more of the network.
     """
+    replaced: list[Problem] = []
+    if cases is None:
+        replaced = [_replacement(given, setting) for _, given, setting in replaced_cases(scenario)]
+        scenario = with_swept_cases(scenario)
     found: dict[Found, Keys] = {}
     for note, place in _at_every_point(scenario, cases, (_lost_queues, _correlations, _adaptive_red, *finders)):
         found.setdefault(note, place)
-    return problems_at([(place, why) for (_, why), place in found.items()], scenario.source)
+    return replaced + problems_at([(place, why) for (_, why), place in found.items()], scenario.source)
+
+
+def _replacement(given: str, setting: Sequence[Case]) -> Problem:
+    names = ", ".join(f'"{case.name}"' for case in setting)
+    why = f"its values take the place of the case{'s' * (len(setting) != 1)} {names}"
+    return Problem(why, given, None, COMMAND_LINE)
 
 
 def _at_every_point(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from netwarp.scenario.errors import COMMAND_LINE, Problem, ScenarioError, did_you_mean
 from netwarp.scenario.model import Case, Scenario
 from netwarp.scenario.model.paths import resolve_path, swept_path
+from netwarp.scenario.source import Source
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,55 @@ def cases_of(scenario: Scenario, names: Sequence[str] | None = None) -> tuple[Ca
     return tuple(chosen) or (None,)
 
 
+def with_swept_cases(scenario: Scenario) -> Scenario:
+    """The scenario in which each `--sweep` of what cases set, each of them that alone, is a case for each value.
+
+    So the values of the file are replaced by one's own, and compared with the same baseline. Other axes stay, and are
+    multiplied with the cases; what cannot be is left for `check_given` to refuse.
+    """
+    source = scenario.source
+    for axis, given, setting in replaced_cases(scenario):
+        values = [Case(name=f"{axis.path} = {value}"[:100], set={axis.path: value}) for value in axis.values]
+        at = scenario.cases.index(setting[0])
+        kept = [case for case in scenario.cases if case not in setting]
+        cases = (*kept[:at], *values, *kept[at:])
+        data = {
+            **source.data,
+            "sweep": {path: its for path, its in source.data["sweep"].items() if path != axis.path},
+            "cases": [{"name": case.name, "set": case.set} for case in cases],
+        }
+        # What is wrong with a value is said of the option that gave it.
+        origins = {f"cases.{number}": given for number in range(at, at + len(values))}
+        source = replace(source, data=data, overrides={**source.overrides, **origins})
+        scenario = scenario.model_copy(update={"cases": cases, "sweep": data["sweep"]})
+        scenario._source = source
+    return scenario
+
+
+def replaced_cases(scenario: Scenario) -> list[tuple[Axis, str, list[Case]]]:
+    """The axes that take the place of cases, the option that gave each, and the cases."""
+    source = scenario.source
+    found = []
+    for axis in axes_of(scenario):
+        given = source.overrides.get(f'sweep."{axis.path}"')
+        setting = [case for case in scenario.cases if any(_overlap(axis.keys, own) for own in _paths(case, source))]
+        if given and setting and all(_paths(case, source) == [axis.keys] for case in setting):
+            found.append((axis, given, setting))
+    return found
+
+
+def _paths(case: Case, source: Source) -> list[tuple[str, ...]]:
+    return [keys for keys, _ in case_settings(case, source.data)]
+
+
 def check_given(scenario: Scenario, cases: Sequence[Case | None]) -> None:
     """Refuse `--set` and `--sweep` of what one of the cases sets. Raises ScenarioError."""
     data = scenario.source.data
     problems = []
     for path, given in scenario.source.overrides.items():
         axis = swept_path(path)
+        if path.startswith("cases.") or (axis is not None and axis not in scenario.sweep):
+            continue  # it has taken the place of cases
         keys = tuple(path.split(".")) if axis is None else resolve_path(axis, data)
         setting = [
             case.name for case in cases if case and any(_overlap(keys, own) for own, _ in case_settings(case, data))
@@ -69,7 +113,8 @@ def check_given(scenario: Scenario, cases: Sequence[Case | None]) -> None:
         if setting:
             named = ", ".join(f'"{name}"' for name in setting[:3]) + (" …" if len(setting) > 3 else "")
             why = f"the case {named} sets this as well" if len(setting) == 1 else f"the cases {named} set this as well"
-            problems.append(Problem(f"{why}; choose others with --case, or edit the file", given, None, COMMAND_LINE))
+            instead = "choose others with --case, or copy the scenario with `netwarp new NAME --from` and edit it"
+            problems.append(Problem(f"{why}; {instead}", given, None, COMMAND_LINE))
     if problems:
         raise ScenarioError(problems, COMMAND_LINE)
 

@@ -147,6 +147,16 @@ pub struct Shaper {
     pub rate_bps: u64,
     /// A full frame.
     pub quantum_bytes: u32,
+    /// What its buckets hold, in time at the rate; 0: one byte.
+    pub burst_ns: u64,
+}
+
+impl Shaper {
+    /// What its buckets hold.
+    pub fn burst_bytes(&self) -> u64 {
+        let bits = u128::from(self.rate_bps) * u128::from(self.burst_ns) / 1_000_000_000;
+        u64::try_from(bits / 8).unwrap_or(u64::MAX).max(1)
+    }
 }
 
 /// A queueing discipline; its options in tc's syntax.

@@ -119,7 +119,8 @@ def run(
     jobs
         Number of runs at once; default: one for each CPU.
     engine
-        The engine that executes the runs; default: uml (User Mode Linux in virtual time). Packages may offer others.
+        The engine that executes the runs: uml (User Mode Linux in virtual time, the default), or host (namespaces of
+        this machine in real time). Packages may offer others.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
     read

@@ -114,11 +114,15 @@ class LabOpportunities(TypedDict):
 
 
 class LabShaper(TypedDict):
-    """The rate of a link where packets are sent into it: an htb class that spaces them exactly, its buckets holding
-    one byte. Its quantum is a full frame."""
+    """The rate of a link where packets are sent into it: an htb class. Its quantum is a full frame.
+
+    In virtual time its buckets hold one byte, so that it spaces packets exactly; in real time they hold what the rate
+    gives in `burst_ns`, or each late timer would cost some of the rate.
+    """
 
     rate_bps: Annotated[int, meaning("of the class and its ceiling")]
     quantum_bytes: Annotated[int, meaning("a full frame")]
+    burst_ns: Annotated[int, meaning("what its buckets hold, in time at the rate; 0: one byte")]
 
 
 class LabQueue(TypedDict):

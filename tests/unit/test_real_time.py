@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from netwarp.analysis.run.machine import machine_doubts
 from netwarp.engines.host.needs import impairments, sysctls, used_sections
@@ -100,21 +100,15 @@ def _run_dir(path: Path, end: dict[str, Any], busy_us: int = 9_900_000) -> RunDi
     (path / "run.json").write_text(json.dumps(described))
     last = QUIET | {"busy_us": 10**7, "timers": 1000, "udp_buffer_errors": 0} | end
     samples = [{"time_ns": 0, **QUIET}, {"time_ns": 10**10, **last}]
-    schema = {c.name: pl.UInt64 if c.arrow_type != "int64" else pl.Int64 for c in MACHINE.columns}
-    pl.DataFrame(samples, schema=schema).cast({"cpus": pl.UInt16}).write_ipc_stream(path / "machine.arrows")
+    machine = pa.Table.from_pylist(samples, pa.schema([c.field for c in MACHINE.columns]))
+    with pa.ipc.new_stream(str(path / "machine.arrows"), machine.schema) as writer:
+        writer.write_table(machine)
     flow = {c.name: None for c in FLOWS.columns} | {"flow_id": 0, "name": "bulk", "tool": "bulk", "start_ns": 0}
     flow |= {"connect_ns": 0, "end_ns": 10**10, "busy_us": busy_us}
-    pl.DataFrame([flow], schema={c.name: pl.from_arrow(pl_empty(c)).dtype for c in FLOWS.columns}).write_ipc_stream(
-        path / "flows.arrows"
-    )
+    table = pa.Table.from_pylist([flow], pa.schema([c.field for c in FLOWS.columns]))
+    with pa.ipc.new_stream(str(path / "flows.arrows"), table.schema) as writer:
+        writer.write_table(table)
     return RunDir(path)
-
-
-def pl_empty(column: Any) -> Any:
-    """An array of a column's type, without values."""
-    import pyarrow as pa  # type: ignore[import-untyped]
-
-    return pa.array([], column.arrow_type)
 
 
 @pytest.mark.parametrize(

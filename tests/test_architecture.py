@@ -49,6 +49,7 @@ STAGES = [
     "report",
     "study",
     "rerun",
+    "agreement",
     "api",
     "cli",
 ]

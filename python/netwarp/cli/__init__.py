@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
-from netwarp.cli import compare, imports, results, scenarios
+from netwarp.cli import agreement, compare, imports, results, scenarios
 from netwarp.cli.agent import pcap_app, watch_app
 from netwarp.cli.common import CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
 from netwarp.cli.explain import explain
@@ -39,7 +39,7 @@ app.command(pcap_app)
 app.command(watch_app)
 for command in (scenarios.new, scenarios.show, scenarios.schema):
     app.command(command)
-for of_results in (results.plot, results.report, results.rerun, export, compare.compare, explain):
+for of_results in (results.plot, results.report, results.rerun, export, compare.compare, explain, agreement.agree):
     app.command(of_results)
 app.command(imports.import_, name="import")
 app.command(scenarios.list_, name="list")

@@ -202,7 +202,7 @@ def _lacks(kind: str, name: str, refused: Refused) -> str:
 def _judge(job: Job, directory: Path, report: dict[str, Any] | None, said: str, odd: Sequence[str]) -> Outcome:
     if report is None:
         return Outcome("failed", said)
-    facts = {"real_s": report["real_s"], "cpu_s": report["cpu_s"], "events": 0, "privilege": report["privilege"]}
+    facts = {name: report[name] for name in ("real_s", "cpu_s", "privilege", "nice")} | {"events": 0}
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
     reasons = (

@@ -33,6 +33,7 @@ pub struct Lab {
     #[cfg_attr(test, serde(skip_serializing))]
     pub flows: Vec<Flow>,
     pub changes: Vec<Change>,
+    pub tuners: Vec<Tuner>,
     pub record: Record,
 }
 
@@ -296,6 +297,15 @@ impl Flow {
         serde_json::from_value(Value::Object(self.own.clone()))
             .with_context(|| format!("fields of the tool {}", self.tool))
     }
+}
+
+/// A program that tunes a node by itself.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Tuner {
+    pub node: String,
+    pub program: Vec<String>,
 }
 
 /// A capture at one interface; `filter` in tcpdump's syntax.

@@ -21,6 +21,7 @@ mod table;
 mod tables;
 mod time;
 mod traffic;
+mod tuners;
 mod watch;
 
 use std::process::ExitCode;

@@ -10,6 +10,7 @@ use crate::network::Network;
 use crate::record::{Sampler, captures, wires};
 use crate::time::{exact_timers, monotonic_ns, sleep_until, wait_until};
 use crate::traffic;
+use crate::tuners::Tuners;
 
 /// Runs a lab to its end and leaves its tables in `dir`.
 pub fn run(backend: &'static dyn Backend, mut lab: Lab, dir: &Path) -> Result<()> {
@@ -19,6 +20,7 @@ pub fn run(backend: &'static dyn Backend, mut lab: Lab, dir: &Path) -> Result<()
     // From here on it is an instant of this machine's clock.
     lab.t0_ns += backend.origin_ns(&lab);
     let lab = &lab;
+    let mut tuners = Tuners::start(&network, lab, dir)?;
     let mut sampler = Sampler::open(&network, lab, dir)?;
     let mut flows = traffic::prepare(&network, lab, dir)?;
     captures::open(&network, lab)?;
@@ -32,6 +34,7 @@ pub fn run(backend: &'static dyn Backend, mut lab: Lab, dir: &Path) -> Result<()
     // What the kernel itself has to say about fresh interfaces (MLD reports) is over by then. With or without records:
     // a wake-up more can move a timer by a nanosecond.
     sleep_until(lab.t0_ns - 1_000_000);
+    tuners.check("before the run began")?;
     if lab.record.needs_recorder() {
         backend.start_recording(lab)?;
     }
@@ -50,6 +53,8 @@ pub fn run(backend: &'static dyn Backend, mut lab: Lab, dir: &Path) -> Result<()
     if lab.record.needs_recorder() {
         backend.stop_recording()?;
     }
+    tuners.check("before the run did")?;
+    tuners.stop();
     let patience = lab.t0_ns + lab.duration_ns + PATIENCE_NS;
     while flows.are_busy() && monotonic_ns() < patience {
         sleep_until(monotonic_ns() + PATIENCE_STEP_NS);

@@ -185,6 +185,13 @@ tables! {
         queued_pkts: u64 = UInt64Builder, false, "packets", "still on the wire at the end";
         queued_bytes: u64 = UInt64Builder, false, "bytes", "the same, on the wire";
     }
+    /// `sysctls.arrows`: a setting of a node that a program tunes: its first value, and each that it was found to have changed to (agent, sampled every 100 ms at most).
+    sysctls<'r> {
+        time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
+        node: &'r str = StringBuilder, false, "", "the node";
+        name: &'r str = StringBuilder, false, "", "such as net.ipv4.tcp_rmem";
+        value: &'r str = StringBuilder, false, "", "as the kernel shows it, blanks between its parts";
+    }
     /// `machine.arrows`: the machine that the run shares with others, at one instant; counts are since the machine's start (agent, sampled, of engines in real time).
     machine {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";

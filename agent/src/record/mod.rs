@@ -5,6 +5,7 @@ mod links;
 mod machine;
 mod queues;
 mod sockets;
+mod sysctls;
 pub mod wires;
 
 use std::path::Path;
@@ -18,6 +19,7 @@ use crate::network::Network;
 pub struct Sampler<'a> {
     network: &'a Network,
     machine: Option<machine::Machine>,
+    sysctls: Option<sysctls::Sysctls>,
     sockets: sockets::Sockets,
     queues: queues::Queues,
     links: links::Links,
@@ -29,6 +31,9 @@ impl<'a> Sampler<'a> {
         Ok(Self {
             network,
             machine: disturbed.then(|| machine::Machine::open(dir)).transpose()?,
+            sysctls: (!lab.tuners.is_empty())
+                .then(|| sysctls::Sysctls::open(network, lab, dir))
+                .transpose()?,
             sockets: sockets::Sockets::open(network, lab, dir)?,
             queues: queues::Queues::open(network, lab, dir)?,
             links: links::Links::open(network, lab, dir)?,
@@ -40,6 +45,9 @@ impl<'a> Sampler<'a> {
         self.sockets.sample(time_ns)?;
         self.queues.sample(time_ns)?;
         self.links.sample(time_ns)?;
+        if let Some(sysctls) = &mut self.sysctls {
+            sysctls.sample(time_ns, last)?;
+        }
         match &mut self.machine {
             Some(machine) => machine.sample(self.network, time_ns, last),
             None => Ok(()),
@@ -51,6 +59,9 @@ impl<'a> Sampler<'a> {
         self.sockets.finish()?;
         self.queues.finish()?;
         self.links.finish()?;
+        if let Some(sysctls) = &mut self.sysctls {
+            sysctls.finish()?;
+        }
         self.machine.map_or(Ok(()), |mut machine| machine.finish())
     }
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from netwarp.constants import LAB_FORMAT
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
-from netwarp.lab.model import T0_NS, Lab, LabCapture, LabLink, LabNode
+from netwarp.lab.model import T0_NS, Lab, LabCapture, LabLink, LabNode, LabTuner
 from netwarp.lab.network import NetworkGraph
 from netwarp.lab.routes import build_routes
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE, node_sysctl
@@ -42,6 +42,7 @@ def build_lab(run: Run, *, exact: bool = True, real_time: bool = False) -> Lab:
         "routes": build_routes(network),
         "flows": build_flows(network, sizes, run.seed),
         "changes": changes,
+        "tuners": _tuners(scenario),
         "record": {
             "exact": exact and scenario.record.exact,
             "sample_ns": scenario.record.sample_ns if exact else scenario.record.sample or SAMPLE_NS,
@@ -62,6 +63,13 @@ def _nodes(scenario: Scenario, sizes: Sizes, real_time: bool) -> list[LabNode]:
         sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), scenario.given_sysctl(name), shared=real_time)
         nodes.append({"name": name, "forward": node.forward, "sysctl": sysctl})
     return nodes
+
+
+def _tuners(scenario: Scenario) -> list[LabTuner]:
+    tuner = scenario.tuner
+    if tuner is None or tuner.program is None:
+        return []
+    return [{"node": node, "program": list(tuner.program)} for node in scenario.nodes if tuner.tunes(node)]
 
 
 def _captures(scenario: Scenario, links: list[LabLink]) -> list[LabCapture]:

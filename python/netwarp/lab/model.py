@@ -193,6 +193,13 @@ class LabChange(TypedDict):
     wire: Annotated[LabWire | None, meaning("the whole wire afterwards")]
 
 
+class LabTuner(TypedDict):
+    """A program that tunes a node by itself, from before the flows to the run's end."""
+
+    node: str
+    program: Annotated[list[str], meaning("its words")]
+
+
 class LabCapture(TypedDict):
     """A packet capture on one interface."""
 
@@ -249,4 +256,5 @@ class Lab(TypedDict):
     routes: list[LabRoute]
     flows: Annotated[list[LabFlow], meaning("one entry for each single flow: `count = 3` gives three")]
     changes: Annotated[list[LabChange], meaning("in the order of time; one entry for each end of a link that changes")]
+    tuners: Annotated[list[LabTuner], meaning("programs that tune nodes")]
     record: LabRecord

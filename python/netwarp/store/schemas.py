@@ -284,6 +284,18 @@ WIRES = Table(
     ),
 )
 
+SYSCTLS = Table(
+    "sysctls",
+    "a setting of a node that a program tunes: its first value, and each that it was found to have changed to",
+    "agent, sampled every 100 ms at most",
+    (
+        _TIME,
+        column("node", "utf8", "", "the node"),
+        column("name", "utf8", "", "such as net.ipv4.tcp_rmem"),
+        column("value", "utf8", "", "as the kernel shows it, blanks between its parts"),
+    ),
+)
+
 MACHINE = Table(
     "machine",
     "the machine that the run shares with others, at one instant; counts are since the machine's start",
@@ -323,6 +335,7 @@ TABLES: dict[str, Table] = {
         DATAGRAMS,
         TRANSFERS,
         WIRES,
+        SYSCTLS,
         MACHINE,
     )
 }

@@ -50,6 +50,7 @@ STAGES = [
     "study",
     "rerun",
     "whatif",
+    "agreement",
     "api",
     "cli",
 ]

@@ -11,6 +11,7 @@ OTHER_FILES = {
     "iperf3-FLOW-server.json": "the same of its server, where the flow is UDP",
     "FLOW-client.out, .err": "standard output and error of a `command`'s client; of iperf3's client `iperf3-FLOW.err`",
     "FLOW-server.out, .err": "the same of a server",
+    "tuner-NODE.out, .err": "standard output and error of the program that tunes a node",
     "run.json": "the resolved run: point, seed, lab, versions and digests",
     "digests.json": "SHA-256 of each file that is the same when the run is repeated",
     "metrics.parquet": "the run's metrics: see docs/metrics.md",

@@ -33,6 +33,7 @@ pub struct Lab {
     #[cfg_attr(test, serde(skip_serializing))]
     pub flows: Vec<Flow>,
     pub changes: Vec<Change>,
+    pub tuners: Vec<Tuner>,
     pub record: Record,
 }
 
@@ -147,6 +148,16 @@ pub struct Shaper {
     pub rate_bps: u64,
     /// A full frame.
     pub quantum_bytes: u32,
+    /// What its buckets hold, in time at the rate; 0: one byte.
+    pub burst_ns: u64,
+}
+
+impl Shaper {
+    /// What its buckets hold.
+    pub fn burst_bytes(&self) -> u64 {
+        let bits = u128::from(self.rate_bps) * u128::from(self.burst_ns) / 1_000_000_000;
+        u64::try_from(bits / 8).unwrap_or(u64::MAX).max(1)
+    }
 }
 
 /// A queueing discipline; its options in tc's syntax.
@@ -310,6 +321,15 @@ impl Flow {
         serde_json::from_value(Value::Object(self.own.clone()))
             .with_context(|| format!("fields of the tool {}", self.tool))
     }
+}
+
+/// A program that tunes a node by itself.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Tuner {
+    pub node: String,
+    pub program: Vec<String>,
 }
 
 /// A capture at one interface; `filter` in tcpdump's syntax.

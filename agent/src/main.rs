@@ -1,15 +1,18 @@
 //! What runs inside a netwarp lab (`init`), and on the host the guard that starts the virtual machine of a lab, limits
-//! it, ends it, and turns its stream of records into Arrow tables (`guard`).
+//! it, ends it, and turns its stream of records into Arrow tables (`guard`), or the supervisor of a lab in namespaces of
+//! the host (`host`).
 
 mod backend;
 mod constants;
 mod guard;
+mod host;
 mod init;
 mod lab;
 mod machine;
 mod netlink;
 mod network;
 mod pcap;
+mod pcap_file;
 mod record;
 mod run;
 mod sockets;
@@ -18,6 +21,7 @@ mod table;
 mod tables;
 mod time;
 mod traffic;
+mod tuners;
 mod watch;
 
 use std::process::ExitCode;
@@ -45,6 +49,12 @@ enum Command {
     },
     /// Run one virtual machine to its end, on the host
     Guard(guard::Options),
+    /// Run a lab in namespaces of this machine, in real time
+    #[command(hide = true)]
+    Host(host::Options),
+    /// What of a lab this machine's kernel lacks: JSON in and out
+    #[command(hide = true)]
+    HostProbe,
     /// What this host can enforce of the confinement of virtual machines, as JSON
     #[command(hide = true)]
     Confinement,
@@ -64,6 +74,8 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Init { engine } => init::main(&engine),
         Command::Guard(options) => guard::main(&options),
+        Command::Host(options) => host::main(&options),
+        Command::HostProbe => host::probe(),
         Command::Confinement => guard::confinement(),
         Command::Pcap(options) => pcap::main(&options),
         Command::Watch(options) => watch::main(&options),

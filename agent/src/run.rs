@@ -8,17 +8,19 @@ use crate::backend::Backend;
 use crate::lab::Lab;
 use crate::network::Network;
 use crate::record::{Sampler, captures, wires};
-use crate::time::{exact_timers, monotonic_ns, sleep_until};
+use crate::time::{exact_timers, monotonic_ns, sleep_until, wait_until};
 use crate::traffic;
+use crate::tuners::Tuners;
 
 /// Runs a lab to its end and leaves its tables in `dir`.
 pub fn run(backend: &'static dyn Backend, mut lab: Lab, dir: &Path) -> Result<()> {
     backend.configure(&lab.machine)?;
     exact_timers();
+    let network = Network::build(&lab, backend)?;
     // From here on it is an instant of this machine's clock.
-    lab.t0_ns += backend.origin_ns();
+    lab.t0_ns += backend.origin_ns(&lab);
     let lab = &lab;
-    let network = Network::build(lab, backend)?;
+    let mut tuners = Tuners::start(&network, lab, dir)?;
     let mut sampler = Sampler::open(&network, lab, dir)?;
     let mut flows = traffic::prepare(&network, lab, dir)?;
     captures::open(&network, lab)?;
@@ -32,21 +34,27 @@ pub fn run(backend: &'static dyn Backend, mut lab: Lab, dir: &Path) -> Result<()
     // What the kernel itself has to say about fresh interfaces (MLD reports) is over by then. With or without records:
     // a wake-up more can move a timer by a nanosecond.
     sleep_until(lab.t0_ns - 1_000_000);
+    tuners.check("before the run began")?;
     if lab.record.needs_recorder() {
         backend.start_recording(lab)?;
     }
     for event in schedule(lab) {
-        sleep_until(lab.t0_ns + event.at_ns);
+        wait_until(lab.t0_ns + event.at_ns);
         match event.action {
-            Action::Sample => sampler.sample(event.at_ns)?,
+            Action::Sample => sampler.sample(event.at_ns, event.at_ns == lab.duration_ns)?,
             Action::StopFlow(index) => flows.stop(index),
             Action::Change(index) => network.change(lab, &lab.changes[index])?,
         }
     }
-    wires::write(&network, lab, dir)?;
+    // While others disturb the machine, counters that are read one after another do not belong to one instant.
+    if !backend.is_disturbed() {
+        wires::write(&network, lab, dir)?;
+    }
     if lab.record.needs_recorder() {
         backend.stop_recording()?;
     }
+    tuners.check("before the run did")?;
+    tuners.stop();
     let patience = lab.t0_ns + lab.duration_ns + PATIENCE_NS;
     while flows.are_busy() && monotonic_ns() < patience {
         sleep_until(monotonic_ns() + PATIENCE_STEP_NS);

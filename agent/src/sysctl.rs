@@ -14,7 +14,8 @@ pub fn write(settings: &Sysctls) -> Result<()> {
         .try_for_each(|(name, value)| write_one(name, value))
 }
 
-fn write_one(name: &str, value: &str) -> Result<()> {
+/// Sets one.
+pub fn write_one(name: &str, value: &str) -> Result<()> {
     let path = Path::new("/proc/sys").join(name.replace('.', "/"));
     std::fs::write(&path, value).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {

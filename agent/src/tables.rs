@@ -185,6 +185,30 @@ tables! {
         queued_pkts: u64 = UInt64Builder, false, "packets", "still on the wire at the end";
         queued_bytes: u64 = UInt64Builder, false, "bytes", "the same, on the wire";
     }
+    /// `sysctls.arrows`: a setting of a node that a program tunes: its first value, and each that it was found to have changed to (agent, sampled every 100 ms at most).
+    sysctls<'r> {
+        time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
+        node: &'r str = StringBuilder, false, "", "the node";
+        name: &'r str = StringBuilder, false, "", "such as net.ipv4.tcp_rmem";
+        value: &'r str = StringBuilder, false, "", "as the kernel shows it, blanks between its parts";
+    }
+    /// `machine.arrows`: the machine that the run shares with others, at one instant; counts are since the machine's start (agent, sampled, of engines in real time).
+    machine {
+        time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
+        cpus: u16 = UInt16Builder, false, "", "processors of the machine";
+        busy_us: u64 = UInt64Builder, false, "µs", "all processors have worked so far";
+        steal_us: u64 = UInt64Builder, false, "µs", "a hypervisor has withheld the processors so far";
+        softnet_dropped_pkts: u64 = UInt64Builder, false, "packets", "dropped so far since a processor's backlog was full";
+        softnet_squeezed: u64 = UInt64Builder, false, "", "times so far that a processor had more packets than it takes at once";
+        agent_cpu_us: u64 = UInt64Builder, false, "µs", "CPU time of the agent so far, generators included";
+        sampling_cpu_us: u64 = UInt64Builder, false, "µs", "of these, of the thread that samples and changes the network";
+        timers: u64 = UInt64Builder, false, "", "instants so far at which something was due: samples, changes, departures";
+        late_timers: u64 = UInt64Builder, false, "", "of these, more than 1 ms late";
+        lateness_max_us: u64 = UInt64Builder, false, "µs", "latest of them since the row before";
+        realtime_offset_ns: i64 = Int64Builder, false, "ns", "of CLOCK_REALTIME from CLOCK_MONOTONIC";
+        udp_buffer_errors: Option<u64> = UInt64Builder, true, "packets", "datagrams lost in full sockets; at the end only";
+        capture_missed_pkts: u64 = UInt64Builder, false, "packets", "missed by captures so far";
+    }
 }
 
 columns! {

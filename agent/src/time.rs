@@ -1,5 +1,7 @@
 //! The run's clock: nanoseconds of CLOCK_MONOTONIC.
 
+use std::sync::{Mutex, PoisonError};
+
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
 /// Nanoseconds since the machine booted.
@@ -23,6 +25,42 @@ pub fn sleep_until(ns: i64) {
         &when,
     ) == Err(nix::errno::Errno::EINTR)
     {}
+}
+
+/// How late timers of a run's schedule are.
+static LATENESS: Mutex<Lateness> = Mutex::new(Lateness {
+    timers: 0,
+    late: 0,
+    max_ns: 0,
+});
+
+/// A timer that fires later than this counts as late.
+const LATE_NS: i64 = 1_000_000;
+
+/// Timers of a run's schedule so far, those of them that were late, and the worst since it was asked before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lateness {
+    pub timers: u64,
+    pub late: u64,
+    pub max_ns: i64,
+}
+
+/// Sleeps until an instant of the run's schedule, and notes how late it is then.
+pub fn wait_until(ns: i64) {
+    sleep_until(ns);
+    let late_ns = monotonic_ns() - ns;
+    let mut all = LATENESS.lock().unwrap_or_else(PoisonError::into_inner);
+    all.timers += 1;
+    all.late += u64::from(late_ns > LATE_NS);
+    all.max_ns = all.max_ns.max(late_ns);
+}
+
+/// What `wait_until` has noted.
+pub fn take_lateness() -> Lateness {
+    let mut all = LATENESS.lock().unwrap_or_else(PoisonError::into_inner);
+    let taken = *all;
+    all.max_ns = 0;
+    taken
 }
 
 /// Timers of this thread, and of all that it starts, fire when they are due and not up to 50 µs later.

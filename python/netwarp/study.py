@@ -132,6 +132,15 @@ def make_study(
 
 def note_warnings(engine: Engine, console: Console) -> None:
     """Say what whoever runs an engine on this machine should know. Raises EngineError."""
+    if not engine.capabilities.exact:
+        console.print(
+            f'note: the engine "{engine.spec.name}" samples, and makes no exact records: metrics that need them are '
+            "absent (docs/host.md)",
+            style="yellow",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
     for sentence in engine.warnings:
         console.print(f"note: {sentence}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 

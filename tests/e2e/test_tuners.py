@@ -129,14 +129,6 @@ sysctl = { "net.ipv4.tcp_ecn" = 77 }
     assert statuses == {"default": "ok", "unknown": "failed", "refused": "failed"}
 
 
-def test_a_program_as_tuner_is_refused_with_the_reason(tmp_path: Path) -> None:
-    (tmp_path / "s.toml").write_text(dumbbell(tail='[tuners.auto]\ncommand = ["bpftune"]\n'))
-    answer = netwarp("run", tmp_path / "s.toml", "-o", tmp_path / "r")
-    assert answer.code == 2
-    assert "programs as tuners come with the real-time engines" in answer.words
-    assert not (tmp_path / "r").exists()
-
-
 def test_what_a_tuner_sets_is_part_of_a_run(runs: Runs) -> None:
     """The same run with another tuner is another run, and its lab says what was set where."""
     run = only_run(runs.result(_tuned('nodes = ["h2"]\nsysctl = { "net.ipv4.tcp_sack" = 0 }', duration="1s")))

@@ -139,6 +139,7 @@ VALUES: dict[str, TOML] = {
     "Tuner.nodes": ("", '["h2"]'),
     "Tuner.sysctl": ("", '{"net.ipv4.tcp_ecn" = 1}'),
     "Tuner.queue": ("", "pfifo limit 101"),
+    "Tuner.program": ("", '["sleep", "100"]'),
     "FlowBase.from_": ("", "h3"),
     "FlowBase.to": ("", "h3"),
     "FlowBase.count": ("", "2"),
@@ -194,7 +195,6 @@ FILE_ONLY = {
 }
 """What only a longer file has."""
 NO_VALUES = {
-    "Tuner.command": "takes none yet",
     "Trace.name": "see test_a_trace_counts_by_its_content",
     "Row.line": "see test_a_trace_counts_by_its_content",
     **{f"{kind.model.__name__}.tool": "see test_the_tool_counts" for kind in KINDS.values()},

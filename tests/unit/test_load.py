@@ -223,7 +223,7 @@ BAD = [
     (('name = "t"', 'name = "t"\ntuners = { x = { nodes = ["h9"], sysctl = {} } }'), 2, 'there is no node "h9"'),
     (('name = "t"', 'name = "t"\ntuners = { x = { nodes = ["h1"] } }'), 2, "tunes nothing"),
     (('name = "t"', 'name = "t"\ntuners = { x = { queue = "fq" } }'), 2, "name the `nodes`"),
-    (('name = "t"', 'name = "t"\ntuners = { x = { command = ["bpftune"] } }'), 2, "with the real-time engines"),
+    (('name = "t"', 'name = "t"\ntuners = { x = { program = [] } }'), 2, "at least 1 item"),
     (
         ('name = "t"', 'name = "t"\ntuners = { x = { sysctl = { "net.core.default_qdisc" = "fq" } } }'),
         2,

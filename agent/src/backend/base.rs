@@ -48,9 +48,19 @@ pub trait Backend: Sync {
         machine::limit_open_files(settings.open_files)
     }
 
-    /// The instant of CLOCK_MONOTONIC from which the lab's `t0_ns` counts.
-    fn origin_ns(&self) -> i64 {
+    /// The instant of CLOCK_MONOTONIC from which the lab's `t0_ns` counts, asked once the network is built.
+    fn origin_ns(&self, _lab: &Lab) -> i64 {
         monotonic_ns()
+    }
+
+    /// How the two ends of a link are joined.
+    fn wiring(&self) -> Wiring {
+        Wiring::Bridge
+    }
+
+    /// Whether a run may be disturbed by what else the machine does, and is to be watched for that.
+    fn is_disturbed(&self) -> bool {
+        true
     }
 
     /// Lets the kernel do what it has put off, between steps of building a network.
@@ -77,6 +87,11 @@ pub trait Backend: Sync {
         Ok(())
     }
 
+    /// Packets that captures have missed so far.
+    fn missed_pkts(&self) -> u64 {
+        0
+    }
+
     /// Ends what `start_recording` started, and hands over the last records.
     fn stop_recording(&self) -> Result<()> {
         Ok(())
@@ -89,6 +104,15 @@ pub trait Backend: Sync {
     fn end(&self, outcome: ExitCode) -> ExitCode {
         outcome
     }
+}
+
+/// How the namespace of the wires carries packets from one end of a link to the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wiring {
+    /// Redirected at once, and through a netem in any case.
+    Redirect,
+    /// By a bridge of two ports, and through a netem where the wire does something to packets.
+    Bridge,
 }
 
 /// Sends datagrams at planned instants.
@@ -162,7 +186,7 @@ mod tests {
         Plain.start_recording(&lab)?;
         Plain.stop_recording()?;
         Plain.name_randomness("client")?;
-        assert!(Plain.origin_ns() > 0);
+        assert!(Plain.origin_ns(&lab) > 0);
         assert_eq!(Plain.end(ExitCode::from(3)), ExitCode::from(3));
         Ok(())
     }

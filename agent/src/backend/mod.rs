@@ -2,14 +2,17 @@
 //! and its line in `BACKENDS`; everything else in the agent is common to all engines.
 
 mod base;
+mod host;
+mod packet_socket;
 mod uml;
 
 use anyhow::{Context, Result};
 
-pub use base::{Backend, Departure, TimedSender};
+pub use base::{Backend, Departure, TimedSender, Wiring};
+pub use host::{NAME as HOST, NAME_PREFIX as HOST_NAME_PREFIX};
 
 /// Every backend there is.
-const BACKENDS: &[&dyn Backend] = &[&uml::Uml];
+const BACKENDS: &[&dyn Backend] = &[&uml::Uml, &host::Host];
 
 /// The name of the backend whose machine has the agent as its first program.
 pub const DEFAULT: &str = uml::NAME;

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
-use super::base::{Backend, Departure, TimedSender};
+use super::base::{Backend, Departure, TimedSender, Wiring};
 use crate::lab::{Capture, Lab, MachineSettings};
 use crate::time::{monotonic_ns, sleep_until};
 use crate::{machine, sysctl};
@@ -55,8 +55,16 @@ impl Backend for Uml {
     }
 
     /// The guest's clock begins with its boot.
-    fn origin_ns(&self) -> i64 {
+    fn origin_ns(&self, _lab: &Lab) -> i64 {
         0
+    }
+
+    fn wiring(&self) -> Wiring {
+        Wiring::Redirect
+    }
+
+    fn is_disturbed(&self) -> bool {
+        false
     }
 
     /// The kernel has work put off until then, such as making room for what is counted on each CPU

@@ -2,15 +2,17 @@
 //! gets them from its kernel's command line.
 
 use std::fs::File;
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result};
-use nix::sys::signal::SigSet;
+use nix::sys::signal::{SigSet, Signal, killpg};
 
 /// The longest file that a program may write: it must not fill the host's disk.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
+/// How much of what a program printed is quoted.
+const TAIL_BYTES: usize = 400;
 
 /// Starts a program in the network namespace of this thread, in `work_dir`, in a process group of its own. What it
 /// prints goes into two files.
@@ -43,4 +45,43 @@ pub fn start(words: &[String], work_dir: &Path, stdout: &Path, stderr: &Path) ->
     command
         .spawn()
         .with_context(|| format!("cannot start `{program}`"))
+}
+
+/// Where the standard error of a program goes whose standard output goes to `out`.
+pub fn errors_of(out: &Path) -> PathBuf {
+    out.with_extension("err")
+}
+
+/// Ends a program, and what it started in its process group.
+pub fn end(child: &mut Child) {
+    let group = nix::unistd::Pid::from_raw(child.id() as i32);
+    let _ = killpg(group, Signal::SIGKILL);
+    let _ = child.wait();
+}
+
+/// How a program ended, with the end of what it printed.
+pub fn describe_end(status: ExitStatus, out: &Path) -> String {
+    let how = match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (_, Some(libc::SIGXFSZ)) => {
+            format!("it wrote more than {} MB", MAX_FILE_BYTES >> 20)
+        }
+        (_, Some(signal)) => format!("signal {signal}"),
+        _ => "unknown".to_string(),
+    };
+    let tail = [errors_of(out), out.to_path_buf()]
+        .iter()
+        .map(|path| tail(path))
+        .find(|t| !t.is_empty());
+    tail.map_or(how.clone(), |t| format!("{how}: {t}"))
+}
+
+/// The end of a file, on one line.
+fn tail(path: &Path) -> String {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let from = bytes.len().saturating_sub(TAIL_BYTES);
+    String::from_utf8_lossy(&bytes[from..])
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }

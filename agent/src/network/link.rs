@@ -80,8 +80,15 @@ fn veth(link: &Link, end: &End, node_fd: i32) -> Result<Request> {
         }))
 }
 
+/// Two interfaces joined, of which the first has this index.
+pub fn pair(index: u32) -> Request {
+    Request::new(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL)
+        .raw(&ifinfomsg(index, 0))
+        .nest(IFLA_LINKINFO, |r| r.text(IFLA_INFO_KIND, "veth"))
+}
+
 /// struct ifinfomsg
-fn ifinfomsg(index: u32, flags: u32) -> [u8; 16] {
+pub fn ifinfomsg(index: u32, flags: u32) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[4..8].copy_from_slice(&index.to_ne_bytes());
     bytes[8..12].copy_from_slice(&flags.to_ne_bytes());

@@ -1,6 +1,7 @@
 //! Builds the network of a lab: namespaces, links with their wires, addresses, routes, queues.
 
 mod address;
+mod bridge;
 mod link;
 mod namespace;
 mod nodes;
@@ -8,6 +9,7 @@ mod opportunity;
 mod shaper;
 mod site;
 mod tc;
+pub mod trials;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -41,7 +43,7 @@ impl Network {
         };
         for l in &lab.links {
             link::create(&network, l).with_context(|| format!("link {}", l.name))?;
-            wire::connect(&network.wire, l).with_context(|| format!("wire of link {}", l.name))?;
+            wire::connect(&network, lab, l).with_context(|| format!("wire of link {}", l.name))?;
         }
         let mut sites = Site::all(&network, lab)?;
         each(&mut sites, |site| {
@@ -81,7 +83,7 @@ impl Network {
             tc::change(self, end, queue).with_context(place)?;
         }
         if let Some(wire) = &change.wire {
-            wire::change(&self.wire, lab, change, wire).with_context(place)?;
+            wire::change(self, lab, change, wire).with_context(place)?;
         }
         Ok(())
     }

@@ -29,24 +29,28 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub fn change(node: &Namespace, index: u32, shaper: &Shaper) -> Result<()> {
     let mut route = node.run(|| Netlink::open(NETLINK_ROUTE))??;
     route
-        .change(class(index, shaper.rate_bps / 8, shaper.quantum_bytes))
+        .change(class(index, shaper))
         .with_context(|| format!("rate of {} bit/s", shaper.rate_bps))
 }
 
-fn class(index: u32, bytes_per_s: u64, quantum_bytes: u32) -> Request {
+fn class(index: u32, shaper: &Shaper) -> Request {
+    let bytes_per_s = shaper.rate_bps / 8;
     Request::new(RTM_NEWTCLASS, 0)
         .raw(&tcmsg(index, CLASS, QDISC, 0))
         .text(TCA_KIND, "htb")
         .nest(TCA_OPTIONS, |r| {
-            r.attr(TCA_HTB_PARMS, &parameters(bytes_per_s, quantum_bytes))
+            r.attr(TCA_HTB_PARMS, &parameters(shaper))
                 .u64(TCA_HTB_RATE64, bytes_per_s)
                 .u64(TCA_HTB_CEIL64, bytes_per_s)
         })
 }
 
-/// struct tc_htb_opt: rate, ceil, buffer, cbuffer, quantum, level, prio; the buckets hold the time of one byte.
-fn parameters(bytes_per_s: u64, quantum_bytes: u32) -> Vec<u8> {
-    let buffer = u32::try_from(NS_PER_S / (bytes_per_s * TICK_NS)).unwrap_or(u32::MAX);
+/// struct tc_htb_opt: rate, ceil, buffer, cbuffer, quantum, level, prio; what buckets hold is told in time.
+fn parameters(shaper: &Shaper) -> Vec<u8> {
+    let (bytes_per_s, quantum_bytes) = (shaper.rate_bps / 8, shaper.quantum_bytes);
+    let of_a_byte = NS_PER_S / (bytes_per_s * TICK_NS);
+    let ticks = of_a_byte.max(shaper.burst_ns / TICK_NS);
+    let buffer = u32::try_from(ticks).unwrap_or(u32::MAX);
     let mut bytes = [rate_specification(bytes_per_s); 2].concat();
     for value in [buffer, buffer, quantum_bytes, 0, 0] {
         bytes.extend_from_slice(&value.to_ne_bytes());
@@ -72,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_bucket_holds_one_byte() {
-        let bytes = parameters(1_250_000, 1514);
+        let bytes = parameters(&shaper(10_000_000, 0));
         assert_eq!(bytes.len(), 44);
         let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap_or_default());
         assert_eq!((word(8), word(20)), (1_250_000, 1_250_000));
@@ -80,8 +84,22 @@ mod tests {
     }
 
     #[test]
+    fn in_real_time_a_bucket_holds_a_time() {
+        let bytes = parameters(&shaper(10_000_000, 1_000_000));
+        assert_eq!(bytes[24..28], (1_000_000_u32 / 64).to_ne_bytes());
+    }
+
+    fn shaper(rate_bps: u64, burst_ns: u64) -> Shaper {
+        Shaper {
+            rate_bps,
+            quantum_bytes: 1514,
+            burst_ns,
+        }
+    }
+
+    #[test]
     fn rates_beyond_32_bits_are_said_with_64() {
-        let bytes = parameters(12_500_000_000, 1514);
+        let bytes = parameters(&shaper(100_000_000_000, 0));
         assert_eq!(bytes[8..12], u32::MAX.to_ne_bytes());
     }
 }

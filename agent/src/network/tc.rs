@@ -45,7 +45,7 @@ pub fn change(network: &Network, end: &End, queue: &NewQueue) -> Result<()> {
         .run(|| batch(network.backend, &end.node, &[line]))?
 }
 
-/// tc's lines for an interface. The rate is an htb that spaces packets exactly: its buckets hold one byte. The
+/// tc's lines for an interface. The rate is an htb. The
 /// discipline of opportunities, which tc does not know, is there already.
 fn end_lines(end: &End) -> Vec<String> {
     if let Some(raw) = &end.raw {
@@ -55,12 +55,13 @@ fn end_lines(end: &End) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(shaper) = &end.shaper {
         let (rate, quantum) = (shaper.rate_bps, shaper.quantum_bytes);
+        let burst = shaper.burst_bytes();
         lines.push(format!(
             "qdisc add dev {device} root handle 1: htb default 1"
         ));
         lines.push(format!(
-            "class add dev {device} parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit burst 1 cburst 1 quantum \
-             {quantum}"
+            "class add dev {device} parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit burst {burst} cburst {burst} \
+             quantum {quantum}"
         ));
     }
     if let Some(queue) = &end.queue {

@@ -5,7 +5,9 @@ use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::namespace::Namespace;
-use super::{link, tc};
+use super::nodes::Network;
+use super::{bridge, link, tc};
+use crate::backend::Wiring;
 use crate::constants::{UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S};
 use crate::lab::{Change, End, Lab, Link, Loss, Wire};
 use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
@@ -14,25 +16,45 @@ const RTM_NEWQDISC: u16 = 36;
 const RTM_NEWTFILTER: u16 = 44;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
-const TC_H_ROOT: u32 = 0xffff_ffff;
+pub(super) const TC_H_ROOT: u32 = 0xffff_ffff;
 const TC_H_CLSACT: u32 = 0xffff_fff1;
 const TC_H_INGRESS: u32 = 0xffff_fff2;
 const HANDLE: u32 = 0x0001_0000;
 
 /// Connects both ends of a link through the namespace of the wires.
-pub fn connect(wires: &Namespace, link: &Link) -> Result<()> {
-    let mut route = wires.run(|| Netlink::open(NETLINK_ROUTE))??;
+pub fn connect(network: &Network, lab: &Lab, link: &Link) -> Result<()> {
+    let mut route = network.wire.run(|| Netlink::open(NETLINK_ROUTE))??;
+    let wiring = network.backend.wiring();
     let [a, b] = &link.ends;
     for (from, to) in [(a, b), (b, a)] {
-        route
-            .change(netem(to, &from.wire, None)?)
-            .context("netem")?;
+        if wiring == Wiring::Redirect || is_impaired(lab, from) {
+            route
+                .change(netem(to, &from.wire, None)?)
+                .context("netem")?;
+        }
+    }
+    if wiring == Wiring::Bridge {
+        return bridge::join(&mut route, link);
     }
     for (from, to) in [(a, b), (b, a)] {
         route.change(clsact(from)).context("clsact")?;
         route.change(redirect(from, to)).context("mirred")?;
     }
     Ok(())
+}
+
+/// Whether the wire that leaves this end ever does more than to pass packets on.
+fn is_impaired(lab: &Lab, from: &End) -> bool {
+    let changes = lab.changes.iter().filter(|c| c.index == from.index);
+    changes
+        .filter_map(|c| c.wire.as_ref())
+        .chain([&from.wire])
+        .any(|wire| {
+            wire.delay_ns > 0
+                || wire.jitter_ns > 0
+                || wire.loss.is_some()
+                || wire.duplicate + wire.corrupt + wire.reorder > 0.0
+        })
 }
 
 /// Has the wires' interfaces know that they are connected, once the nodes' are up.
@@ -43,8 +65,12 @@ pub fn settle(wires: &Namespace, lab: &Lab) -> Result<()> {
 }
 
 /// Changes the direction that leaves one end, in place: what is on the wire stays on it.
-pub fn change(wires: &Namespace, lab: &Lab, change: &Change, wire: &Wire) -> Result<()> {
+pub fn change(network: &Network, lab: &Lab, change: &Change, wire: &Wire) -> Result<()> {
     let (from, to) = lab.ends(change.index)?;
+    if network.backend.wiring() == Wiring::Bridge && !is_impaired(lab, from) {
+        // Its rate alone changes, which is the shaper's.
+        return Ok(());
+    }
     let before = lab
         .changes
         .iter()
@@ -53,7 +79,7 @@ pub fn change(wires: &Namespace, lab: &Lab, change: &Change, wire: &Wire) -> Res
         .filter_map(|c| c.wire.as_ref())
         .last()
         .unwrap_or(&from.wire);
-    let mut route = wires.run(|| Netlink::open(NETLINK_ROUTE))??;
+    let mut route = network.wire.run(|| Netlink::open(NETLINK_ROUTE))??;
     route.change(netem(to, wire, Some(before))?)
 }
 

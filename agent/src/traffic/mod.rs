@@ -30,6 +30,8 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
 
+pub use self::socket::try_congestion_control;
+
 use self::flow_stats::FlowStats;
 use self::generator::{Generator, Setup, Tables};
 use self::receiver_stats::Datagrams;

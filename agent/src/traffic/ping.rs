@@ -21,7 +21,7 @@ use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup, Tables};
 use super::socket::echo;
 use super::threads::{lock, spawn};
-use crate::time::{monotonic_ns, realtime_offset_ns, sleep_until};
+use crate::time::{monotonic_ns, realtime_offset_ns, wait_until};
 
 const ICMP_ECHO: u8 = 8;
 const ICMPV6_ECHO_REQUEST: u8 = 128;
@@ -87,7 +87,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         let mut packet = vec![0_u8; 8 + size];
         packet[0] = kind;
         for sequence in 0_u32.. {
-            sleep_until(start + i64::from(sequence) * interval_ns);
+            wait_until(start + i64::from(sequence) * interval_ns);
             if stopped.load(Ordering::Relaxed) {
                 return;
             }

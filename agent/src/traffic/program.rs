@@ -4,19 +4,17 @@
 //! What they print is kept beside the records; neither may write more than a limit, and none outlives the run.
 
 use std::fs::File;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Result, bail};
-use nix::sys::signal::{Signal, killpg};
 
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::threads::{lock, spawn};
 use crate::backend::Backend;
-use crate::machine::program::{self, MAX_FILE_BYTES};
+use crate::machine::program::{self, MAX_FILE_BYTES, describe_end, end, errors_of};
 use crate::time::{monotonic_ns, sleep_until};
 
 /// What is kept of a file that has reached the limit.
@@ -24,7 +22,6 @@ const KEPT_OUTPUT_BYTES: u64 = 64 << 10;
 /// How often a server that is not ready yet is asked again, and when it should be: before t0.
 const READY_STEP_NS: i64 = 10_000_000;
 const READY_BEFORE_T0_NS: i64 = 1_000_000_000;
-const TAIL_BYTES: usize = 400;
 
 /// What is to be started.
 pub struct Plan {
@@ -125,7 +122,7 @@ impl Programs {
             {
                 bail!(
                     "the server `{name}` ended early: {}",
-                    self.describe_end(status, &self.plan.server_out)
+                    describe_end(status, &self.plan.server_out)
                 );
             }
             if monotonic_ns() + READY_STEP_NS > deadline_ns {
@@ -133,23 +130,6 @@ impl Programs {
             }
             sleep_until(monotonic_ns() + READY_STEP_NS);
         }
-    }
-
-    /// How a program ended, with the end of what it printed.
-    fn describe_end(&self, status: ExitStatus, out: &Path) -> String {
-        let how = match (status.code(), status.signal()) {
-            (Some(code), _) => format!("exit status {code}"),
-            (_, Some(libc::SIGXFSZ)) => {
-                format!("it wrote more than {} MB", MAX_FILE_BYTES >> 20)
-            }
-            (_, Some(signal)) => format!("signal {signal}"),
-            _ => "unknown".to_string(),
-        };
-        let tail = [errors_of(out), out.to_path_buf()]
-            .iter()
-            .map(|path| tail(path))
-            .find(|t| !t.is_empty());
-        tail.map_or(how.clone(), |t| format!("{how}: {t}"))
     }
 }
 
@@ -185,7 +165,7 @@ impl Generator for Programs {
             let words = self.plan.client.join(" ");
             stats.error = Some(format!(
                 "the client `{words}` failed: {}",
-                self.describe_end(status, &self.plan.client_out)
+                describe_end(status, &self.plan.client_out)
             ));
         }
         if let Some(mut child) = client.child.take() {
@@ -208,7 +188,7 @@ impl Generator for Programs {
             if let (Some(status), None) = (early, &stats.error) {
                 stats.error = Some(format!(
                     "the server failed: {}",
-                    self.describe_end(status, &self.plan.server_out)
+                    describe_end(status, &self.plan.server_out)
                 ));
             }
         }
@@ -236,16 +216,6 @@ fn start(backend: &dyn Backend, name: &str, words: &[String], out: &Path) -> Res
     program::start(words, &backend.work_dir(), out, &errors_of(out))
 }
 
-fn errors_of(out: &Path) -> PathBuf {
-    out.with_extension("err")
-}
-
-fn end(child: &mut Child) {
-    let group = nix::unistd::Pid::from_raw(child.id() as i32);
-    let _ = killpg(group, Signal::SIGKILL);
-    let _ = child.wait();
-}
-
 /// Whether something in this namespace listens on a TCP port (state 0A in /proc/net/tcp, tcp6).
 fn listens(port: u16) -> bool {
     let wanted = format!(":{port:04X}");
@@ -262,14 +232,4 @@ fn listens(port: u16) -> bool {
                         && words.nth(1) == Some("0A")
                 })
         })
-}
-
-/// The end of a file, on one line.
-fn tail(path: &Path) -> String {
-    let bytes = std::fs::read(path).unwrap_or_default();
-    let from = bytes.len().saturating_sub(TAIL_BYTES);
-    String::from_utf8_lossy(&bytes[from..])
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
 }

@@ -1,6 +1,6 @@
 //! Sockets of the generators.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use anyhow::{Context, Result, bail};
@@ -62,6 +62,12 @@ pub fn set_congestion_control(socket: &OwnedFd, name: &str) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Whether a socket may be given this congestion control.
+pub fn try_congestion_control(name: &str) -> Result<()> {
+    let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+    set_congestion_control(&bound(any, SockType::Stream)?, name)
 }
 
 /// struct tcp_info, as many bytes of it as this kernel has.

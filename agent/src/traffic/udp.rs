@@ -227,8 +227,13 @@ impl Generator for UdpFlow {
 /// A UDP socket bound to `local` and connected to `remote`, with room.
 fn pair(local: SocketAddr, remote: SocketAddr) -> Result<OwnedFd> {
     let socket = bound(local, SockType::Datagram)?;
-    setsockopt(&socket, sockopt::SndBufForce, &BUFFER_BYTES)?;
-    setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_BYTES)?;
+    // In a user namespace only as much as others may (net.core.rmem_max); what that loses is counted.
+    if setsockopt(&socket, sockopt::SndBufForce, &BUFFER_BYTES).is_err() {
+        setsockopt(&socket, sockopt::SndBuf, &BUFFER_BYTES)?;
+    }
+    if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_BYTES).is_err() {
+        setsockopt(&socket, sockopt::RcvBuf, &BUFFER_BYTES)?;
+    }
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
     connect(socket.as_raw_fd(), &SockaddrStorage::from(remote))
         .with_context(|| format!("cannot connect to {remote}"))?;

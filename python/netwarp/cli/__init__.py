@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
-from netwarp.cli import compare, imports, results, scenarios
+from netwarp.cli import agreement, compare, imports, results, scenarios
 from netwarp.cli.agent import pcap_app, watch_app
 from netwarp.cli.common import CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
 from netwarp.cli.explain import explain, whatif
@@ -39,7 +39,8 @@ app.command(pcap_app)
 app.command(watch_app)
 for command in (scenarios.new, scenarios.show, scenarios.schema):
     app.command(command)
-for of_results in (results.plot, results.report, results.rerun, export, compare.compare, explain, whatif):
+_OF_RESULTS = (results.plot, results.report, results.rerun, export)
+for of_results in (*_OF_RESULTS, compare.compare, explain, whatif, agreement.agree):
     app.command(of_results)
 app.command(imports.import_, name="import")
 app.command(scenarios.list_, name="list")
@@ -119,7 +120,8 @@ def run(
     jobs
         Number of runs at once; default: one for each CPU.
     engine
-        The engine that executes the runs; default: uml (User Mode Linux in virtual time). Packages may offer others.
+        The engine that executes the runs: uml (User Mode Linux in virtual time, the default), or host (namespaces of
+        this machine in real time). Packages may offer others.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
     read

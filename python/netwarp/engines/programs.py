@@ -107,6 +107,8 @@ def _names(data: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
                 yield from ((keys, name) for name in _files(value))
             case ("flows", _, field) if any(field in kind.command_fields for kind in KINDS.values()):
                 yield from ((keys, name) for name in _command(value))
+            case ("tuners", _, "program"):
+                yield from ((keys, name) for name in _command(value))
             case ("record", "captures") if any(isinstance(c, Mapping) and c.get("filter") for c in _list(value)):
                 yield keys, FILTER_COMPILER
 
@@ -115,6 +117,8 @@ def _given(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Paths of what programs follow from in a scenario's own sections, and their values."""
     for name, flow in data.get("flows", {}).items():
         yield from ((f"flows.{name}.{field}", value) for field, value in flow.items())
+    for name, tuner in data.get("tuners", {}).items():
+        yield f"tuners.{name}.program", tuner.get("program", ())
     yield "record.captures", data.get("record", {}).get("captures", ())
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 
 from netwarp.engines.base import Engine, EngineError, EngineOptions, EngineSpec
+from netwarp.engines.host import find_host_engine
 from netwarp.engines.uml import find_uml_engine
 from netwarp.words import did_you_mean
 
@@ -19,6 +20,7 @@ Find = Callable[[EngineOptions], Engine]
 
 ENGINES: Mapping[str, Find] = {
     DEFAULT: find_uml_engine,
+    "host": find_host_engine,
 }
 
 

@@ -1,12 +1,9 @@
 """The engine `uml`: one User Mode Linux in virtual time for each run, under the agent's guard."""
 
 import contextlib
-import json
-import re
 import resource
 import shutil
 import signal
-import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +23,7 @@ from netwarp.engines.base import (
     Outcome,
 )
 from netwarp.engines.confinement import readable, withheld
-from netwarp.engines.leavings import odd_files, read_start
+from netwarp.engines.leavings import odd_files
 from netwarp.engines.mappings import max_mappings, too_many_mappings
 from netwarp.engines.memory import NoRoomError, find_memory_directory, reserved
 from netwarp.engines.programs import (
@@ -37,6 +34,16 @@ from netwarp.engines.programs import (
     tc_digest,
     tc_directory,
 )
+from netwarp.engines.supervisor import (
+    CONSOLE,
+    console_lines,
+    console_tail,
+    end,
+    end_in_words,
+    read_outcome,
+    start,
+    wait,
+)
 from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import KernelFeature, kernel_features
@@ -44,19 +51,11 @@ from netwarp.scenario.model import RunOptions, Scenario
 from netwarp.scenario.source import Keys
 from netwarp.words import did_you_mean
 
-OUTCOME = "outcome.json"
-CONSOLE = "console.log"
 MEMORY = "netwarp-memory-"
-_GRACE_S = 10.0
-_TICK_S = 0.05
-_TAIL_LINES = 12
 _MEMORY_KILLER = (
     "; the host's memory killer does that: make fewer runs at once (-j), or give each less memory ([run] memory)"
 )
 _FIX = "`netwarp kernel build` builds it again."
-_CONSOLE_BYTES = 16 << 20
-"""What the guard writes of a console at most."""
-_OUTCOME_BYTES = 1 << 20
 _NAMED = 5
 """How many odd files a reason names."""
 _ENOMEM = "UML ran out of memory on the host side"
@@ -166,20 +165,15 @@ class UmlEngine:
             return Outcome("failed", str(error))
 
     def _run(self, job: Job, directory: Path, memory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
-        guard = subprocess.Popen(
-            self._command(job, directory, memory, cpu),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        guard = start(self._command(job, directory, memory, cpu))
         try:
-            report, complaint = _wait(guard, job, cancelled)
+            report, complaint = wait(guard, job.time_limit_s, cancelled)
         finally:
-            _end(guard)
+            end(guard)
             shutil.rmtree(directory / ".uml", ignore_errors=True)
             odd = odd_files(directory)
-        return _judge(job, directory, report, complaint or _end_of_guard(guard.returncode), odd)
+        said = complaint or end_in_words("guard", "the virtual machine", guard.returncode)
+        return _judge(job, directory, report, said, odd)
 
     def _command(self, job: Job, directory: Path, memory: Path, cpu: int | None) -> list[str]:
         options: dict[str, Any] = {
@@ -269,58 +263,6 @@ def _memory_directory(memory_root: Path) -> Iterator[Path]:
         yield Path(directory)
 
 
-def _wait(guard: "subprocess.Popen[bytes]", job: Job, cancelled: threading.Event) -> tuple[dict[str, Any] | None, str]:
-    """The guard's report, or None and what it complained of.
-
-    The guard keeps the time limit itself; the deadline here is for a guard that hangs.
-    """
-    finished = threading.Event()
-    collected: list[bytes] = []
-
-    def collect() -> None:
-        # Not communicate(): it would close standard input, which tells the guard to end the machine.
-        assert guard.stdout and guard.stderr
-        collected.extend((guard.stdout.read(), guard.stderr.read()))
-        finished.set()
-
-    threading.Thread(target=collect, daemon=True).start()
-    deadline = job.time_limit_s + _GRACE_S
-    waited = 0.0
-    while not finished.wait(_TICK_S) and waited < deadline:
-        waited += _TICK_S
-        if cancelled.is_set():
-            break
-    if guard.stdin:
-        guard.stdin.close()
-    finished.wait(_GRACE_S)
-    output, complaint = collected or (b"", b"")
-    try:
-        return json.loads(output), complaint.decode(errors="replace").strip()
-    except ValueError:
-        return None, complaint.decode(errors="replace").strip()
-
-
-def _end(guard: "subprocess.Popen[bytes]") -> None:
-    """Whatever happened, the guard is gone afterwards, and with it the machine (PR_SET_PDEATHSIG)."""
-    if guard.stdin:
-        guard.stdin.close()
-    try:
-        guard.wait(_GRACE_S)
-    except subprocess.TimeoutExpired:
-        guard.kill()
-        guard.wait()
-    for stream in (guard.stdout, guard.stderr):
-        if stream:
-            stream.close()
-
-
-def _end_of_guard(status: int) -> str:
-    """The message about a guard that reported nothing."""
-    if status < 0:
-        return f"its guard was killed ({signal.Signals(-status).name}), and the virtual machine with it"
-    return f"its guard ended without a report (exit status {status})"
-
-
 def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: str, odd: Sequence[str]) -> Outcome:
     if report is None:
         return Outcome("failed", complaint)
@@ -341,7 +283,7 @@ def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
     running = _running(job, report["running"])
     if report["end"] == "time_limit":
         limit = f"it did not end within {job.time_limit_s:g} s of real time ([run] time_limit)"
-        return f"{limit}: {running}" if running else limit + _console_tail(directory)
+        return f"{limit}: {running}" if running else limit + console_tail(directory)
     if report["end"] == "computing":
         return (
             f"a program computed for {report['computing_s']:g} s without a system call, and virtual time stands still "
@@ -364,7 +306,7 @@ def _running(job: Job, answer: Mapping[str, Any] | None) -> str | None:
 
 def _told(directory: Path, report: dict[str, Any]) -> str | None:
     """Why the agent says that the run failed, or that it could say nothing."""
-    outcome = _read_outcome(directory)
+    outcome = read_outcome(directory)
     if outcome is None:
         return _death(report["exit_status"]) + _last_words(directory)
     return None if outcome["status"] == "ok" else str(outcome.get("reason", "the agent gave no reason"))
@@ -379,19 +321,9 @@ def _death(status: int | None) -> str:
     return f"the virtual machine was killed on the host ({name})" + (_MEMORY_KILLER if number == signal.SIGKILL else "")
 
 
-def _read_outcome(directory: Path) -> dict[str, Any] | None:
-    path = directory / OUTCOME
-    try:
-        outcome = json.loads(read_start(path, _OUTCOME_BYTES))
-        path.unlink()
-    except (OSError, ValueError, RecursionError):
-        return None
-    return outcome if isinstance(outcome, dict) and "status" in outcome else None
-
-
 def _out_of_mappings(directory: Path) -> str | None:
     """Whether the host refused a program of the lab memory, of which the program dies."""
-    if not any(_ENOMEM in line for line in _console(directory)):
+    if not any(_ENOMEM in line for line in console_lines(directory)):
         return None
     return (
         "a program of the lab has touched more pages of memory than this host grants a process mappings, "
@@ -402,9 +334,9 @@ def _out_of_mappings(directory: Path) -> str | None:
 
 def _last_words(directory: Path) -> str:
     """Why the machine's kernel panicked, if it did; else the end of its console."""
-    panic = next((line for line in _console(directory) if "Kernel panic" in line), None)
+    panic = next((line for line in console_lines(directory) if "Kernel panic" in line), None)
     if panic is None:
-        return _console_tail(directory)
+        return console_tail(directory)
     return f": {panic}{_fix(panic)}"
 
 
@@ -417,18 +349,3 @@ def _fix(panic: str) -> str:
     if "the host has no room for the machine's memory" in panic:
         return ": make room for its memory file, or choose a larger place with TMPDIR"
     return ": give it more with [run] memory" if "memory" in panic.lower() else f"; see {CONSOLE}"
-
-
-def _console_tail(directory: Path) -> str:
-    """The end of the machine's console, which shows what happened."""
-    tail = _console(directory)[-_TAIL_LINES:]
-    return ("; its console ends with:\n  " + "\n  ".join(tail)) if tail else "; its console is empty"
-
-
-def _console(directory: Path) -> list[str]:
-    try:
-        text = read_start(directory / CONSOLE, _CONSOLE_BYTES).decode(errors="replace")
-    except OSError:
-        return []
-    lines = [re.sub(r"^<\d>", "", line).rstrip() for line in text.splitlines()]
-    return [line for line in lines if line]

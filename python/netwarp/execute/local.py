@@ -23,7 +23,8 @@ def execute(
     retry_failed: bool = False,
     progress: Progress = lambda event, run, outcome: None,
 ) -> Execution:
-    """Make every run of `plan` that `result` does not have yet, `jobs` at once (default: one for each CPU).
+    """Make every run of `plan` that `result` does not have yet, `jobs` at once: by default one for each CPU, but in
+    real time one alone, as runs disturb each other.
 
     `progress` hears ("start" | "end" | "kept", run, outcome), from this thread for "end". A KeyboardInterrupt ends the
     runs in flight, which leave nothing, keeps what is done, and returns with `interrupted`. Raises StoreError, and
@@ -45,7 +46,8 @@ def execute(
                 cancelled.set()  # here, before this thread takes the next run
             return outcome
 
-    with ThreadPoolExecutor(jobs or len(processors())) as pool:
+    usual = len(processors()) if engine.capabilities.clock == "virtual" else 1
+    with ThreadPoolExecutor(jobs or usual) as pool:
         pending = {pool.submit(work, run): run for run in todo}
         try:
             while pending:

@@ -82,7 +82,9 @@ def job_of(run: Run, engine: Engine) -> Job:
     limit_ns = scenario.run.time_limit
     limit_s = _LIMIT_BASE_S + _LIMIT_PER_S * scenario.duration / 1e9 if limit_ns is None else limit_ns / 1e9
     folder = scenario.source.folder.absolute()
-    return Job(run.id, run.seed, dict(build_lab(run)), memory_bytes(run), limit_s, folder, engine.spec.options.read)
+    can = engine.capabilities
+    lab = build_lab(run, exact=can.exact, real_time=can.clock == "real")
+    return Job(run.id, run.seed, dict(lab), memory_bytes(run), limit_s, folder, engine.spec.options.read)
 
 
 def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:

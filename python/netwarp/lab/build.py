@@ -5,7 +5,7 @@ from __future__ import annotations
 from netwarp.constants import LAB_FORMAT
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
-from netwarp.lab.model import T0_NS, Lab, LabCapture, LabLink, LabNode
+from netwarp.lab.model import T0_NS, Lab, LabCapture, LabLink, LabNode, LabTuner
 from netwarp.lab.network import NetworkGraph
 from netwarp.lab.routes import build_routes
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE, node_sysctl
@@ -13,28 +13,39 @@ from netwarp.lab.sizes import Sizes
 from netwarp.plan import Run
 from netwarp.scenario.model import Scenario
 
+SAMPLE_NS = 10_000_000
+"""How often an engine samples that has no exact records, unless the scenario says."""
 
-def build_lab(run: Run) -> Lab:
-    """The lab of a run, as it stands in `run.json`; the same run gives the same lab."""
+BURST_NS = 1_000_000
+"""Of shapers in real time: a timer that is late by no more than this costs none of the rate."""
+
+
+def build_lab(run: Run, *, exact: bool = True, real_time: bool = False) -> Lab:
+    """The lab of a run, as it stands in `run.json`; the same run gives the same lab.
+
+    `exact`: whether the engine can make exact records. `real_time`: whether the run is in real time, on machines that
+    others use as well, and not in a machine of its own in virtual time.
+    """
     scenario = run.scenario
     network = NetworkGraph(scenario)
     sizes = Sizes(scenario, network)
-    links, changes = build_links(network, sizes, run.seed)
+    links, changes = build_links(network, sizes, run.seed, BURST_NS if real_time else 0)
     return {
         "format": LAB_FORMAT,
         "seed": run.seed,
         "t0_ns": T0_NS,
         "duration_ns": scenario.duration,
-        "machine": {"sysctl": dict(MACHINE), "open_files": OPEN_FILES},
+        "machine": {"sysctl": {} if real_time else dict(MACHINE), "open_files": OPEN_FILES},
         "wire": {"sysctl": dict(WIRE)},
-        "nodes": _nodes(scenario, sizes),
+        "nodes": _nodes(scenario, sizes, real_time),
         "links": links,
         "routes": build_routes(network),
         "flows": build_flows(network, sizes, run.seed),
         "changes": changes,
+        "tuners": _tuners(scenario),
         "record": {
-            "exact": scenario.record.exact,
-            "sample_ns": scenario.record.sample_ns,
+            "exact": exact and scenario.record.exact,
+            "sample_ns": scenario.record.sample_ns if exact else scenario.record.sample or SAMPLE_NS,
             "captures": _captures(scenario, links),
         },
     }
@@ -45,13 +56,20 @@ def memory_bytes(run: Run) -> int:
     return Sizes(run.scenario, NetworkGraph(run.scenario)).memory_bytes()
 
 
-def _nodes(scenario: Scenario, sizes: Sizes) -> list[LabNode]:
+def _nodes(scenario: Scenario, sizes: Sizes, real_time: bool) -> list[LabNode]:
     """Nodes with all their sysctls."""
     nodes: list[LabNode] = []
     for name, node in scenario.nodes.items():
-        sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), scenario.given_sysctl(name))
+        sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), scenario.given_sysctl(name), shared=real_time)
         nodes.append({"name": name, "forward": node.forward, "sysctl": sysctl})
     return nodes
+
+
+def _tuners(scenario: Scenario) -> list[LabTuner]:
+    tuner = scenario.tuner
+    if tuner is None or tuner.program is None:
+        return []
+    return [{"node": node, "program": list(tuner.program)} for node in scenario.nodes if tuner.tunes(node)]
 
 
 def _captures(scenario: Scenario, links: list[LabLink]) -> list[LabCapture]:

@@ -48,21 +48,25 @@ def _most_in_flight_pkts(states: Sequence[State], opportunities: Opportunities |
     return max(state.rate or 0 for state in states) * longest_ns // (MIN_FRAME_BITS * NS_PER_S) + 1000
 
 
-def build_links(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[list[LabLink], list[LabChange]]:
-    """All links in file order, and all changes in the order of time."""
+def build_links(
+    network: NetworkGraph, sizes: Sizes, seed: int, burst_ns: int = 0
+) -> tuple[list[LabLink], list[LabChange]]:
+    """All links in file order, and all changes in the order of time; `burst_ns` is that of shapers."""
     links: list[LabLink] = []
     changes: list[LabChange] = []
     for number, (name, link) in enumerate(network.scenario.links.items()):
         ends: list[LabEnd] = []
         for direction in (0, 1):
-            end, later = _build_end(network, sizes, Hop(number, direction), seed)
+            end, later = _build_end(network, sizes, Hop(number, direction), seed, burst_ns)
             ends.append(end)
             changes += later
         links.append({"name": name, "mtu": link.mtu, "offload": link.offload, "ends": ends})
     return links, sorted(changes, key=lambda change: change["at_ns"])
 
 
-def _build_end(network: NetworkGraph, sizes: Sizes, hop: Hop, seed: int) -> tuple[LabEnd, list[LabChange]]:
+def _build_end(
+    network: NetworkGraph, sizes: Sizes, hop: Hop, seed: int, burst_ns: int
+) -> tuple[LabEnd, list[LabChange]]:
     link, name = network.links[hop.link], network.names[hop.link]
     device = network.interfaces[hop.link][hop.direction]
     index = FIRST_INDEX + 2 * hop.link + hop.direction
@@ -82,7 +86,7 @@ def _build_end(network: NetworkGraph, sizes: Sizes, hop: Hop, seed: int) -> tupl
         "wire_index": index + WIRE_OFFSET,
         "mac": _mac(index),
         "addresses": [str(pair[hop.direction]) for pair in network.addresses[hop.link].values()],
-        "shaper": _shaper(rate_bps, link.mtu) if raw is None and rate_bps is not None else None,
+        "shaper": _shaper(rate_bps, link.mtu, burst_ns) if raw is None and rate_bps is not None else None,
         "opportunities": _opportunities(opportunities, network.scenario.duration) if opportunities else None,
         "queue": queues[0] if raw is None else None,
         "raw": None if raw is None else [line.replace("{dev}", device) for line in raw],
@@ -122,8 +126,8 @@ def _new_queue(before: LabQueue, after: LabQueue) -> LabNewQueue | None:
     return None if after == before else {**after, "in_place": after["handle"] == before["handle"]}
 
 
-def _shaper(rate_bps: int, mtu: int) -> LabShaper:
-    return {"rate_bps": rate_bps, "quantum_bytes": mtu + ETHERNET_HEADER_BYTES}
+def _shaper(rate_bps: int, mtu: int, burst_ns: int) -> LabShaper:
+    return {"rate_bps": rate_bps, "quantum_bytes": mtu + ETHERNET_HEADER_BYTES, "burst_ns": burst_ns}
 
 
 def _opportunities(trace: Opportunities, duration_ns: int) -> LabOpportunities:

@@ -114,11 +114,15 @@ class LabOpportunities(TypedDict):
 
 
 class LabShaper(TypedDict):
-    """The rate of a link where packets are sent into it: an htb class that spaces them exactly, its buckets holding
-    one byte. Its quantum is a full frame."""
+    """The rate of a link where packets are sent into it: an htb class. Its quantum is a full frame.
+
+    In virtual time its buckets hold one byte, so that it spaces packets exactly; in real time they hold what the rate
+    gives in `burst_ns`, or each late timer would cost some of the rate.
+    """
 
     rate_bps: Annotated[int, meaning("of the class and its ceiling")]
     quantum_bytes: Annotated[int, meaning("a full frame")]
+    burst_ns: Annotated[int, meaning("what its buckets hold, in time at the rate; 0: one byte")]
 
 
 class LabQueue(TypedDict):
@@ -189,6 +193,13 @@ class LabChange(TypedDict):
     wire: Annotated[LabWire | None, meaning("the whole wire afterwards")]
 
 
+class LabTuner(TypedDict):
+    """A program that tunes a node by itself, from before the flows to the run's end."""
+
+    node: str
+    program: Annotated[list[str], meaning("its words")]
+
+
 class LabCapture(TypedDict):
     """A packet capture on one interface."""
 
@@ -257,4 +268,5 @@ class Lab(TypedDict):
     routes: list[LabRoute]
     flows: Annotated[list[LabFlow], meaning("one entry for each single flow: `count = 3` gives three")]
     changes: Annotated[list[LabChange], meaning("in the order of time; one entry for each end of a link that changes")]
+    tuners: Annotated[list[LabTuner], meaning("programs that tune nodes")]
     record: LabRecord

@@ -53,11 +53,19 @@ _NODE: Mapping[str, str] = {
 _FORWARDING: Mapping[str, str] = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
 
 
-def node_sysctl(forward: bool, socket_bytes: int, given: Mapping[str, str]) -> dict[str, str]:
+_SHARED: Mapping[str, str] = {
+    # In a user namespace there is one group alone.
+    "net.ipv4.ping_group_range": "0 0",
+}
+"""Of nodes on a machine that others use as well."""
+
+
+def node_sysctl(forward: bool, socket_bytes: int, given: Mapping[str, str], *, shared: bool = False) -> dict[str, str]:
     """The sysctls of a node: netwarp's own, over them what the scenario gives, in an order that the file does not
-    decide. `socket_bytes` is the largest buffer of a TCP socket."""
+    decide. `socket_bytes` is the largest buffer of a TCP socket; `shared`: whether others use the machine."""
     sizes = {
         "net.ipv4.tcp_rmem": f"4096 131072 {socket_bytes}",
         "net.ipv4.tcp_wmem": f"4096 16384 {socket_bytes}",
     }
-    return {**_NODE, **(_FORWARDING if forward else {}), **sizes, **dict(sorted(given.items()))}
+    own = {**_NODE, **(_SHARED if shared else {}), **(_FORWARDING if forward else {})}
+    return {**own, **sizes, **dict(sorted(given.items()))}

@@ -38,7 +38,11 @@ def change_lines(change: LabChange, end: LabEnd) -> list[str]:
 
 def _class(shaper: LabShaper) -> str:
     rate = f"{shaper['rate_bps']}bit"
-    return f"parent 1: classid 1:1 htb rate {rate} ceil {rate} burst 1 cburst 1 quantum {shaper['quantum_bytes']}"
+    burst = max(1, shaper["rate_bps"] * shaper["burst_ns"] // (8 * 10**9))
+    return (
+        f"parent 1: classid 1:1 htb rate {rate} ceil {rate} burst {burst} cburst {burst} "
+        f"quantum {shaper['quantum_bytes']}"
+    )
 
 
 def _queue(verb: str, device: str, queue: LabQueue) -> str:

@@ -284,6 +284,40 @@ WIRES = Table(
     ),
 )
 
+SYSCTLS = Table(
+    "sysctls",
+    "a setting of a node that a program tunes: its first value, and each that it was found to have changed to",
+    "agent, sampled every 100 ms at most",
+    (
+        _TIME,
+        column("node", "utf8", "", "the node"),
+        column("name", "utf8", "", "such as net.ipv4.tcp_rmem"),
+        column("value", "utf8", "", "as the kernel shows it, blanks between its parts"),
+    ),
+)
+
+MACHINE = Table(
+    "machine",
+    "the machine that the run shares with others, at one instant; counts are since the machine's start",
+    "agent, sampled, of engines in real time",
+    (
+        _TIME,
+        column("cpus", "u16", "", "processors of the machine"),
+        column("busy_us", "u64", "µs", "all processors have worked so far"),
+        column("steal_us", "u64", "µs", "a hypervisor has withheld the processors so far"),
+        column("softnet_dropped_pkts", "u64", "packets", "dropped so far since a processor's backlog was full"),
+        column("softnet_squeezed", "u64", "", "times so far that a processor had more packets than it takes at once"),
+        column("agent_cpu_us", "u64", "µs", "CPU time of the agent so far, generators included"),
+        column("sampling_cpu_us", "u64", "µs", "of these, of the thread that samples and changes the network"),
+        column("timers", "u64", "", "instants so far at which something was due: samples, changes, departures"),
+        column("late_timers", "u64", "", "of these, more than 1 ms late"),
+        column("lateness_max_us", "u64", "µs", "latest of them since the row before"),
+        column("realtime_offset_ns", "i64", "ns", "of CLOCK_REALTIME from CLOCK_MONOTONIC"),
+        column("udp_buffer_errors", "u64?", "packets", "datagrams lost in full sockets; at the end only"),
+        column("capture_missed_pkts", "u64", "packets", "missed by captures so far"),
+    ),
+)
+
 TABLES: dict[str, Table] = {
     t.name: t
     for t in (
@@ -301,5 +335,7 @@ TABLES: dict[str, Table] = {
         DATAGRAMS,
         TRANSFERS,
         WIRES,
+        SYSCTLS,
+        MACHINE,
     )
 }

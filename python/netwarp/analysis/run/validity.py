@@ -10,6 +10,7 @@ from netwarp.analysis.flow.senders import congestion_controls
 from netwarp.analysis.queue.queue_transit import load_transits
 from netwarp.analysis.run.capacity import capacity_doubts
 from netwarp.analysis.run.conservation import conservation_doubts
+from netwarp.analysis.run.machine import machine_doubts
 from netwarp.store.description import Flow
 from netwarp.store.rundir import RunDir, open_run
 from netwarp.store.schemas import TABLES
@@ -38,8 +39,8 @@ def check_run(run_dir: Path) -> Validity:
     """Judge a run from its records.
 
     It has failed if a flow did not run; it is suspect if the sender's host was what limited a flow, if a flow had
-    another congestion control than it was given, if packets are unaccounted for, or if a flow delivered more than a
-    link on its path can carry.
+    another congestion control than it was given, if packets are unaccounted for, if a flow delivered more than a link
+    on its path can carry, or if the machine disturbed a run in real time.
 
     Raises StoreError if the directory is no run or a table cannot be read.
     """
@@ -47,7 +48,13 @@ def check_run(run_dir: Path) -> Validity:
     failures = (*_broken_tables(run), *_failed_flows(run))
     if failures:
         return Validity("failed", failures)
-    doubts = (*_limited_flows(run), *_fallen_back(run), *conservation_doubts(run), *capacity_doubts(run))
+    doubts = (
+        *machine_doubts(run),
+        *_limited_flows(run),
+        *_fallen_back(run),
+        *conservation_doubts(run),
+        *capacity_doubts(run),
+    )
     return Validity("suspect", doubts) if doubts else Validity("ok", ())
 
 

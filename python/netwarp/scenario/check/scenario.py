@@ -147,8 +147,8 @@ def _check_tuners(scenario: Scenario) -> Iterator[Found]:
         for node in tuner.nodes or ():
             if node not in scenario.nodes:
                 yield ("tuners", name, "nodes"), f'there is no node "{node}"{did_you_mean(node, scenario.nodes)}'
-        if not tuner.sysctl and tuner.queue is None:
-            yield ("tuners", name), "tunes nothing; give it `sysctl`, `queue`, or both"
+        if not tuner.sysctl and tuner.queue is None and tuner.program is None:
+            yield ("tuners", name), "tunes nothing; give it `sysctl`, `queue` or `program`"
         yield from _check_tuners_queue(("tuners", name), tuner, scenario)
     yield from _check_sysctls(scenario)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, WithJsonSchema
-
 from netwarp.fields import (
     Directed,
     Duration,
     DurationDistribution,
+    Line,
     Model,
     PositiveDuration,
     Queue,
@@ -106,17 +105,8 @@ class Change(Model):
     )
 
 
-def _no_program(value: object) -> None:
-    """A tuner that is a program, such as bpftune, has its place here once there are engines that it can run in."""
-    if value is not None:
-        raise ValueError(
-            "programs as tuners come with the real-time engines; in virtual time a tuner is a set of sysctls, a queue, "
-            "or both"
-        )
-
-
 class Tuner(Model):
-    """What some nodes are tuned with before the flows start. `run.tuner` names the one in use, and a sweep can vary it:
+    """What some nodes are tuned with. `run.tuner` names the one in use, and a sweep can vary it:
     `"run.tuner" = ["default", "big"]`."""
 
     nodes: tuple[str, ...] | None = about(
@@ -135,8 +125,14 @@ class Tuner(Model):
         beside={"nodes": ["h1"]},
         default=None,
     )
-    command: Annotated[None, BeforeValidator(_no_program), WithJsonSchema({"type": "null"})] = about(
-        "Not available yet.", refused=["bpftune"], default=None
+    program: tuple[Line, ...] | None = about(
+        "A program that tunes by itself, such as bpftune: it is started on each of these nodes before the flows, must "
+        "live until the run ends, and is ended then. What it prints is kept (tuner-NODE.out), what it sets is recorded "
+        "(sysctls.arrows).",
+        ["/usr/sbin/bpftune", "-s"],
+        refused=[[]],
+        default=None,
+        min_length=1,
     )
 
     def tunes(self, node: str) -> bool:

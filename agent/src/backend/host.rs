@@ -1,0 +1,119 @@
+//! Namespaces of this machine in real time: a kernel that knows nothing of netwarp, a clock that does not wait, and
+//! processors that others use as well.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use anyhow::{Result, ensure};
+use nix::sys::resource::{Resource, getrlimit};
+
+use super::base::{Backend, Departure, TimedSender};
+use super::packet_socket::{self, PacketSocket};
+use crate::constants::MIN_PAYLOAD_BYTES;
+use crate::lab::{Capture, Lab, MachineSettings};
+use crate::machine;
+use crate::time::{monotonic_ns, wait_until};
+
+pub const NAME: &str = "host";
+
+/// What the names of the machines of runs begin with; the run's follows.
+pub const NAME_PREFIX: &str = "netwarp-";
+
+/// From the end of building to t0: servers get ready, and what the kernel itself sends of fresh interfaces is over.
+const LEAD_NS: i64 = 2_000_000_000;
+
+/// The agent is the first process of the run's own namespaces (`host/`).
+pub struct Host;
+
+/// Captures that are open, each with its file.
+static CAPTURES: Mutex<Vec<PacketSocket>> = Mutex::new(Vec::new());
+
+impl Backend for Host {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn check(&self) -> Result<()> {
+        let name = nix::unistd::gethostname()?;
+        ensure!(
+            std::process::id() == 1 && name.to_string_lossy().starts_with(NAME_PREFIX),
+            "`init host` is for the first process of namespaces that `netwarp run --engine host` makes"
+        );
+        Ok(())
+    }
+
+    /// Sysctls of the whole machine are others' as well. Of open files a process may have as many as it was given.
+    fn configure(&self, settings: &MachineSettings) -> Result<()> {
+        ensure!(
+            settings.sysctl.0.is_empty(),
+            "the engine {NAME} does not set sysctls of the whole machine"
+        );
+        let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+        machine::limit_open_files(settings.open_files.min(most))
+    }
+
+    fn run_dir(&self) -> PathBuf {
+        machine::RUN_DIR.into()
+    }
+
+    fn work_dir(&self) -> PathBuf {
+        machine::WORK_DIR.into()
+    }
+
+    fn origin_ns(&self, lab: &Lab) -> i64 {
+        monotonic_ns() + LEAD_NS - lab.t0_ns
+    }
+
+    fn open_capture(&self, _id: usize, capture: &Capture, filter: &str) -> Result<()> {
+        let socket = PacketSocket::open(capture, filter, &self.run_dir())?;
+        packet_socket::lock(&CAPTURES).push(socket);
+        Ok(())
+    }
+
+    fn start_recording(&self, lab: &Lab) -> Result<()> {
+        ensure!(
+            !lab.record.exact,
+            "the engine {NAME} has no exact records, and this lab asks for them"
+        );
+        let mut captures = packet_socket::lock(&CAPTURES);
+        captures.iter_mut().try_for_each(|c| c.start(lab.t0_ns))
+    }
+
+    fn missed_pkts(&self) -> u64 {
+        let mut captures = packet_socket::lock(&CAPTURES);
+        captures.iter_mut().map(PacketSocket::missed_pkts).sum()
+    }
+
+    fn stop_recording(&self) -> Result<()> {
+        let mut captures = packet_socket::lock(&CAPTURES);
+        captures.iter_mut().try_for_each(PacketSocket::stop)
+    }
+
+    fn timed_sender(&self, socket: OwnedFd) -> Result<Box<dyn TimedSender>> {
+        Ok(Box::new(SleepingSender { socket }))
+    }
+}
+
+/// Sleeps until each departure.
+struct SleepingSender {
+    socket: OwnedFd,
+}
+
+impl TimedSender for SleepingSender {
+    fn send(&mut self, first_sequence: u64, departures: &[Departure]) -> Result<usize> {
+        let longest = departures.iter().map(|d| d.payload_bytes).max();
+        let mut payload = vec![0_u8; longest.unwrap_or(0).max(MIN_PAYLOAD_BYTES) as usize];
+        for (sequence, departure) in (first_sequence..).zip(departures) {
+            wait_until(departure.at_ns);
+            payload[..8].copy_from_slice(&sequence.to_ne_bytes());
+            payload[8..16].copy_from_slice(&monotonic_ns().to_ne_bytes());
+            let bytes = &payload[..departure.payload_bytes as usize];
+            let flags = nix::sys::socket::MsgFlags::MSG_NOSIGNAL;
+            if nix::sys::socket::send(self.socket.as_raw_fd(), bytes, flags).is_err() {
+                return Ok((sequence - first_sequence) as usize);
+            }
+        }
+        Ok(departures.len())
+    }
+}

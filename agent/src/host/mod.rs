@@ -1,0 +1,195 @@
+//! The engine `host`: a lab in namespaces of this machine, in real time. One process supervises: it enters namespaces of
+//! its own (user, mount, network, pid, UTS, IPC), starts the agent there as their first process, and ends it when
+//! netwarp ends. With that process the kernel ends everything in its pid namespace, and with the last process the
+//! namespaces go, and every interface, queue and sysctl in them.
+
+mod enter;
+mod mounts;
+mod options;
+mod probe;
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::time::TimeValLike;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork};
+use serde::Serialize;
+
+pub use enter::Privilege;
+pub use options::Options;
+pub use probe::main as probe;
+
+use crate::backend::HOST;
+use crate::init;
+
+/// How often the supervisor looks at the time while nothing happens, in milliseconds.
+const MOMENT: u16 = 200;
+
+/// What the processes of a run ask for: nice(1).
+const NICE: i32 = -15;
+
+/// How the run ended, as JSON on standard output.
+#[derive(Serialize)]
+struct Report {
+    /// `ended`, or why it was killed: `time_limit`, `cancelled`
+    end: &'static str,
+    /// Of the agent; 128 and the signal's number if one ended it
+    exit_status: i32,
+    privilege: Privilege,
+    /// Of its processes: below 0 they go before others
+    nice: i32,
+    real_s: f64,
+    cpu_s: f64,
+}
+
+/// Runs a lab; exit code 0 means that the report on standard output tells how it went.
+pub fn main(options: &Options) -> ExitCode {
+    let report = supervise(options).and_then(|report| Ok(serde_json::to_string(&report)?));
+    match report {
+        Ok(text) if writeln!(std::io::stdout(), "{text}").is_ok() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("{e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn supervise(options: &Options) -> Result<Report> {
+    let begin = Instant::now();
+    // Before: a mount of the new namespace with a file open for writing cannot be made read-only.
+    let console = File::create(options.dir.join("console.log")).context("console.log")?;
+    let nice = go_before_others();
+    let privilege = enter::namespaces(&options.run)?;
+    // Its end tells the agent that the supervisor is gone, should that be before the agent asks for a signal.
+    let (parent_ends, parent) = nix::unistd::pipe()?;
+    // SAFETY: this process has one thread, so the child may do all that it could.
+    let child = match unsafe { fork() }.context("cannot start a process")? {
+        ForkResult::Parent { child } => child,
+        ForkResult::Child => {
+            drop(parent);
+            std::process::exit(first_process(options, &console, &parent_ends));
+        }
+    };
+    drop(parent_ends);
+    let end = watch(child, begin, options.time_limit)?;
+    if end != "ended" {
+        // Everything else in its pid namespace ends with it.
+        let _ = kill(child, Signal::SIGKILL);
+    }
+    let exit_status = match waitpid(child, None)? {
+        WaitStatus::Exited(_, status) => status,
+        WaitStatus::Signaled(_, signal, _) => 128 + signal as i32,
+        _ => -1,
+    };
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let cpu_us = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+    Ok(Report {
+        end,
+        exit_status,
+        privilege,
+        nice,
+        real_s: begin.elapsed().as_secs_f64(),
+        cpu_s: cpu_us as f64 / 1e6,
+    })
+}
+
+/// Asks for the processor before usual processes do, since what waits for it is late. Root may; others where they were
+/// allowed (RLIMIT_NICE). What was granted.
+fn go_before_others() -> i32 {
+    // SAFETY: both take integers and touch no memory.
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
+        libc::getpriority(libc::PRIO_PROCESS, 0)
+    }
+}
+
+/// The life of the namespaces' first process, and how it ends.
+fn first_process(options: &Options, console: &File, parent_ends: &OwnedFd) -> i32 {
+    let prepared = end_with(parent_ends)
+        .and_then(|()| print_into(console))
+        .and_then(|()| mounts::prepare(&options.dir));
+    if let Err(e) = prepared {
+        let text = serde_json::json!({"status": "failed", "reason": format!("{e:#}")});
+        let _ = std::fs::write(options.dir.join("outcome.json"), text.to_string());
+        return 1;
+    }
+    // SAFETY: this process has one thread.
+    unsafe {
+        std::env::set_var("PATH", &options.search_path);
+        std::env::set_var("HOME", mounts::HOME);
+        if let Some(place) = &options.tc_directory {
+            std::env::set_var(crate::network::TC_DIRECTORY, place);
+        }
+    }
+    i32::from(init::main(HOST) != ExitCode::SUCCESS)
+}
+
+/// This process ends when its parent does, however that ends. The kernel forgets that at a change of credentials, of
+/// which none follows.
+fn end_with(parent_ends: &OwnedFd) -> Result<()> {
+    // SAFETY: PR_SET_PDEATHSIG takes one integer and touches no memory.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
+    let mut fds = [PollFd::new(parent_ends.as_fd(), PollFlags::POLLIN)];
+    poll(&mut fds, PollTimeout::ZERO)?;
+    anyhow::ensure!(
+        fds[0].revents().is_none_or(|events| events.is_empty()),
+        "the supervisor ended before the run began"
+    );
+    Ok(())
+}
+
+/// Standard output and error go into the run directory, and standard input is empty.
+fn print_into(console: &File) -> Result<()> {
+    nix::unistd::dup2_stdout(console)?;
+    nix::unistd::dup2_stderr(console)?;
+    nix::unistd::dup2_stdin(File::open("/dev/null")?)?;
+    Ok(())
+}
+
+/// Waits until the process ends, its time is over, or standard input closes because netwarp ended.
+fn watch(child: Pid, begin: Instant, time_limit: f64) -> Result<&'static str> {
+    let limit = Duration::from_secs_f64(time_limit.clamp(0.0, 1e9));
+    let process = process_fd(child)?;
+    let stdin = std::io::stdin();
+    loop {
+        let mut fds = [
+            PollFd::new(process.as_fd(), PollFlags::POLLIN),
+            PollFd::new(stdin.as_fd(), PollFlags::POLLIN),
+        ];
+        match poll(&mut fds, MOMENT) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let [ended, told] = fds.map(|fd| fd.revents().is_some_and(|events| !events.is_empty()));
+        if ended {
+            return Ok("ended");
+        }
+        if told && std::io::stdin().read(&mut [0; 16]).unwrap_or(0) == 0 {
+            return Ok("cancelled");
+        }
+        if begin.elapsed() >= limit {
+            return Ok("time_limit");
+        }
+    }
+}
+
+/// A descriptor that becomes readable when the process ends: pidfd_open(2).
+fn process_fd(child: Pid) -> Result<OwnedFd> {
+    // SAFETY: pidfd_open takes two integers; a non-negative result is a descriptor that is ours alone.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.as_raw(), 0) };
+    let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0);
+    let fd = fd
+        .ok_or_else(std::io::Error::last_os_error)
+        .context("pidfd_open")?;
+    // SAFETY: as above.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

@@ -1,0 +1,46 @@
+//! Whether a kernel has what labs are built of, tried in the network namespace of this thread.
+
+use anyhow::{Result, bail};
+
+use super::bridge;
+use super::link::{self, pair};
+use super::wire::{TC_H_ROOT, tcmsg};
+use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
+
+const RTM_NEWQDISC: u16 = 36;
+const RTM_DELQDISC: u16 = 37;
+const TCA_KIND: u16 = 1;
+/// The interface that qdiscs are tried at.
+const INDEX: u32 = 1000;
+
+/// Makes one interface of each kind that labs are built of; those that the kernel refuses, with its reason.
+pub fn interfaces(route: &mut Netlink) -> Vec<(String, String)> {
+    let trials = [("veth", pair(INDEX)), ("bridge", bridge::create(INDEX + 2))];
+    let mut refused = Vec::new();
+    for (kind, request) in trials {
+        if let Err(e) = route.change(request) {
+            refused.push((kind.to_string(), format!("{e:#}")));
+        }
+    }
+    let _ = route.change(link::up(INDEX));
+    refused
+}
+
+/// Whether the kernel has a queueing discipline: one that it does not know it refuses before it reads any option.
+pub fn qdisc(route: &mut Netlink, kind: &str) -> Result<()> {
+    let root = tcmsg(INDEX, 0x0001_0000, TC_H_ROOT, 0);
+    // What the one before may have left.
+    let _ = route.change(Request::new(RTM_DELQDISC, 0).raw(&root));
+    let request = Request::new(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL)
+        .raw(&root)
+        .text(TCA_KIND, kind);
+    match route.change(request) {
+        Err(e) if is_unknown(&format!("{e:#}")) => bail!("this kernel does not have it"),
+        _ => Ok(()),
+    }
+}
+
+/// What qdisc_create() says of a kind without a module.
+fn is_unknown(message: &str) -> bool {
+    message.contains("kind is unknown") || message.contains("not found")
+}

@@ -1,0 +1,144 @@
+"""How far engines agree: the same scenario on two of them, metric by metric, and the page that says so."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from netwarp.compare import Comparison, Row, Verdict, compare, open_input
+from netwarp.compare.render import weight
+from netwarp.engines import Engine, find_engine
+from netwarp.plan import make_plan
+from netwarp.scenario import load_scenario
+from netwarp.scenario.errors import ScenarioError
+from netwarp.store.errors import SelectionError
+from netwarp.study import make_study
+from netwarp.terminal import Terminal
+
+SEEDS = 6
+"""With fewer pairs no difference, however large, can be told from chance."""
+
+_SAME_RECORDS = ("record.exact=false", 'record.sample="10ms"', "views=[]")
+"""Both engines record alike, or metrics of one name would not mean the same: samples, and no views of exact records."""
+_DELAY = ("links", "delay")
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What came of a scenario: a comparison, or the `reasons` why there is none. `settings` are those that it took."""
+
+    scenario: str
+    settings: tuple[str, ...] = ()
+    comparison: Comparison | None = None
+    reasons: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = field(default=())
+
+
+def agree(
+    source: str,
+    engines: Sequence[str],
+    directory: Path,
+    *,
+    settings: Sequence[str] = (),
+    seeds: int | None = SEEDS,
+    console: Console | None = None,
+) -> Agreement:
+    """Run a scenario on two engines with the same seeds, and compare.
+
+    Where an engine lacks nothing but delays, links have none on both. Finished runs in `directory` are kept. Raises
+    ScenarioError, EngineError, StoreError.
+    """
+    console = console or Terminal(stderr=True)
+    found = [find_engine(name) for name in engines]
+    asked = (*_SAME_RECORDS, *settings)
+    numbers = range(1, seeds + 1) if seeds else None
+    name = load_scenario(source, list(asked)).name
+    without = tuple(dict.fromkeys(word for engine in found for word in _delays(source, asked, engine)))
+    taken = (*settings, *without)
+    scenario = load_scenario(source, [*asked, *without])
+    places = [directory / f"{name}-{engine.spec.name}" for engine in found]
+    reasons = []
+    for engine, place in zip(found, places, strict=True):
+        try:
+            study = make_study(scenario, engine, place, seeds=numbers, plots=False, console=console)
+        except ScenarioError as error:
+            return Agreement(name, taken, reasons=tuple(problem.message for problem in error.problems))
+        runs = study.summary.unique("run_id")
+        reasons += [
+            f"{engine.spec.name}: {bad} of {runs.height} runs {status}"
+            for status in ("failed", "suspect")
+            if (bad := int((runs["status"] == status).sum()))
+        ]
+    try:
+        comparison = compare(*(open_input(letter, place) for letter, place in zip("AB", places, strict=True)))
+    except SelectionError as error:
+        return Agreement(name, taken, reasons=(*reasons, str(error)))
+    return Agreement(name, taken, comparison, left_out=tuple(reasons))
+
+
+def _delays(source: str, settings: Sequence[str], engine: Engine) -> Iterator[str]:
+    """The settings that take a scenario's delays away, if these are all that the engine lacks of it."""
+    lacks = [keys for keys, _ in engine.check(make_plan(load_scenario(source, list(settings))))]
+    if all(len(keys) == 3 and (keys[0], keys[2]) == _DELAY for keys in lacks):
+        yield from (f'{".".join(map(str, keys))}="0ms"' for keys in lacks)
+
+
+def page(found: Sequence[Agreement], engines: Sequence[str], machine: str) -> str:
+    """The page of agreement, in Markdown."""
+    a, b = engines
+    lines = [
+        f"# How far the engines {a} and {b} agree",
+        "",
+        f"Written by `netwarp agree --engines {a},{b} --page FILE`, on {machine}. Both engines sampled every",
+        f"10 ms, with the same seeds; {b} is held against {a} as `netwarp compare` does ([compare.md](compare.md)).",
+        "*Same* means that no difference that matters is left in the interval, which holds the true one with the",
+        "comparison's confidence. Runs that the machine disturbed are suspect and left out ([host.md](host.md)).",
+        "",
+        "| scenario | runs | same | unclear | differ |",
+        "|---|---|---|---|---|",
+    ]
+    for one in found:
+        lines.append(_line(one))
+    for one in found:
+        lines += ["", f"## {one.scenario}", *_section(one, a, b)]
+    return "\n".join(lines) + "\n"
+
+
+def _line(one: Agreement) -> str:
+    if one.comparison is None:
+        return f"| {one.scenario} | – | – | – | – |"
+    counts = one.comparison.counts
+    differ = sum(counts[verdict] for verdict in (Verdict.BETTER, Verdict.WORSE, Verdict.CHANGED))
+    runs = max((min(row.runs_a, row.runs_b) for row in one.comparison.rows), default=0)
+    return f"| {one.scenario} | {runs} | {counts[Verdict.SAME]} | {counts[Verdict.UNCLEAR]} | {differ} |"
+
+
+def _section(one: Agreement, a: str, b: str) -> list[str]:
+    lines = [""]
+    if one.settings:
+        lines += [f"With {', '.join(f'`--set {word}`' for word in one.settings)}.", ""]
+    if one.comparison is None:
+        return [*lines, "Not compared:", *(f"- {reason}" for reason in one.reasons)]
+    if one.left_out:
+        lines += [f"Left out: {'; '.join(one.left_out)}.", ""]
+    lines += [f"| metric | at | {a} | {b} | difference | interval | verdict |", "|---|---|---|---|---|---|---|"]
+    rows = sorted(one.comparison.rows, key=lambda row: (_ORDER.index(row.verdict), -weight(row)))
+    return [*lines, *(_row(one.comparison, row) for row in rows)]
+
+
+_ORDER = (Verdict.WORSE, Verdict.BETTER, Verdict.CHANGED, Verdict.UNCLEAR, Verdict.SAME)
+
+
+def _row(comparison: Comparison, row: Row) -> str:
+    verdict = "differs" if row.verdict in _ORDER[:3] else str(row.verdict)
+    cells = (
+        str(row.subject),
+        comparison.matching.words(row.point),
+        f"{row.a:.4g}",
+        f"{row.b:.4g}",
+        f"{row.shift.estimate:+.3g}" + ("" if row.percent is None else f" ({row.percent:+.2g} %)"),
+        f"{row.shift.low:+.3g} to {row.shift.high:+.3g}",
+        verdict,
+    )
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,61 @@
+"""`netwarp agree`."""
+
+import platform
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from netwarp.cli.common import FAILED_RUN, OK, errors, say, stderr, stdout
+
+
+def agree(
+    *scenarios: str,
+    engines: str = "uml,host",
+    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    seeds: int = 6,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("results/agreement"),
+    page: Path | None = None,
+) -> int:
+    """Run scenarios on two engines, and say for each metric by how much they differ.
+
+    Where an engine lacks nothing but delays, links have none on both. Exit code 3 if nothing could be compared.
+
+    Parameters
+    ----------
+    scenarios
+        Shipped scenarios or files; default: all that are shipped.
+    engines
+        The two engines, such as uml,host: the second is held against the first.
+    set_
+        PATH=VALUE replaces a value of every scenario.
+    seeds
+        Run with the seeds 1 to N; fewer than 6 cannot tell a difference from chance.
+    output
+        Where the results go: a directory for each scenario and engine. Finished runs there are kept.
+    page
+        Write the page to this file, in Markdown, instead of printing it.
+    """
+    with errors():
+        from netwarp.agreement import agree as agree_
+        from netwarp.agreement import page as page_
+        from netwarp.scenario import shipped_scenarios
+        from netwarp.store.errors import SelectionError
+        from netwarp.store.files import write_text
+
+        names = [name.strip() for name in engines.split(",")]
+        if len(names) != 2:
+            raise SelectionError(f'"{engines}" are not two engines, such as uml,host')
+        found = [
+            agree_(scenario, names, output, settings=set_ or (), seeds=seeds, console=stderr())
+            for scenario in scenarios or tuple(shipped_scenarios())
+        ]
+        machine = f"Linux {platform.release()} ({platform.machine()})"
+        text = page_(found, names, machine)
+        if page is None:
+            stdout().print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            write_text(page, text)
+            say(f"page: {page}")
+        return OK if any(one.comparison and one.comparison.rows for one in found) else FAILED_RUN
+    raise AssertionError("unreachable")

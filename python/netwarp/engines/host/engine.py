@@ -1,0 +1,223 @@
+"""The engine itself: each run in namespaces of its own, under the agent's supervisor."""
+
+import os
+import platform
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from netwarp.agent import SEARCH_PATH, AgentError, find_agent
+from netwarp.engines.base import Capabilities, EngineError, EngineOptions, EngineSpec, Job, Outcome
+from netwarp.engines.confinement import withheld
+from netwarp.engines.host.needs import impairments, opportunities, sysctls, used_sections
+from netwarp.engines.host.probe import Refused, probe
+from netwarp.engines.leavings import odd_files
+from netwarp.engines.programs import (
+    digest_of,
+    libraries_digest,
+    program_digests,
+    programs_here,
+    tc_digest,
+    tc_directory,
+)
+from netwarp.engines.supervisor import console_tail, end, end_in_words, read_outcome, start, wait
+from netwarp.plan import Plan
+from netwarp.scenario.check.kernel_features import kernel_features
+from netwarp.scenario.model import Scenario
+from netwarp.scenario.source import Keys
+
+NAME = "host"
+_NAMED = 5
+"""How many odd files a reason names."""
+_NETEM = "netem"
+_MODULES = "sch_"
+"""What the modules of queue disciplines begin with."""
+
+
+@dataclass(frozen=True)
+class HostEngine:
+    """This machine's kernel, the agent, and what runs may `read`; see `Engine`."""
+
+    agent: Path
+    read: tuple[Path, ...] = ()
+
+    capabilities = Capabilities(clock="real", deterministic=False, exact=False, captures=True, portable=False)
+
+    @property
+    def spec(self) -> EngineSpec:
+        """This engine, and what runs may read."""
+        return EngineSpec(NAME, EngineOptions(read=self.read))
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """None that could be copied: the kernel is the machine's."""
+        return {}
+
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """The kernel's version, and that the clock is real, so that no run can be repeated to the byte."""
+        return {"kernel": {"version": platform.release(), "drop_reasons": []}, "clock": "real", "reproducible": False}
+
+    @property
+    def own_identity(self) -> Mapping[str, str]:
+        """The kernel by its version and build, the processors, the agent with its libraries, and tc.
+
+        Raises EngineError.
+        """
+        return {
+            "kernel": f"{platform.system()} {platform.release()} {platform.version()} {platform.machine()}",
+            "processors": f"{os.cpu_count()} × {_processor()}",
+            "agent": digest_of(self.agent),
+            "C library": libraries_digest(self.agent),
+            "tc": tc_digest(),
+        }
+
+    def identity(self, scenario: Scenario) -> Mapping[str, str]:
+        """With the programs of this machine that run in the scenario's labs. Raises EngineError."""
+        return {**self.own_identity, **program_digests(scenario)}
+
+    def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
+        """With the programs that `asked` names. Raises EngineError."""
+        return {**self.own_identity, **programs_here(asked)}
+
+    def check_files(self, scenario: Scenario) -> Iterator[tuple[Keys, str]]:
+        """Files that are not there, that are too large to digest, or that nobody has allowed."""
+        return withheld(scenario, self.agent, self.read)
+
+    def check(self, plan: Plan) -> Iterator[tuple[Keys, str]]:
+        """What the kernel refuses of what the plan asks for, as it says when it is tried. Raises EngineError."""
+        sections = list(used_sections(plan))
+        features = [found for key, section in sections for found in kernel_features(key, section)]
+        impaired = [found for key, section in sections for found in impairments(key, section)]
+        settings = [found for key, section in sections for found in sysctls(key, section)]
+        qdiscs = [feature.name for _, feature in features if feature.kind == "queue discipline"]
+        refused = probe(
+            self.agent,
+            [*qdiscs, *([_NETEM] if impaired else [])],
+            [feature.name for _, feature in features if feature.kind == "congestion control"],
+            [setting for _, setting in settings],
+        )
+        yield from _interfaces(refused)
+        yield from _impaired(refused, impaired)
+        for keys, feature in features:
+            lacks = refused.qdiscs if feature.kind == "queue discipline" else refused.congestion_controls
+            if feature.name in lacks:
+                yield keys, _lacks(feature.kind, feature.name, refused)
+        for keys, (name, _) in settings:
+            if name in refused.sysctls:
+                yield keys, f"{refused.sysctls[name]}; a network namespace of this machine has not got all settings"
+        for key, section in sections:
+            for keys in opportunities(key, section):
+                yield keys, "delivery opportunities take netwarp's own kernel; run this with the engine uml"
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What whoever runs it on this machine should know. Raises EngineError."""
+        privilege = probe(self.agent).privilege
+        if privilege != "root":
+            return ()
+        return (
+            "this host makes no user namespaces, so what a scenario runs is root on this machine (SECURITY.md): run "
+            "only scenarios that you trust",
+        )
+
+    def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+        """Run the lab to its end; see `Engine.run`. It has all processors, as nodes of a real network would."""
+        if missing := [str(path) for path in job.read if not path.exists()]:
+            return Outcome("failed", f"it was to read {' and '.join(missing)}, which this machine does not have")
+        supervisor = start(self._command(job, directory))
+        try:
+            report, complaint = wait(supervisor, job.time_limit_s, cancelled)
+        finally:
+            end(supervisor)
+            odd = odd_files(directory)
+        said = complaint or end_in_words("supervisor", "the run", supervisor.returncode)
+        return _judge(job, directory, report, said, odd)
+
+    def _command(self, job: Job, directory: Path) -> list[str]:
+        options: dict[str, Any] = {
+            "dir": directory.absolute(),
+            "run": job.id,
+            "client": os.getpid(),
+            "time-limit": job.time_limit_s,
+            "search-path": SEARCH_PATH,
+        }
+        if directory_of_tc := tc_directory():
+            options["tc-directory"] = directory_of_tc
+        words = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+        return [str(self.agent), "host", *words]
+
+
+def find_host_engine(options: EngineOptions) -> HostEngine:
+    """The engine of this machine. Raises EngineError saying what is missing."""
+    if options.kernel is not None:
+        raise EngineError("The engine host runs labs in this machine's own kernel: --kernel is for the engine uml.")
+    try:
+        agent = find_agent()
+    except AgentError as error:
+        raise EngineError(str(error)) from error
+    tc_digest()
+    return HostEngine(agent, tuple(path.absolute() for path in options.read))
+
+
+def _processor() -> str:
+    """The processor's model, as the kernel calls it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _interfaces(refused: Refused) -> Iterator[tuple[Keys, str]]:
+    for kind, reason in refused.interfaces.items():
+        yield ("links",), f"this kernel ({platform.release()}) makes no {kind} interfaces (module {kind}): {reason}"
+
+
+def _impaired(refused: Refused, found: Sequence[tuple[Keys, str]]) -> Iterator[tuple[Keys, str]]:
+    """What takes a netem; where delay is all that is missing, what can run without it."""
+    if _NETEM not in refused.qdiscs:
+        return
+    lack = f"this kernel ({platform.release()}) has no netem (module sch_netem)"
+    only_delay = {what for _, what in found} <= {"delay", "jitter"}
+    for keys, what in found:
+        if only_delay and what == "delay" and len(keys) == len(("links", "NAME", "delay")):
+            path = ".".join(map(str, keys))
+            yield keys, f"{lack}, so links have no delay; the rest runs here without: --set '{path}=\"0ms\"'"
+        else:
+            yield keys, f"{lack}, so links have no {what}; the engine uml has"
+
+
+def _lacks(kind: str, name: str, refused: Refused) -> str:
+    if kind == "congestion control":
+        there = ", ".join(refused.available_congestion_controls)
+        module = f"tcp_{name.replace('-', '_')}"
+        return f'this kernel ({platform.release()}) has no {kind} "{name}" (module {module}); it has {there}'
+    return f'this kernel ({platform.release()}) has no {kind} "{name}" (module {_MODULES}{name})'
+
+
+def _judge(job: Job, directory: Path, report: dict[str, Any] | None, said: str, odd: Sequence[str]) -> Outcome:
+    if report is None:
+        return Outcome("failed", said)
+    facts = {name: report[name] for name in ("real_s", "cpu_s", "privilege", "nice")} | {"events": 0}
+    if report["end"] == "cancelled":
+        return Outcome("cancelled", "it was interrupted", facts)
+    reasons = (
+        _told(job, directory, report),
+        f"it left what are no files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
+    )
+    reason = "; ".join(reason for reason in reasons if reason) or None
+    return Outcome("failed" if reason else "ok", reason, facts)
+
+
+def _told(job: Job, directory: Path, report: Mapping[str, Any]) -> str | None:
+    """Why the run failed, as the agent says, or the supervisor where it could say nothing."""
+    outcome = read_outcome(directory)
+    if report["end"] == "time_limit":
+        return f"it did not end within {job.time_limit_s:g} s ([run] time_limit){console_tail(directory)}"
+    if outcome is None:
+        return f"its agent ended early (exit status {report['exit_status']}){console_tail(directory)}"
+    return None if outcome["status"] == "ok" else str(outcome.get("reason", "the agent gave no reason"))

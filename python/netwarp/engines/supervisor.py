@@ -1,0 +1,109 @@
+"""The process of the agent that makes one run and reports how it went: waiting for it, ending it."""
+
+import json
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from netwarp.engines.leavings import read_start
+
+OUTCOME = "outcome.json"
+CONSOLE = "console.log"
+_GRACE_S = 10.0
+_TICK_S = 0.05
+_TAIL_LINES = 12
+_CONSOLE_BYTES = 16 << 20
+"""What is kept of a console at most."""
+_OUTCOME_BYTES = 1 << 20
+
+
+def start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
+    """Start it. Its standard input is for closing: then it ends the run."""
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+
+
+def wait(
+    process: "subprocess.Popen[bytes]", time_limit_s: float, cancelled: threading.Event
+) -> tuple[dict[str, Any] | None, str]:
+    """The report, or None and what it complained of.
+
+    It keeps the time limit itself; the deadline here is for one that hangs.
+    """
+    finished = threading.Event()
+    collected: list[bytes] = []
+
+    def collect() -> None:
+        # Not communicate(): it would close standard input, which tells it to end the run.
+        assert process.stdout and process.stderr
+        collected.extend((process.stdout.read(), process.stderr.read()))
+        finished.set()
+
+    threading.Thread(target=collect, daemon=True).start()
+    deadline = time_limit_s + _GRACE_S
+    waited = 0.0
+    while not finished.wait(_TICK_S) and waited < deadline:
+        waited += _TICK_S
+        if cancelled.is_set():
+            break
+    if process.stdin:
+        process.stdin.close()
+    finished.wait(_GRACE_S)
+    output, complaint = collected or (b"", b"")
+    try:
+        return json.loads(output), complaint.decode(errors="replace").strip()
+    except ValueError:
+        return None, complaint.decode(errors="replace").strip()
+
+
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """Whatever happened, it is gone afterwards, and with it what it started (PR_SET_PDEATHSIG)."""
+    if process.stdin:
+        process.stdin.close()
+    try:
+        process.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream:
+            stream.close()
+
+
+def end_in_words(name: str, what: str, status: int) -> str:
+    """What to say of one that said nothing: its `name`, and `what` it has ended."""
+    if status < 0:
+        return f"its {name} was killed ({signal.Signals(-status).name}), and {what} with it"
+    return f"its {name} ended without a report (exit status {status})"
+
+
+def read_outcome(directory: Path) -> dict[str, Any] | None:
+    """How the run went, as the agent in it wrote; None if it could not. The file is removed."""
+    path = directory / OUTCOME
+    try:
+        outcome = json.loads(read_start(path, _OUTCOME_BYTES))
+        path.unlink()
+    except (OSError, ValueError, RecursionError):
+        return None
+    return outcome if isinstance(outcome, dict) and "status" in outcome else None
+
+
+def console_lines(directory: Path) -> list[str]:
+    """What was printed while the run lasted; empty if that cannot be read."""
+    try:
+        text = read_start(directory / CONSOLE, _CONSOLE_BYTES).decode(errors="replace")
+    except OSError:
+        return []
+    lines = [re.sub(r"^<\d>", "", line).rstrip() for line in text.splitlines()]
+    return [line for line in lines if line]
+
+
+def console_tail(directory: Path) -> str:
+    """The end of the console, where it tells what happened."""
+    tail = console_lines(directory)[-_TAIL_LINES:]
+    return ("; its console ends with:\n  " + "\n  ".join(tail)) if tail else "; its console is empty"

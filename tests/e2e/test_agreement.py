@@ -1,0 +1,50 @@
+"""`netwarp agree`: the same scenario on two engines, and the page that says by how much they differ."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from e2e_command import finished, netwarp
+from e2e_scenarios import dumbbell
+
+
+def test_two_engines_are_compared_on_what_both_can_run(tmp_path: Path) -> None:
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(dumbbell(duration="2s", name="small"))
+    page = tmp_path / "agreement.md"
+    answer = netwarp("agree", scenario, "--seeds", "2", "-o", tmp_path / "r", "--page", page)
+    # Tests share their machine, which may have disturbed every run in real time; then there is nothing to compare.
+    assert answer.code in (0, 3), answer.err
+    text = page.read_text()
+    assert "## small" in text
+    described = []
+    for engine in ("uml", "host"):
+        runs = finished(tmp_path / "r" / f"small-{engine}")
+        assert len(runs) == 2
+        described += [json.loads((tmp_path / "r" / f"small-{engine}/runs/{run}/run.json").read_text()) for run in runs]
+    # Alike but for the engine: what is sampled, how often, and the delay that a kernel without netem does not have.
+    assert {run["lab"]["record"]["sample_ns"] for run in described} == {10_000_000}
+    assert {run["lab"]["record"]["exact"] for run in described} == {False}
+    assert len({run["lab"]["links"][1]["ends"][0]["wire"]["delay_ns"] for run in described}) == 1
+    if answer.code == 0:
+        assert "| flow.goodput_mbps of bulk |" in text
+    else:
+        assert "host: 2 of 2 runs suspect" in text
+    again = netwarp("agree", scenario, "--seeds", "2", "-o", tmp_path / "r", "--page", page)
+    assert again.code == answer.code
+    assert page.read_text() == text
+
+
+def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(dumbbell(duration="1s", name="small"))
+    answer = netwarp("agree", scenario, "--engines", "uml")
+    assert answer.code == 2
+    assert "not two engines" in answer.err
+    lost = netwarp(
+        "agree", scenario, "--set", 'links.bottleneck.queue="red limit 400000 min 30000 max 90000 avpkt 1500"'
+    )
+    if "sch_red" in lost.out:
+        assert lost.code == 3
+        assert "Not compared:" in lost.out

@@ -1,0 +1,310 @@
+"""The engine `host` on this machine's own kernel: it measures, refuses what the kernel lacks, and leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e_command import Answer, finished, netwarp, start, times, wait_for, wait_until
+from e2e_scenarios import dumbbell
+from netwarp.agent import SEARCH_PATH, find_agent
+from netwarp.analysis.run.machine import machine_doubts
+from netwarp.lab import build_lab
+from netwarp.plan import make_plan
+from netwarp.scenario import load_scenario
+from netwarp.store.rundir import RunDir
+
+NOBODY = 65534
+
+FLOWS = """
+[flows.bulk]
+tool = "bulk"
+from = "h1"
+to = "h2"
+cc = "cubic"
+
+[flows.ping]
+tool = "ping"
+from = "h1"
+to = "h2"
+
+[flows.voice]
+tool = "cbr"
+from = "h2"
+to = "h1"
+rate = "1mbit"
+"""
+
+CAPTURES = 'record.captures=[{ at = "bottleneck:r1", filter = "tcp port 5001" }]'
+
+
+def _scenario(path: Path, flows: str = FLOWS, duration: str = "3s", tail: str = "") -> Path:
+    """One bottleneck of 10 Mbit/s without delay, since this kernel may have no netem."""
+    path.write_text(dumbbell(duration=duration, delay="0ms", flows=flows, tail=tail, name="real"))
+    return path
+
+
+def _run(scenario: Path, result: Path, *more: str, prefix: tuple[str, ...] = ()) -> Answer:
+    return netwarp("run", scenario, "--engine", "host", "-o", result, "--no-plots", *more, prefix=prefix)
+
+
+def _only(result: Path) -> RunDir:
+    (run_id,) = finished(result)
+    return RunDir(result / "runs" / run_id)
+
+
+def _listing() -> dict[str, str]:
+    """What of this machine a run might change: interfaces, queues, addresses, routes, namespaces, sysctls, mounts."""
+    commands = {
+        "links": ["ip", "-d", "link"],
+        "addresses": ["ip", "address"],
+        "routes": ["ip", "route", "show", "table", "all"],
+        "queues": ["tc", "qdisc"],
+        "namespaces": ["ip", "netns"],
+        "sysctls": ["sysctl", "-a", "--pattern", r"^(net\.(core|ipv4|ipv6)|kernel\.hostname|user)"],
+        "mounts": ["cat", "/proc/self/mountinfo"],
+    }
+    out = {
+        name: subprocess.run(words, capture_output=True, text=True, check=False).stdout
+        for name, words in commands.items()
+    }
+    # What the kernel counts or draws by itself.
+    moving = ("nf_conntrack_count", "fs.", "tcp_fastopen_key", "somaxconn_", "valid_lft")
+    return {
+        name: "\n".join(line for line in text.splitlines() if not any(m in line for m in moving))
+        for name, text in out.items()
+    }
+
+
+def _processes(run: str) -> list[int]:
+    """Processes that carry a run's name."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if run.encode() in words and b"host" in words:
+            found.append(int(process.name))
+    return found
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result with a capture."""
+    place = tmp_path_factory.mktemp("host")
+    before = _listing()
+    answer = _run(_scenario(place / "s.toml"), place / "result", "--set", CAPTURES)
+    assert answer.code == 0, answer.err
+    assert _listing() == before
+    return place / "result"
+
+
+def test_a_run_measures_and_says_what_it_is(result: Path) -> None:
+    run = _only(result)
+    described = json.loads((run.path / "run.json").read_text())
+    assert described["engine"] == "host"
+    assert (described["clock"], described["reproducible"]) == ("real", False)
+    assert os.uname().release in described["identity"]["kernel"]
+    record = described["lab"]["record"]
+    assert (record["exact"], record["sample_ns"]) == (False, 10_000_000)
+    assert described["lab"]["machine"]["sysctl"] == {}
+    # Samples, accounts, and nothing of what only exact records have.
+    rows = {
+        name: run.scan(name).collect().height for name in ("sockets", "queues", "links", "flows", "pings", "machine")
+    }
+    assert all(rows.values()), rows
+    for exact in ("packets", "acks", "arrivals", "drops", "interfaces", "wires"):
+        assert not (run.path / f"{exact}.arrows").exists(), exact
+    metrics = {(row["scope"], row["metric"]) for row in run.metrics().iter_rows(named=True)}
+    assert ("flow", "goodput_mbps") in metrics
+    assert ("queue", "length_pkts_mean") in metrics
+    assert not [metric for _, metric in metrics if metric.startswith("sojourn") or metric.startswith("rtt_us")]
+
+
+def test_the_network_decides_what_a_flow_gets(result: Path) -> None:
+    """Whatever else this machine does: no more than the rate, and the sender's bytes arrive."""
+    run = _only(result)
+    accounts = {row["name"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
+    assert all(row["error"] is None for row in accounts.values())
+    assert 0 < accounts["bulk"]["received_bytes"] <= accounts["bulk"]["sent_bytes"]
+    metrics = {(row["name"], row["metric"]): row["value"] for row in run.metrics().iter_rows(named=True)}
+    assert 0 < metrics["bulk", "goodput_mbps"] <= 10 * 1448 / 1514
+    # Two netwarp processes never share a clock's start: times count from t0.
+    assert 0 <= accounts["bulk"]["start_ns"] < 20_000_000
+    sent = run.scan("pings").collect()["sent_ns"]
+    assert (sent.diff().drop_nulls() > 0).all()
+
+
+def test_captures_and_counters_agree(result: Path) -> None:
+    run = _only(result)
+    answer = netwarp("pcap", run.path / "captures" / "bottleneck-r1.pcap", "--json")
+    assert answer.code == 0, answer.err
+    flows: list[dict[str, Any]] = json.loads(answer.out)
+    packets = {(flow["sport"], flow["dport"]): flow["packets"] for flow in flows}
+    assert any(dport == 5001 and count > 100 for (_, dport), count in packets.items())
+    links = run.scan("links").collect()
+    index = next(end.interface_index for end in run.description.ends if end.name == "bottleneck:r1")
+    counted = links.filter(interface_index=index)["tx_packets"]
+    assert sum(count for (_, dport), count in packets.items() if dport == 5001) <= counted[-1]
+
+
+def test_a_verdict_names_what_the_machine_did(result: Path) -> None:
+    """Tests share their machine: a run may be suspect, then with the evidence of its own records."""
+    run = _only(result)
+    status = run.status()
+    doubts = list(machine_doubts(run))
+    assert status["status"] == ("suspect" if doubts else "ok"), status
+    if doubts:
+        assert doubts[0] in status["reason"]
+
+
+def test_finished_runs_are_resumed_and_none_is_repeated_to_the_byte(result: Path) -> None:
+    before = times(result)
+    answer = _run(result.parent / "s.toml", result, "--set", CAPTURES)
+    assert answer.code == 0, answer.err
+    assert times(result) == before
+    again = netwarp("rerun", result, "--engine", "host")
+    assert again.code != 0
+    assert "does not give the same bytes twice" in again.err
+
+
+@pytest.mark.parametrize(
+    ("settings", "lines"),
+    [
+        ({"links.bottleneck.queue": "red limit 400000 min 30000 max 90000 avpkt 1500"}, ["sch_red"]),
+        ({"links.bottleneck.delay": "10ms"}, ["sch_netem", "the rest runs here without", 'delay="0ms"']),
+        ({"links.bottleneck.loss": "1%"}, ["sch_netem", "no loss"]),
+        ({"flows.bulk.cc": "vegas"}, ["tcp_vegas", "it has", "cubic"]),
+        ({"nodes.h1.sysctl": {"net.core.rmem_max": "1000000"}}, ["net.core.rmem_max"]),
+    ],
+)
+def test_what_this_kernel_lacks_is_named_before_the_start(
+    tmp_path: Path, settings: dict[str, Any], lines: list[str]
+) -> None:
+    def toml(value: Any) -> str:
+        if isinstance(value, dict):
+            return "{" + ", ".join(f'"{name}" = "{text}"' for name, text in value.items()) + "}"
+        return json.dumps(value)
+
+    scenario = _scenario(tmp_path / "s.toml")
+    more = [part for path, value in settings.items() for part in ("--set", f"{path}={toml(value)}")]
+    answer = _run(scenario, tmp_path / "r", *more)
+    if answer.code == 0:
+        pytest.skip("this kernel has it")
+    assert answer.code == 2, answer.err
+    assert all(line in answer.words for line in lines), answer.err
+    assert not (tmp_path / "r" / "runs").exists()
+
+
+def test_a_kernel_of_netwarps_is_refused(tmp_path: Path) -> None:
+    answer = _run(_scenario(tmp_path / "s.toml"), tmp_path / "r", "--kernel", "any")
+    assert answer.code == 4
+    assert "this machine's own kernel" in answer.err
+
+
+PROGRAM = """
+[flows.program]
+tool = "command"
+from = "h1"
+to = "h2"
+client = ["sh", "-c", "id -u; hostname; touch {place}/made /etc/made; echo 7 > /proc/sys/kernel/printk; \
+cat /sys/class/net/eth0/ifindex; ls /run; echo written > /run/netwarp-own && echo fine"]
+"""
+
+
+def test_programs_see_the_host_read_only(tmp_path: Path) -> None:
+    scenario = _scenario(tmp_path / "s.toml", flows=PROGRAM.replace("{place}", str(tmp_path)), duration="1s")
+    printk = Path("/proc/sys/kernel/printk").read_text()
+    answer = _run(scenario, tmp_path / "r")
+    run = _only(tmp_path / "r")
+    out, err = ((run.path / f"program-client.{end}").read_text() for end in ("out", "err"))
+    assert answer.code == 0, answer.err + err
+    assert out.splitlines()[:2] == ["0", f"netwarp-{run.path.name}"]
+    assert out.splitlines()[-1] == "fine"
+    assert err.count("Read-only file system") == 3, err
+    assert not (tmp_path / "made").exists()
+    assert not Path("/run/netwarp-own").exists()
+    assert Path("/proc/sys/kernel/printk").read_text() == printk
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A run of a minute that has begun, and its name."""
+    process = start(
+        "run", _scenario(tmp_path / "s.toml", duration="60s"), "--engine", "host", "-o", tmp_path / "r", "--no-plots"
+    )
+    try:
+        directory = wait_for(tmp_path, "r/runs/*.part/run.json").parent
+        run = json.loads((directory / "run.json").read_text())["id"]
+        wait_until(lambda: len(_processes(run)) >= 2)
+        yield process, run
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_nothing_is_left_after_an_interrupt(running: tuple[subprocess.Popen[str], str]) -> None:
+    process, run = running
+    before = _listing()
+    time.sleep(random.Random(1).random())
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert _processes(run) == []
+    assert _listing() == before
+
+
+@pytest.mark.parametrize("which", ["netwarp", "supervisor", "agent"])
+def test_nothing_is_left_after_a_kill(running: tuple[subprocess.Popen[str], str], which: str) -> None:
+    process, run = running
+    before = _listing()
+    supervisor, agent = sorted(_processes(run))[:2]
+    os.kill({"netwarp": process.pid, "supervisor": supervisor, "agent": agent}[which], signal.SIGKILL)
+    wait_until(lambda: not _processes(run))
+    process.communicate(timeout=60)
+    assert _listing() == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to become nobody")
+def test_it_needs_no_root() -> None:
+    """The agent as nobody, in a user namespace; a copy of it, since nobody may not read every checkout."""
+    with tempfile.TemporaryDirectory(prefix="netwarp-nobody-") as name:
+        place = Path(name)
+        place.chmod(0o755)
+        directory = place / "run"
+        directory.mkdir()
+        os.chown(directory, NOBODY, NOBODY)
+        agent = Path(shutil.copy(find_agent(), place))
+        (run,) = make_plan(load_scenario(str(_scenario(place / "s.toml", duration="1s"))))
+        lab = build_lab(run, exact=False, real_time=True)
+        (directory / "run.json").write_text(json.dumps({"lab": lab}))
+        words = {
+            "dir": directory,
+            "run": "nobodys",
+            "client": os.getpid(),
+            "time-limit": 60,
+            "search-path": SEARCH_PATH,
+        }
+        command = [str(agent), "host", *(part for name, value in words.items() for part in (f"--{name}", str(value)))]
+        user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        with subprocess.Popen(
+            [*user, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as done:
+            out, err = done.stdout.read(), done.stderr.read().decode()  # type: ignore[union-attr]
+        if "refuses a user namespace" in err:
+            pytest.skip("this host allows no user namespaces")
+        report = json.loads(out)
+        assert (report["end"], report["exit_status"], report["privilege"]) == ("ended", 0, "user_namespace"), err
+        assert json.loads((directory / "outcome.json").read_text()) == {"status": "ok"}
+        assert (directory / "flows.arrows").stat().st_size > 0

@@ -10,7 +10,7 @@ from scenario_texts import DUMBBELL
 from syrupy.assertion import SnapshotAssertion
 
 OF_SCENARIOS = ["list", "new", "run", "schema", "show"]
-OF_RESULTS = ["compare", "explain", "export", "import", "plot", "report", "rerun", "whatif"]
+OF_RESULTS = ["agree", "compare", "explain", "export", "import", "plot", "report", "rerun", "whatif"]
 OF_MACHINES = ["doctor", "kernel", "kernel build", "kernel list", "kernel remove"]
 COMMANDS = [*OF_SCENARIOS, *OF_RESULTS, *OF_MACHINES]
 

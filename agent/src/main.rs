@@ -3,6 +3,7 @@
 
 mod backend;
 mod constants;
+mod exec;
 mod guard;
 mod init;
 mod lab;

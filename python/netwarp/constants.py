@@ -3,7 +3,7 @@
 `make generate` writes the agent's `constants.rs` from those that it has too.
 """
 
-LAB_FORMAT = 3
+LAB_FORMAT = 4
 """The version of labs, which an agent of another version refuses."""
 
 KERNEL_SUFFIX = "-netwarp"
@@ -37,3 +37,6 @@ otherwise make a nanosecond's queue grow on the wire with every packet."""
 UNLIMITED_WIRE_BYTES_PER_S = 10**15
 """The rate at which netem takes no time for a packet (packet_time_ns()). It needs some rate: without one it lets jitter
 overtake (netem_enqueue())."""
+
+SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The PATH of every program in a lab, whatever the PATH of who runs netwarp: the same everywhere."""

@@ -45,7 +45,7 @@ def objects(value: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any,
     if isinstance(value, dict):
         yield keys, value
         for key, child in value.items():
-            if key not in ("sysctl", "flows"):
+            if key not in ("sysctl", "flows", "env"):
                 yield from objects(child, (*keys, key))
     elif isinstance(value, list):
         for number, child in enumerate(value):
@@ -81,6 +81,7 @@ def test_the_example_has_every_form_of_every_field() -> None:
     seen: dict[str, set[str]] = {}
     definitions = schema()["$defs"]
     _see(example(), schema(), definitions, seen, "Lab")
+    _see({**example(), "exec": None}, schema(), definitions, seen, "Lab")
     for name, definition in {"Lab": schema(), **definitions}.items():
         for field, about in definition["properties"].items():
             if name != "LabFlow":

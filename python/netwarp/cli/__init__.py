@@ -16,6 +16,7 @@ from cyclopts.exceptions import CycloptsError
 from netwarp.cli import compare, imports, results, scenarios
 from netwarp.cli.agent import pcap_app, watch_app
 from netwarp.cli.common import CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
+from netwarp.cli.exec import exec_
 from netwarp.cli.explain import explain
 from netwarp.cli.export import export
 from netwarp.cli.kernel import kernel_app
@@ -43,6 +44,7 @@ for of_results in (results.plot, results.report, results.rerun, export, compare.
     app.command(of_results)
 app.command(imports.import_, name="import")
 app.command(scenarios.list_, name="list")
+app.command(exec_, name="exec")
 
 
 def main() -> NoReturn:

@@ -15,7 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from netwarp.agent import SEARCH_PATH, AgentError, confinement_here, find_agent
+from netwarp.agent import AgentError, confinement_here, find_agent
+from netwarp.constants import SEARCH_PATH
 from netwarp.engines.base import (
     Capabilities,
     EngineError,
@@ -26,6 +27,7 @@ from netwarp.engines.base import (
     Outcome,
 )
 from netwarp.engines.confinement import readable, withheld
+from netwarp.engines.exec import facts_of, failure_of, live_descriptors
 from netwarp.engines.leavings import odd_files, read_start
 from netwarp.engines.mappings import max_mappings, too_many_mappings
 from netwarp.engines.memory import NoRoomError, find_memory_directory, reserved
@@ -166,13 +168,15 @@ class UmlEngine:
             return Outcome("failed", str(error))
 
     def _run(self, job: Job, directory: Path, memory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
-        guard = subprocess.Popen(
-            self._command(job, directory, memory, cpu),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        with live_descriptors(job.live) as live:
+            guard = subprocess.Popen(
+                self._command(job, directory, memory, cpu, live),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                pass_fds=tuple(live.values()),
+            )
         try:
             report, complaint = _wait(guard, job, cancelled)
         finally:
@@ -181,7 +185,9 @@ class UmlEngine:
             odd = odd_files(directory)
         return _judge(job, directory, report, complaint or _end_of_guard(guard.returncode), odd)
 
-    def _command(self, job: Job, directory: Path, memory: Path, cpu: int | None) -> list[str]:
+    def _command(
+        self, job: Job, directory: Path, memory: Path, cpu: int | None, live: Mapping[str, int]
+    ) -> list[str]:
         options: dict[str, Any] = {
             "kernel": self.kernel.path,
             "dir": directory,
@@ -191,6 +197,7 @@ class UmlEngine:
             "time-limit": job.time_limit_s,
             "t0": job.lab["t0_ns"],
             "search-path": SEARCH_PATH,
+            **live,
         }
         if directory_of_tc := tc_directory():
             options["tc-directory"] = directory_of_tc
@@ -200,6 +207,8 @@ class UmlEngine:
             command += ["--read", str(path)]
         if cpu is not None:
             command += ["--cpu", str(cpu)]
+        if job.lab["exec"]:
+            command.append("--output")
         if job.lab["record"]["exact"]:
             command.append("--exact")
         for capture in job.lab["record"]["captures"]:
@@ -327,18 +336,23 @@ def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: 
     facts = {key: report[key] for key in ("real_s", "cpu_s", "events", "confinement")}
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
+    told = _read_outcome(directory)
+    facts |= facts_of(told or {})
+    found = {"duration_ns": told["duration_ns"]} if told and "duration_ns" in told else {}
     reasons = (
-        _killed(job, directory, report) or _told(directory, report),
+        _killed(job, directory, report) or _failure(told, directory, report),
         _out_of_mappings(directory),
         f"it left what are no files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
     )
     reason = "; ".join(reason for reason in reasons if reason) or None
-    return Outcome("failed" if reason else "ok", reason, facts)
+    return Outcome("failed" if reason else "ok", reason, facts, found)
 
 
 def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
     """Why the guard ended the machine, if it did."""
     running = _running(job, report["running"])
+    if report["end"] == "output_closed":
+        return "nobody reads what it prints any more"
     if report["end"] == "time_limit":
         limit = f"it did not end within {job.time_limit_s:g} s of real time ([run] time_limit)"
         return f"{limit}: {running}" if running else limit + _console_tail(directory)
@@ -362,16 +376,17 @@ def _running(job: Job, answer: Mapping[str, Any] | None) -> str | None:
     )
 
 
-def _told(directory: Path, report: dict[str, Any]) -> str | None:
-    """Why the agent says that the run failed, or that it could say nothing."""
-    outcome = _read_outcome(directory)
-    if outcome is None:
+def _failure(told: Mapping[str, Any] | None, directory: Path, report: dict[str, Any]) -> str | None:
+    """Why the run failed, as the agent tells it, or that it could tell nothing."""
+    if told is None:
         return _death(report["exit_status"]) + _last_words(directory)
-    return None if outcome["status"] == "ok" else str(outcome.get("reason", "the agent gave no reason"))
+    return failure_of(told) if told["status"] == "ok" else str(told.get("reason", "the agent gave no reason"))
 
 
 def _death(status: int | None) -> str:
     """How the machine's kernel ended: 128 and a signal is what a shell would say, too."""
+    if status == 0:
+        return "the virtual machine was switched off from within (reboot(2))"
     if status is None or status <= 128 or status == 128 + signal.SIGABRT:  # which is how a panic ends
         return f"the virtual machine died (exit status {status})"
     number = status - 128

@@ -5,6 +5,7 @@
 
 int netwarp_seed(unsigned long long *seed);
 int netwarp_record_fd(void);
+int netwarp_output_fd(void);
 int netwarp_write_all(int fd, const void *buf, unsigned long len);
 unsigned long long netwarp_now(void);
 void netwarp_listen(void);

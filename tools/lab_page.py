@@ -53,7 +53,7 @@ def schema_text() -> str:
 def example() -> Lab:
     """The lab of the example's first run, with a command beside its network: together they have every field."""
     lab = build_lab(make_plan(load_scenario(EXAMPLE)).runs[0])
-    command = command_scenario(["sh", "-c", "ip link"], Path("/srv"), {"QUEUE": "fq"}, {})
+    command = command_scenario(["sh", "-c", "ip link"], Path("/srv"), env={"QUEUE": "fq"}, varied={})
     return {**lab, "exec": build_lab(make_plan(command).runs[0])["exec"]}
 
 

@@ -105,7 +105,8 @@ def make_study(
 ) -> Study:
     """Plan, execute (on the workers of the Dask scheduler at `dask`, if given), summarise, check, draw.
 
-    What the commands of `live` runs print is seen here at once, and nothing else. With `page` write `report.html`. Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
+    What the commands of `live` runs print is seen here at once, and nothing else. With `page` write `report.html`.
+    Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     console = console or Terminal(stderr=True)
     if dask is None:

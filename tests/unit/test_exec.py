@@ -21,7 +21,7 @@ BASE = '[exec]\ncommand = ["true"]\n'
 
 
 def _plan(env: dict[str, str] | None = None, varied: dict[str, list[str]] | None = None, **options: Any) -> Plan:
-    return make_plan(command_scenario(WORDS, Path("/srv"), env or {}, varied or {}, **options))
+    return make_plan(command_scenario(WORDS, Path("/srv"), env=env or {}, varied=varied or {}, **options))
 
 
 def test_the_lab_has_the_command_as_it_was_given() -> None:
@@ -51,7 +51,7 @@ def test_values_and_seeds_make_a_plan() -> None:
     [({"X": "1"}, WORDS, "/srv"), ({}, (*WORDS, "more"), "/srv"), ({}, WORDS, "/tmp")],
 )
 def test_all_that_the_command_gets_decides_its_id(env: dict[str, str], words: tuple[str, ...], directory: str) -> None:
-    other = make_plan(command_scenario(words, Path(directory), env, {}))
+    other = make_plan(command_scenario(words, Path(directory), env=env, varied={}))
     assert other.runs[0].id != _plan().runs[0].id
 
 
@@ -59,7 +59,7 @@ def test_a_script_is_part_of_the_id_wherever_it_is_named(tmp_path: Path) -> None
     script = tmp_path / "lab.py"
     script.write_text("print(1)\n")
     for words in (["python3", "lab.py"], ["./lab.py"], ["python3", str(script)]):
-        scenario = command_scenario(words, tmp_path, {}, {})
+        scenario = command_scenario(words, tmp_path, env={}, varied={})
         assert script in [path for _, path in named_files(scenario)], words
 
 
@@ -70,7 +70,7 @@ def test_memory_and_time_are_as_asked() -> None:
 
 
 def test_the_text_of_the_scenario_is_toml() -> None:
-    text = command_scenario(WORDS, Path("/srv"), {"A": "x\x7fy"}, {"B": ["1", "2"]}).source.text
+    text = command_scenario(WORDS, Path("/srv"), env={"A": "x\x7fy"}, varied={"B": ["1", "2"]}).source.text
     data = tomllib.loads(text)
     assert data["exec"]["command"] == list(WORDS)
     assert data["exec"]["env"] == {"A": "x\x7fy"}
@@ -102,7 +102,7 @@ def test_what_is_no_command_is_refused(text: str, reason: str) -> None:
 
 def test_bytes_that_are_no_text_are_refused() -> None:
     with pytest.raises(ScenarioError, match="UTF-8"):
-        command_scenario(["echo", "\udcff"], Path("/"), {}, {})
+        command_scenario(["echo", "\udcff"], Path("/"), env={}, varied={})
 
 
 @pytest.mark.parametrize(

@@ -82,10 +82,10 @@ def exec_(
         scenario = command_scenario(
             command,
             Path.cwd(),
-            {**_own_variables(), **fixed},
-            varied,
-            range(1, seeds + 1) if seeds else (1 if seed is None else seed,),
-            {name: value for name, value in options.items() if value is not None},
+            env={**_own_variables(), **fixed},
+            varied=varied,
+            seeds=range(1, seeds + 1) if seeds else (1 if seed is None else seed,),
+            run={name: value for name, value in options.items() if value is not None},
         )
         granted = tuple(read or ()) if confine else (Path("/"),)
         live = dask is None and len(scenario.seeds) == 1 and not varied
@@ -109,15 +109,18 @@ def exec_(
 
 def _code_of_one(directory: Path) -> int:
     """The exit code of the command of a result's only run, or what became of it instead."""
+    from netwarp.engines.exec import failure_of
     from netwarp.store.result import open_result
 
     result = open_result(directory)
     status = result.run(result.planned[0].id).status()
-    if (code := status.get("exit_code")) is not None:
-        return int(code)
+    code = status.get("exit_code")
+    if status.get("reason") not in (None, failure_of(status)):
+        say(f"error: {status['reason']}", style="red")
+    if code is not None:
+        return int(code) or (FAILED_RUN if status["status"] == "failed" else OK)
     if status.get("reason") == "nobody reads what it prints any more":
         return CLOSED_PIPE
-    say(f"error: {status.get('reason')}", style="red")
     return FAILED_RUN
 
 

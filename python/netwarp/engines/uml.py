@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import re
 import resource
 import shutil
 import signal
@@ -27,9 +26,10 @@ from netwarp.engines.base import (
     Outcome,
 )
 from netwarp.engines.confinement import readable, withheld
+from netwarp.engines.console import console_tail, death, last_words, out_of_mappings, out_of_memory
 from netwarp.engines.exec import facts_of, failure_of, live_descriptors
 from netwarp.engines.leavings import odd_files, read_start
-from netwarp.engines.mappings import max_mappings, too_many_mappings
+from netwarp.engines.mappings import too_many_mappings
 from netwarp.engines.memory import NoRoomError, find_memory_directory, reserved
 from netwarp.engines.programs import (
     digest_of,
@@ -47,21 +47,13 @@ from netwarp.scenario.source import Keys
 from netwarp.words import did_you_mean
 
 OUTCOME = "outcome.json"
-CONSOLE = "console.log"
 MEMORY = "netwarp-memory-"
 _GRACE_S = 10.0
 _TICK_S = 0.05
-_TAIL_LINES = 12
-_MEMORY_KILLER = (
-    "; the host's memory killer does that: make fewer runs at once (-j), or give each less memory ([run] memory)"
-)
 _FIX = "`netwarp kernel build` builds it again."
-_CONSOLE_BYTES = 16 << 20
-"""What the guard writes of a console at most."""
 _OUTCOME_BYTES = 1 << 20
 _NAMED = 5
 """How many odd files a reason names."""
-_ENOMEM = "UML ran out of memory on the host side"
 
 
 NAME = "uml"
@@ -185,9 +177,7 @@ class UmlEngine:
             odd = odd_files(directory)
         return _judge(job, directory, report, complaint or _end_of_guard(guard.returncode), odd)
 
-    def _command(
-        self, job: Job, directory: Path, memory: Path, cpu: int | None, live: Mapping[str, int]
-    ) -> list[str]:
+    def _command(self, job: Job, directory: Path, memory: Path, cpu: int | None, live: Mapping[str, int]) -> list[str]:
         options: dict[str, Any] = {
             "kernel": self.kernel.path,
             "dir": directory,
@@ -341,7 +331,8 @@ def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: 
     found = {"duration_ns": told["duration_ns"]} if told and "duration_ns" in told else {}
     reasons = (
         _killed(job, directory, report) or _failure(told, directory, report),
-        _out_of_mappings(directory),
+        out_of_mappings(directory),
+        out_of_memory(directory),
         f"it left what are no files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
     )
     reason = "; ".join(reason for reason in reasons if reason) or None
@@ -355,7 +346,7 @@ def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
         return "nobody reads what it prints any more"
     if report["end"] == "time_limit":
         limit = f"it did not end within {job.time_limit_s:g} s of real time ([run] time_limit)"
-        return f"{limit}: {running}" if running else limit + _console_tail(directory)
+        return f"{limit}: {running}" if running else limit + console_tail(directory)
     if report["end"] == "computing":
         return (
             f"a program computed for {report['computing_s']:g} s without a system call, and virtual time stands still "
@@ -379,19 +370,8 @@ def _running(job: Job, answer: Mapping[str, Any] | None) -> str | None:
 def _failure(told: Mapping[str, Any] | None, directory: Path, report: dict[str, Any]) -> str | None:
     """Why the run failed, as the agent tells it, or that it could tell nothing."""
     if told is None:
-        return _death(report["exit_status"]) + _last_words(directory)
+        return death(report["exit_status"]) + last_words(directory)
     return failure_of(told) if told["status"] == "ok" else str(told.get("reason", "the agent gave no reason"))
-
-
-def _death(status: int | None) -> str:
-    """How the machine's kernel ended: 128 and a signal is what a shell would say, too."""
-    if status == 0:
-        return "the virtual machine was switched off from within (reboot(2))"
-    if status is None or status <= 128 or status == 128 + signal.SIGABRT:  # which is how a panic ends
-        return f"the virtual machine died (exit status {status})"
-    number = status - 128
-    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-    return f"the virtual machine was killed on the host ({name})" + (_MEMORY_KILLER if number == signal.SIGKILL else "")
 
 
 def _read_outcome(directory: Path) -> dict[str, Any] | None:
@@ -402,48 +382,3 @@ def _read_outcome(directory: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return outcome if isinstance(outcome, dict) and "status" in outcome else None
-
-
-def _out_of_mappings(directory: Path) -> str | None:
-    """Whether the host refused a program of the lab memory, of which the program dies."""
-    if not any(_ENOMEM in line for line in _console(directory)):
-        return None
-    return (
-        "a program of the lab has touched more pages of memory than this host grants a process mappings, "
-        f"{max_mappings()} (vm.max_map_count): let it use less, or raise that: "
-        f"`sysctl vm.max_map_count={4 * max_mappings()}`"
-    )
-
-
-def _last_words(directory: Path) -> str:
-    """Why the machine's kernel panicked, if it did; else the end of its console."""
-    panic = next((line for line in _console(directory) if "Kernel panic" in line), None)
-    if panic is None:
-        return _console_tail(directory)
-    return f": {panic}{_fix(panic)}"
-
-
-def _fix(panic: str) -> str:
-    """What helps against a panic; the words of the first three are of arch/um/os-Linux/netwarp_host.c."""
-    if "the host killed a process of the machine with signal 9" in panic:
-        return _MEMORY_KILLER
-    if "no further process" in panic:
-        return ": raise the limit of processes (`ulimit -u`, or of the container), or make fewer runs at once (-j)"
-    if "the host has no room for the machine's memory" in panic:
-        return ": make room for its memory file, or choose a larger place with TMPDIR"
-    return ": give it more with [run] memory" if "memory" in panic.lower() else f"; see {CONSOLE}"
-
-
-def _console_tail(directory: Path) -> str:
-    """The end of the machine's console, which shows what happened."""
-    tail = _console(directory)[-_TAIL_LINES:]
-    return ("; its console ends with:\n  " + "\n  ".join(tail)) if tail else "; its console is empty"
-
-
-def _console(directory: Path) -> list[str]:
-    try:
-        text = read_start(directory / CONSOLE, _CONSOLE_BYTES).decode(errors="replace")
-    except OSError:
-        return []
-    lines = [re.sub(r"^<\d>", "", line).rstrip() for line in text.splitlines()]
-    return [line for line in lines if line]

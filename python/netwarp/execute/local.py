@@ -26,9 +26,10 @@ def execute(
 ) -> Execution:
     """Make every run of `plan` that `result` does not have yet, `jobs` at once (default: one for each CPU).
 
-    What the commands of `live` runs print is seen here at once. `progress` hears ("start" | "end" | "kept", run, outcome), from this thread for "end". A KeyboardInterrupt ends the
-    runs in flight, which leave nothing, keeps what is done, and returns with `interrupted`. Raises StoreError, and
-    EngineError where what runs are made with has changed since the plan was made.
+    What the commands of `live` runs print is seen here at once. `progress` hears ("start" | "end" | "kept", run,
+    outcome), from this thread for "end". A KeyboardInterrupt ends the runs in flight, which leave nothing, keeps what
+    is done, and returns with `interrupted`. Raises StoreError, and EngineError where what runs are made with has
+    changed since the plan was made.
     """
     execution = Execution()
     todo = list(missing_runs(plan, result, execution, retry_failed, progress))
@@ -41,7 +42,7 @@ def execute(
             progress("start", run, None)
             if others := differing(engine, plan.identity):
                 raise EngineError(changed(others))
-            outcome = execute_run(run, engine, result, cpu, cancelled, live)
+            outcome = execute_run(run, engine, result, cpu, cancelled, live=live)
             if fail_fast and outcome.status == "failed":
                 cancelled.set()  # here, before this thread takes the next run
             return outcome

@@ -38,7 +38,7 @@ class RunSpec:
 
 
 def execute_run(
-    run: Run, engine: Engine, result: ResultDir, cpu: int | None, cancelled: threading.Event, live: bool = False
+    run: Run, engine: Engine, result: ResultDir, cpu: int | None, cancelled: threading.Event, *, live: bool = False
 ) -> Outcome:
     """Make one run; a failed one has its directory as well, with the reason. Raises Cancelled, StoreError.
 

@@ -15,7 +15,10 @@ def check_exec(scenario: ExecScenario) -> Iterator[tuple[Keys, str]]:
     """Its network is what the command makes."""
     for section in NETWORK:
         if getattr(scenario, section):
-            yield (section,), f"a scenario with a command (`exec`) has the network that this makes; leave `{section}` out"
+            yield (
+                (section,),
+                f"a scenario with a command (`exec`) has the network that this makes; leave `{section}` out",
+            )
     if scenario.record.captures:
         yield ("record", "captures"), "there are no links by name to capture at; start tcpdump in the command"
     if scenario.duration > MAX_RUN_NS:

@@ -18,6 +18,7 @@ _DELETE = "\x7f"
 def command_scenario(
     words: Sequence[str],
     directory: Path,
+    *,
     env: Mapping[str, str],
     varied: Mapping[str, Sequence[str]],
     seeds: Sequence[int] = (1,),

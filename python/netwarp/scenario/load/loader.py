@@ -78,7 +78,9 @@ def _is_valid(source: Source) -> bool:
 def validate(source: Source) -> Scenario:
     """The scenario in the source's data, checked field by field and then as a whole. Raises ScenarioError."""
     try:
-        scenario = (ExecScenario if "exec" in source.data else Scenario).model_validate(source.data, context={"folder": source.folder})
+        scenario = (ExecScenario if "exec" in source.data else Scenario).model_validate(
+            source.data, context={"folder": source.folder}
+        )
     except ValidationError as error:
         raise ScenarioError(problems_at(explain(error, source.data), source), source.label) from None
     checks = chain(check_scenario(scenario), check_study(scenario, source.data, source.overrides))

@@ -12,6 +12,9 @@ void netwarp_listen(void);
 int netwarp_enter(int pid);
 void netwarp_leave(void);
 int netwarp_asked(void);
+unsigned long long netwarp_read_tsc(void);
+void netwarp_trap_tsc(void);
+int netwarp_emulated_tsc(int pid, int code, unsigned long *gp);
 void netwarp_answer(unsigned long ip);
 
 /* netwarp_host.c, of both sides */

@@ -49,7 +49,7 @@ def test_output_and_exit_code_are_the_commands(place: Path) -> None:
     assert answer.code == 7, answer.err
     assert answer.out == "out\n"
     assert answer.err.startswith("err\n")
-    made = only_run(result_of(place))
+    made = only_run(result_of(place)).path
     assert (made / "command.out").read_text() == "out\n"
     assert (made / "command.err").read_text() == "err\n"
     status = json.loads((made / "status.json").read_text())
@@ -104,7 +104,7 @@ def test_changes_are_kept_in_the_result_and_made_nowhere_else(place: Path, home:
     answer = run(place, "sh", "-c", script)
     assert answer.code == 0, answer.err
     assert answer.out == "mine\n"
-    made = only_run(result_of(place))
+    made = only_run(result_of(place)).path
     kept = {str(p.relative_to(made / "files")): p.read_text() for p in (made / "files").rglob("*") if p.is_file()}
     assert kept == {"old.txt": "before\nafter\n", "a/b/deep.txt": "deep\n"}
     assert json.loads((made / "status.json").read_text())["left_out"] == ["a/b/link"]
@@ -234,6 +234,9 @@ def test_nothing_is_written_but_into_the_overlay(attempt: str, place: Path, home
     assert (before.st_mode, before.st_nlink, before.st_ctime_ns) == (after.st_mode, after.st_nlink, after.st_ctime_ns)
 
 
+SWITCH_OFF = "import ctypes; ctypes.CDLL(None).reboot(0x4321FEDC)"
+
+
 @pytest.mark.parametrize(
     ("words", "code", "reason"),
     [
@@ -243,7 +246,7 @@ def test_nothing_is_written_but_into_the_overlay(attempt: str, place: Path, home
         (["sh", "-c", "kill -9 $$"], 137, ""),
         (["sh", "-c", "exec >&- 2>&-; echo x; exit 3"], 3, ""),
         (["sh", "-c", "dd if=/dev/zero of=/var/tmp/full bs=1M"], 1, "No space left on device"),
-        (["sh", "-c", "echo o > /proc/sysrq-trigger; sleep 9"], 3, "was switched off from within"),
+        (["python3", "-c", SWITCH_OFF], 3, "was switched off from within"),
         (["sleep", "infinity"], 3, "it waits for what does not come"),
         (["ping", "-c", "1", "-W", "2", "192.0.2.1"], 2, "Network is unreachable"),
         (["cat", "/dev/sda"], 1, "No such"),
@@ -256,25 +259,20 @@ def test_what_goes_wrong_is_said_in_a_line(words: list[str], code: int, reason: 
     assert wait_until_gone(result_of(place), 10) == []
 
 
-@pytest.mark.parametrize(
-    ("script", "reason"),
-    [
-        (":(){ :|:& };:; sleep 99999", "did not end within 8 s of real time"),
-        ("trap '' TERM; while :; do :; done", "without a system call"),
-    ],
-)
-def test_what_goes_on_for_ever_is_ended(script: str, reason: str, place: Path) -> None:
+@pytest.mark.parametrize("script", [":(){ :|:& };:; while :; do sleep 1; done", "trap '' TERM; while :; do :; done"])
+def test_what_goes_on_for_ever_is_ended_and_named(script: str, place: Path) -> None:
     answer = run(place, "bash", "-c", script, options=("--time-limit", "8s"))
     assert answer.code == 3, answer.err
-    assert reason in answer.words
+    assert "did not end within 8 s of real time" in answer.words or "without a system call" in answer.words
+    assert "bash (pid " in answer.words
     assert wait_until_gone(result_of(place), 10) == []
 
 
 def test_a_machine_that_is_too_small_says_so(place: Path) -> None:
-    program = "x = []\nwhile True: x.append(bytearray(1 << 20))"
-    answer = run(place, "python3", "-c", program, options=("--memory", "64M"))
-    assert answer.code in (1, 3, 137), answer.err
-    assert "memory" in answer.words.lower(), answer.err
+    program = "x = []\nwhile True: x.append(b'x' * (1 << 20))"
+    answer = run(place, "python3", "-c", program, options=("--memory", "96M", "--time-limit", "60s"))
+    assert answer.code == 137, answer.err
+    assert "out of memory" in answer.words.lower(), answer.err
 
 
 @pytest.mark.parametrize(

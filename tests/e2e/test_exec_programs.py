@@ -47,6 +47,7 @@ def test_mininets_default_switch(tmp_path: Path) -> None:
         set -e
         /usr/share/openvswitch/scripts/ovs-ctl start --system-id=random --no-monitor >&2
         mn --switch ovsbr --test pingall
+        mn --clean >&2
     """
     made = twice(tmp_path, "sh", "-c", script)
     printed = (made / "command.out").read_text() + (made / "command.err").read_text()

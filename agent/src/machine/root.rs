@@ -58,6 +58,19 @@ const FILES: [(&str, &str); 3] = [
         "# A machine of its own: nobody answers.\n",
     ),
 ];
+/// What scripts ask modprobe for and this kernel has built in (kernels/tree/netwarp.config): modprobe looks into
+/// directories of the host's kernels, and fails for all others.
+const BUILT_IN: &str = "8021q act_bpf act_csum act_ct act_gact act_mirred act_nat act_pedit act_police act_skbedit \
+    act_vlan bonding bridge cls_basic cls_bpf cls_flow cls_flower cls_fw cls_matchall cls_u32 dummy geneve gre ifb \
+    ip6_gre ip6_tables ip6_tunnel ip6table_filter ip6table_mangle ip6table_nat ip6table_raw ip_gre ip_tables ipip \
+    iptable_filter iptable_mangle iptable_nat iptable_raw ipvlan macvlan macvtap mptcp_diag nf_conntrack nf_nat \
+    nf_tables nft_chain_nat nlmon openvswitch overlay sch_cake sch_cbs sch_choke sch_codel sch_drr sch_etf sch_ets \
+    sch_fq sch_fq_codel sch_fq_pie sch_gred sch_hfsc sch_hhf sch_htb sch_ingress sch_mqprio sch_multiq sch_netem \
+    sch_opportunity sch_pie sch_plug sch_prio sch_qfq sch_red sch_sfb sch_sfq sch_skbprio sch_taprio sch_tbf sch_teql \
+    sctp sctp_diag tcp_bbr tcp_bic tcp_cdg tcp_cubic tcp_dctcp tcp_diag tcp_highspeed tcp_htcp tcp_hybla tcp_illinois \
+    tcp_lp tcp_nv tcp_scalable tcp_vegas tcp_veno tcp_westwood tcp_yeah tun udp_diag udp_tunnel unix_diag veth vport_geneve \
+    vport_gre vport_vxlan vrf vxlan x_tables";
+const MODPROBE: &str = "/run/modprobe.d";
 /// What groups of processes can be given shares of.
 const CONTROLLERS: &str = "+cpu +memory +pids";
 
@@ -112,6 +125,12 @@ pub fn enter(home: &Path) -> Result<()> {
     for (place, text) in FILES {
         pin(Path::new("/").join(place), text);
     }
+    create_dir_all(MODPROBE)?;
+    let lines: String = BUILT_IN
+        .split_whitespace()
+        .map(|name| format!("install {name} true\n"))
+        .collect();
+    std::fs::write(Path::new(MODPROBE).join("netwarp.conf"), lines)?;
     if std::fs::read_dir(home).is_err() {
         make_place(home)?;
         mount_at("tmpfs", home, "mode=700")?;

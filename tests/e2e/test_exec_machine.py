@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -193,6 +194,37 @@ def test_the_same_command_gives_the_same_bytes(place: Path, tmp_path: Path) -> N
     assert other["command.out"] != next(iter(found[0].values()))["command.out"]
     again = netwarp("rerun", tmp_path / "one", "--read", "/")
     assert again.code == 0, again.err + again.out
+
+
+COUNTER = """
+#include <stdio.h>
+#include <unistd.h>
+#include <x86intrin.h>
+int main(void)
+{
+    unsigned processor;
+    unsigned long long before = __rdtsc(), after;
+
+    sleep(3);
+    after = __rdtscp(&processor);
+    printf("%llu %u\\n", (after - before) / 1000000, processor);
+    while (__rdtsc() - after < 1000000)
+        ;
+    puts("a loop that waits by it ends");
+}
+"""
+
+
+def test_the_time_stamp_counter_is_virtual_time(place: Path) -> None:
+    (place / "counter.c").write_text(COUNTER)
+    subprocess.run(["gcc", "-O1", "-o", place / "counter", place / "counter.c"], check=True)
+    answer = run(place, "./counter")
+    assert answer.out == "3000 0\na loop that waits by it ends\n", answer.err
+
+
+def test_modprobe_answers_for_what_is_built_in(place: Path) -> None:
+    answer = run(place, "sh", "-c", "modprobe openvswitch && modprobe tcp_bbr && ! modprobe no-such-module")
+    assert answer.code == 0, answer.err
 
 
 def test_waiting_costs_nothing(place: Path) -> None:

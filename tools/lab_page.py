@@ -8,6 +8,7 @@ from typing import Any
 from netwarp.lab import build_lab
 from netwarp.lab.model import Lab, LabFlowHead
 from netwarp.plan import make_plan
+from netwarp.scenario.load.command import command_scenario
 from netwarp.scenario.load.loader import load_scenario
 from pydantic import ConfigDict, TypeAdapter
 
@@ -51,8 +52,10 @@ def schema_text() -> str:
 
 
 def example() -> Lab:
-    """The lab of the example's first run."""
-    return build_lab(make_plan(load_scenario(EXAMPLE)).runs[0])
+    """The lab of the example's first run, with a command beside its network: together they have every field."""
+    lab = build_lab(make_plan(load_scenario(EXAMPLE)).runs[0])
+    command = command_scenario(["sh", "-c", "ip link"], Path("/srv"), env={"QUEUE": "fq"}, varied={})
+    return {**lab, "exec": build_lab(make_plan(command).runs[0])["exec"]}
 
 
 def example_text() -> str:

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use crate::backend::{self, Backend};
 use crate::constants::LAB_FORMAT;
+use crate::exec::{self, Facts};
 use crate::lab::{Lab, RunFile};
 
 /// Runs the lab in the run directory of this engine. Where the machine is the run's own, it ends with it, whatever
@@ -22,15 +24,18 @@ pub fn main(engine: &str) -> ExitCode {
     };
     let dir = backend.run_dir();
     let outcome = backend.boot().and_then(|()| run(backend, &dir));
-    let text = match &outcome {
-        Ok(()) => serde_json::json!({"status": "ok"}),
-        Err(e) => serde_json::json!({"status": "failed", "reason": format!("{e:#}")}),
+    let told = match &outcome {
+        Ok(facts) => with_status("ok", facts.clone()),
+        Err(e) => with_status(
+            "failed",
+            Facts::from_iter([("reason".into(), format!("{e:#}").into())]),
+        ),
     };
-    if let Err(e) = std::fs::write(dir.join("outcome.json"), text.to_string()) {
+    if let Err(e) = std::fs::write(dir.join("outcome.json"), Value::Object(told).to_string()) {
         eprintln!("netwarp: cannot write the outcome: {e}");
     }
     let code = match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("netwarp: {e:#}");
             ExitCode::FAILURE
@@ -39,14 +44,22 @@ pub fn main(engine: &str) -> ExitCode {
     backend.end(code)
 }
 
-fn run(backend: &'static dyn Backend, dir: &Path) -> Result<()> {
+fn with_status(status: &str, mut facts: Facts) -> Facts {
+    facts.insert("status".into(), status.into());
+    facts
+}
+
+fn run(backend: &'static dyn Backend, dir: &Path) -> Result<Facts> {
     let lab = read_lab(dir).context("run.json")?;
     ensure!(
         lab.format == LAB_FORMAT,
         "the lab has format {}, this agent executes {LAB_FORMAT}",
         lab.format
     );
-    crate::run::run(backend, lab, dir)
+    match &lab.exec {
+        Some(command) => exec::run(backend, &lab, command, dir),
+        None => crate::run::run(backend, lab, dir).map(|()| Facts::new()),
+    }
 }
 
 fn read_lab(dir: &Path) -> Result<Lab> {

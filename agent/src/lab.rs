@@ -1,8 +1,10 @@
 //! The resolved lab that netwarp hands over in `run.json`. Nothing is decided here: every address, index, port, queue
 //! and start time stands in it. Unknown fields are errors, so that an old agent never runs half of a new lab.
 
+use std::collections::BTreeMap;
 use std::fmt::Formatter;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
@@ -35,6 +37,7 @@ pub struct Lab {
     pub changes: Vec<Change>,
     pub tuners: Vec<Tuner>,
     pub record: Record,
+    pub exec: Option<Exec>,
 }
 
 impl Lab {
@@ -345,6 +348,16 @@ pub struct Capture {
     pub filter: Option<String>,
 }
 
+/// A command of the user's own in place of a network: its words, where it starts, its whole environment.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Exec {
+    pub command: Vec<String>,
+    pub directory: PathBuf,
+    pub env: BTreeMap<String, String>,
+}
+
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -405,8 +418,8 @@ mod tests {
                 let mut copy: Map<String, Value> = fields
                     .iter()
                     .map(|(name, value)| match name.as_str() {
-                        // Any name is a sysctl's; flows have fields of their kind.
-                        "sysctl" | "flows" => (name.clone(), value.clone()),
+                        // Any name is a sysctl's or a variable's; flows have fields of their kind.
+                        "sysctl" | "flows" | "env" => (name.clone(), value.clone()),
                         _ => (name.clone(), with_one_more(value, wanted, seen)),
                     })
                     .collect();

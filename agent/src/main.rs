@@ -4,6 +4,7 @@
 
 mod backend;
 mod constants;
+mod exec;
 mod guard;
 mod host;
 mod init;

@@ -9,9 +9,6 @@ from functools import cache
 from pathlib import Path
 
 AGENT = "netwarp-agent"
-SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""The PATH of every program in a lab, whatever the PATH of who runs netwarp: the same everywhere."""
-
 FULL_LANDLOCK = 6
 """The version of Landlock that has all that a machine is confined with."""
 _ANSWER_S = 30.0

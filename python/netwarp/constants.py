@@ -37,3 +37,6 @@ otherwise make a nanosecond's queue grow on the wire with every packet."""
 UNLIMITED_WIRE_BYTES_PER_S = 10**15
 """The rate at which netem takes no time for a packet (packet_time_ns()). It needs some rate: without one it lets jitter
 overtake (netem_enqueue())."""
+
+SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The PATH of every program in a lab, whatever the PATH of who runs netwarp: the same everywhere."""

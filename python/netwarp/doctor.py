@@ -15,7 +15,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from netwarp.agent import AGENT, SEARCH_PATH, AgentError, confinement_here, find_agent
+from netwarp.agent import AGENT, AgentError, confinement_here, find_agent
+from netwarp.constants import SEARCH_PATH
 from netwarp.engines.mappings import USUAL_MAPPINGS, max_mappings
 from netwarp.engines.memory import SHARED_MEMORY, find_memory_directory, memory_problem
 from netwarp.flows import KINDS

@@ -100,11 +100,13 @@ def make_study(
     retry_failed: bool = False,
     plots: bool = True,
     page: bool = False,
+    live: bool = False,
     console: Console | None = None,
 ) -> Study:
     """Plan, execute (on the workers of the Dask scheduler at `dask`, if given), summarise, check, draw.
 
-    With `page` write `report.html`. Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
+    What the commands of `live` runs print is seen here at once, and nothing else. With `page` write `report.html`.
+    Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     console = console or Terminal(stderr=True)
     if dask is None:
@@ -119,8 +121,8 @@ def make_study(
         manifest=manifest(engine.spec.name, engine.own_identity, sys.argv),
     ) as result:
         keep_traces(scenario, result)
-        with RunProgress(plan, console) as progress:
-            make = partial(execute, jobs=jobs) if dask is None else _on_cluster(dask, console)
+        with RunProgress(plan, Terminal(quiet=True) if live else console) as progress:
+            make = partial(execute, jobs=jobs, live=live) if dask is None else _on_cluster(dask, console)
             execution = make(plan, engine, result, fail_fast=fail_fast, retry_failed=retry_failed, progress=progress)
         summary = summarise(result, reported=execution.done)
         checked = () if execution.interrupted else check_expectations(summary, scenario.expect)

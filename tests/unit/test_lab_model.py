@@ -45,7 +45,7 @@ def objects(value: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any,
     if isinstance(value, dict):
         yield keys, value
         for key, child in value.items():
-            if key not in ("sysctl", "flows"):
+            if key not in ("sysctl", "flows", "env"):
                 yield from objects(child, (*keys, key))
     elif isinstance(value, list):
         for number, child in enumerate(value):
@@ -83,6 +83,7 @@ def test_the_example_has_every_form_of_every_field() -> None:
     _see(example(), schema(), definitions, seen, "Lab")
     for change in (change for flow in example()["flows"] for change in flow["changes"]):
         _see(change, definitions["LabFlowChange"], definitions, seen, "LabFlowChange")
+    _see({**example(), "exec": None}, schema(), definitions, seen, "Lab")
     for name, definition in {"Lab": schema(), **definitions}.items():
         for field, about in definition["properties"].items():
             if name != "LabFlow":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from netwarp.agent import SEARCH_PATH
+from netwarp.constants import SEARCH_PATH
 from netwarp.engines import EngineError, differing, identity_of
 from netwarp.engines.programs import find_program, libraries_digest, program_digests, tc_digest, tc_directory
 from netwarp.engines.uml import UmlEngine

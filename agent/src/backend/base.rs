@@ -1,6 +1,7 @@
 //! What an engine does for a lab. The default methods are those of a kernel that knows nothing of netwarp, in real
 //! time: a lab that asks for more is refused with the reason.
 
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -95,6 +96,14 @@ pub trait Backend: Sync {
     /// Ends what `start_recording` started, and hands over the last records.
     fn stop_recording(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// Where a command of the user's own prints: its output, and its errors.
+    fn open_output(&self) -> Result<(File, File)> {
+        bail!(
+            "the engine {} runs no commands of the user's own",
+            self.name()
+        )
     }
 
     /// What sends the datagrams of this UDP socket at the instants that are planned for them.

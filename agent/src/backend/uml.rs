@@ -21,6 +21,8 @@ const RECORDER: &str = "/proc/netwarp";
 const CAPTURES: &str = "/proc/netwarp_capture";
 const RANDOMNESS: &str = "/proc/netwarp_chance";
 const SENDER: &str = "/proc/netwarp_send";
+const STDOUT: &str = "/proc/netwarp_stdout";
+const STDERR: &str = "/proc/netwarp_stderr";
 
 /// Far shorter than any timer of a lab's network.
 const REST_NS: i64 = 1_000;
@@ -98,6 +100,17 @@ impl Backend for Uml {
 
     fn stop_recording(&self) -> Result<()> {
         control_recorder("stop\n")
+    }
+
+    /// In the order in which both are written, whatever the host does meanwhile.
+    fn open_output(&self) -> Result<(File, File)> {
+        let open = |path| {
+            OpenOptions::new()
+                .write(true)
+                .open(path)
+                .with_context(|| format!("this kernel prints nothing for commands ({path})"))
+        };
+        Ok((open(STDOUT)?, open(STDERR)?))
     }
 
     fn timed_sender(&self, socket: OwnedFd) -> Result<Box<dyn TimedSender>> {

@@ -34,6 +34,8 @@ pub struct Machine {
     pub console: Option<File>,
     /// What its kernel records; `None` once that has ended, or when nothing is recorded.
     pub records: Option<File>,
+    /// What its command prints; likewise.
+    pub output: Option<File>,
     uml_dir: PathBuf,
     memory_dir: PathBuf,
 }
@@ -58,6 +60,7 @@ impl Machine {
         let cpus = options.cpu.map(only).transpose()?;
         let (console, console_end) = pipe2(OFlag::O_CLOEXEC)?;
         let (records, records_end) = pipe2(OFlag::O_CLOEXEC)?;
+        let (output, output_end) = pipe2(OFlag::O_CLOEXEC)?;
         // Larger pipes mean fewer turns; a refusal (pipe-user-pages-soft) costs nothing but speed.
         let _ = fcntl(&records, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES));
         let mut command = Command::new(&options.kernel);
@@ -80,6 +83,10 @@ impl Machine {
             command.env("NETWARP_RECORD_FD", records_end.as_raw_fd().to_string());
             fcntl(&records_end, FcntlArg::F_SETFD(FdFlag::empty()))?;
         }
+        if options.output {
+            command.env("NETWARP_OUTPUT_FD", output_end.as_raw_fd().to_string());
+            fcntl(&output_end, FcntlArg::F_SETFD(FdFlag::empty()))?;
+        }
         let parent = std::process::id();
         // SAFETY: the guard has one thread, so that the child may do after the fork what the guard could.
         unsafe {
@@ -101,13 +108,15 @@ impl Machine {
             anyhow!("cannot start {}: {e}{why}", options.kernel.display())
         })?;
         drop(command);
-        drop::<OwnedFd>(records_end);
+        drop::<[OwnedFd; 2]>([records_end, output_end]);
         drop(agent_dir);
         let records = options.records().then(|| File::from(records));
+        let output = options.output.then(|| File::from(output));
         Ok(Self {
             child,
             console: Some(File::from(console)),
             records,
+            output,
             uml_dir,
             memory_dir: options.memory_dir.clone(),
         })
@@ -196,6 +205,9 @@ fn arguments(options: &Options, agent: &Path) -> Vec<String> {
         // Relative to the working directory, which is the run directory.
         format!("uml_dir={UML_DIR}/"),
         "panic=-1".into(),
+        // No interface is there that nobody made: neither in the lab's namespaces nor in those of a command.
+        "fb_tunnels=none".into(),
+        "bonding.max_bonds=0".into(),
         // What the kernel does not know becomes the environment of init, and so of every program in the lab.
         format!("PATH={}", options.search_path),
     ];

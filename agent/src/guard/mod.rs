@@ -13,6 +13,7 @@ mod events;
 mod layout;
 mod machine;
 mod options;
+mod output;
 mod packets;
 mod record;
 mod surroundings;
@@ -33,6 +34,7 @@ use confinement::{Confinement, Level, Places, confine_guard};
 use events::Recorder;
 use machine::Machine;
 pub use options::Options;
+use output::Output;
 use watchdog::Watchdog;
 
 /// More console than this is cut: a program that floods it must not fill the disk.
@@ -52,7 +54,7 @@ const ANSWER: &str = "netwarp: running: ";
 /// How the machine ended, as JSON on standard output.
 #[derive(Serialize)]
 struct Report {
-    /// `ended`, or why it was killed: `time_limit`, `computing`, `cancelled`, `record_error`
+    /// `ended`, or why it was killed: `time_limit`, `computing`, `cancelled`, `record_error`, `output_closed`
     end: &'static str,
     /// Of a machine that took too long: which program ran, as its kernel says
     running: Option<Running>,
@@ -135,11 +137,7 @@ fn guard(options: &Options) -> Result<Report> {
     };
     confine_guard(&places)?;
     // Before the machine starts: afterwards, the machine may have made the files in the run directory.
-    let mut console = Console::create(&options.dir.join("console.log"))?;
-    let mut recorder = options
-        .records()
-        .then(|| Recorder::create(&options.dir, &options.captures, options.t0))
-        .transpose()?;
+    let mut sinks = Sinks::create(options)?;
     let mut machine = Machine::start(options, Confinement::new(&places, level)?)?;
     let limit = Duration::from_secs_f64(options.time_limit.clamp(0.0, 1e9));
     let computing = limit.mul_f64(COMPUTING_PART).max(COMPUTING_TIME);
@@ -147,7 +145,7 @@ fn guard(options: &Options) -> Result<Report> {
     let mut error = None;
     let mut running = None;
     let end = loop {
-        match watch(&mut machine, &mut console, recorder.as_mut()) {
+        match watch(&mut machine, &mut sinks) {
             Ok(Some(end)) => break end,
             Ok(None) => {}
             Err(e) => {
@@ -163,11 +161,11 @@ fn guard(options: &Options) -> Result<Report> {
         }
     };
     if matches!(end, "time_limit" | "computing") {
-        running = ask(&mut machine, &mut console, recorder.as_mut());
+        running = ask(&mut machine, &mut sinks);
     }
-    let events = recorder.as_ref().map_or(0, Recorder::events);
+    let events = sinks.recorder.as_ref().map_or(0, Recorder::events);
     let usage = machine.end(end != "ended")?;
-    if let Some(recorder) = recorder
+    if let Some(recorder) = sinks.recorder
         && let Err(e) = recorder.finish()
         && error.is_none()
     {
@@ -187,17 +185,13 @@ fn guard(options: &Options) -> Result<Report> {
 }
 
 /// Asks the machine, which is about to be ended, which program runs.
-fn ask(
-    machine: &mut Machine,
-    console: &mut Console,
-    mut recorder: Option<&mut Recorder>,
-) -> Option<Running> {
+fn ask(machine: &mut Machine, sinks: &mut Sinks) -> Option<Running> {
     machine.ask();
     let begin = Instant::now();
     while begin.elapsed() < ANSWER_TIME {
         // Records are read on, since the kernel may be waiting for room to write them.
-        let ended = watch(machine, console, recorder.as_deref_mut());
-        let answer = console.answer();
+        let ended = watch(machine, sinks);
+        let answer = sinks.console.answer();
         if answer.is_some() || !matches!(ended, Ok(None)) {
             return answer;
         }
@@ -206,11 +200,7 @@ fn ask(
 }
 
 /// Waits a moment for something to happen and deals with it; `Some` when the machine's life is over.
-fn watch(
-    machine: &mut Machine,
-    console: &mut Console,
-    recorder: Option<&mut Recorder>,
-) -> Result<Option<&'static str>> {
+fn watch(machine: &mut Machine, sinks: &mut Sinks) -> Result<Option<&'static str>> {
     let stdin = std::io::stdin();
     // A stream that has ended is left out, or poll would return for it for ever.
     let watched: Vec<(Source, BorrowedFd)> = [
@@ -223,6 +213,7 @@ fn watch(
             .records
             .as_ref()
             .map(|f| (Source::Records, f.as_fd())),
+        machine.output.as_ref().map(|f| (Source::Output, f.as_fd())),
     ]
     .into_iter()
     .flatten()
@@ -247,21 +238,47 @@ fn watch(
     drop(fds);
     let cancelled = ready.contains(&Source::Parent) && stdin_closed()?;
     if ready.contains(&Source::Console) {
-        console.copy_from(&mut machine.console)?;
+        sinks.console.copy_from(&mut machine.console)?;
     }
     if ready.contains(&Source::Records) {
-        read_records(&mut machine.records, recorder)?;
+        read_records(&mut machine.records, sinks.recorder.as_mut())?;
     }
-    Ok(
-        match (
-            cancelled,
-            machine.console.is_none() && machine.records.is_none(),
-        ) {
-            (true, _) => Some("cancelled"),
-            (_, true) => Some("ended"),
-            _ => None,
-        },
-    )
+    let mut taken = true;
+    if ready.contains(&Source::Output)
+        && let Some(output) = sinks.output.as_mut()
+    {
+        taken = output.read_from(&mut machine.output)?;
+    }
+    let streams = [&machine.console, &machine.records, &machine.output];
+    Ok(match (cancelled, taken) {
+        (true, _) => Some("cancelled"),
+        (_, false) => Some("output_closed"),
+        _ => streams.iter().all(|s| s.is_none()).then_some("ended"),
+    })
+}
+
+/// Where the machine's streams go.
+struct Sinks {
+    console: Console,
+    recorder: Option<Recorder>,
+    output: Option<Output>,
+}
+
+impl Sinks {
+    fn create(options: &Options) -> Result<Self> {
+        let live = [options.live_out, options.live_err];
+        Ok(Self {
+            console: Console::create(&options.dir.join("console.log"))?,
+            recorder: options
+                .records()
+                .then(|| Recorder::create(&options.dir, &options.captures, options.t0))
+                .transpose()?,
+            output: options
+                .output
+                .then(|| Output::create(&options.dir, live))
+                .transpose()?,
+        })
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -269,6 +286,7 @@ enum Source {
     Parent,
     Console,
     Records,
+    Output,
 }
 
 /// netwarp never writes to the guard: what becomes readable is the end.

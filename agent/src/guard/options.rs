@@ -1,5 +1,6 @@
 //! The command line of the guard.
 
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -37,6 +38,15 @@ pub struct Options {
     /// The directory of tc's distribution tables and plug-ins
     #[arg(long)]
     pub tc_directory: Option<PathBuf>,
+    /// Keep what the machine's command prints
+    #[arg(long)]
+    pub output: bool,
+    /// A descriptor of this process to which its output goes as well
+    #[arg(long)]
+    pub live_out: Option<RawFd>,
+    /// Likewise its errors
+    #[arg(long)]
+    pub live_err: Option<RawFd>,
     /// Write exact records
     #[arg(long)]
     pub exact: bool,

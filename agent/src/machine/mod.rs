@@ -1,7 +1,9 @@
 //! The guest as a machine, whatever runs in it: its file systems, the environment of its programs, its end.
 
+pub mod changes;
 mod file_systems;
 pub mod program;
+pub mod root;
 
 use std::convert::Infallible;
 

@@ -34,7 +34,7 @@ pub fn bring_up(node: &mut Site) -> Result<()> {
         backend,
         ..
     } = node;
-    route.change(link::up(1)).context("lo")?;
+    route.change(link::up(link::LOOPBACK)).context("lo")?;
     for (number, (own, _)) in ends.iter().enumerate() {
         route
             .change(link::up(own.index))

@@ -47,6 +47,9 @@ pub fn wire_interface(end: &End) -> String {
     format!("w{}", end.index)
 }
 
+/// The index of `lo` in every namespace.
+pub const LOOPBACK: u32 = 1;
+
 /// Brings an interface up.
 pub fn up(index: u32) -> Request {
     Request::new(RTM_NEWLINK, 0).raw(&ifinfomsg(index, libc::IFF_UP as u32))

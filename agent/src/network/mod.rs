@@ -16,8 +16,11 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 
+use netlink_sys::protocols::NETLINK_ROUTE;
+
 use crate::backend::Backend;
 use crate::lab::{Change, Lab, Shaper};
+use crate::netlink::Netlink;
 use crate::sysctl;
 pub use namespace::Namespace;
 pub use nodes::Network;
@@ -26,6 +29,13 @@ pub use tc::DIRECTORY as TC_DIRECTORY;
 
 /// The hidden namespace of every link's wire.
 const WIRE: &str = "wire";
+
+/// Brings up `lo` in the network namespace of this thread.
+pub fn bring_up_loopback() -> Result<()> {
+    Netlink::open(NETLINK_ROUTE)?
+        .change(link::up(link::LOOPBACK))
+        .context("lo")
+}
 
 impl Network {
     /// Builds everything that `lab` names, or fails with the message of the kernel or of tc.

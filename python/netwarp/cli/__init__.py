@@ -16,6 +16,7 @@ from cyclopts.exceptions import CycloptsError
 from netwarp.cli import agreement, compare, imports, results, scenarios
 from netwarp.cli.agent import pcap_app, watch_app
 from netwarp.cli.common import CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
+from netwarp.cli.exec import exec_
 from netwarp.cli.explain import explain, whatif
 from netwarp.cli.export import export
 from netwarp.cli.kernel import kernel_app
@@ -44,6 +45,7 @@ for of_results in (*_OF_RESULTS, compare.compare, explain, whatif, agreement.agr
     app.command(of_results)
 app.command(imports.import_, name="import")
 app.command(scenarios.list_, name="list")
+app.command(exec_, name="exec")
 
 
 def main() -> NoReturn:

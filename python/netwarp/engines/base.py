@@ -71,7 +71,8 @@ class EngineSpec:
 class Job:
     """One run, ready to be executed. `memory_bytes` is the virtual machine's, `time_limit_s` real seconds.
 
-    What it runs may read the scenario's `folder`, and what whoever runs it allows beyond that (`read`).
+    What it runs may read the scenario's `folder`, and what whoever runs it allows beyond that (`read`). Of a `live` one
+    what its command prints goes to this process's standard output and error as well.
     """
 
     id: str
@@ -81,15 +82,20 @@ class Job:
     time_limit_s: float
     folder: Path
     read: tuple[Path, ...] = ()
+    live: bool = False
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run went: `ok`, `failed` or `cancelled`, and why; `facts` are of the wall clock (seconds, events)."""
+    """How a run went: `ok`, `failed` or `cancelled`, and why; `facts` are of the wall clock (seconds, events).
+
+    `found` are fields of its lab that only the run could tell, such as how long a command took.
+    """
 
     status: str
     reason: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    found: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Engine(Protocol):

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from netwarp.agent import SEARCH_PATH
+from netwarp.constants import SEARCH_PATH
 from netwarp.engines.base import EngineError
 from netwarp.flows import KINDS, kind_of
 from netwarp.scenario.model import Scenario
@@ -109,6 +109,8 @@ def _names(data: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
                 yield from ((keys, name) for name in _command(value))
             case ("tuners", _, "program"):
                 yield from ((keys, name) for name in _command(value))
+            case ("exec", "command"):
+                yield from ((keys, name) for name in _of_command(value, data["exec"]))
             case ("record", "captures") if any(isinstance(c, Mapping) and c.get("filter") for c in _list(value)):
                 yield keys, FILTER_COMPILER
 
@@ -120,6 +122,8 @@ def _given(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, tuner in data.get("tuners", {}).items():
         yield f"tuners.{name}.program", tuner.get("program", ())
     yield "record.captures", data.get("record", {}).get("captures", ())
+    if "exec" in data:
+        yield "exec.command", data["exec"]["command"]
 
 
 def _varied(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -135,6 +139,19 @@ def _command(value: object) -> Iterator[str]:
         if found := _find(word):
             yield from _interpreters(found)
     yield from _files(words[1:])
+
+
+def _of_command(value: object, described: Mapping[str, Any]) -> Iterator[str]:
+    """The files that a command of the user's own names, from its directory, and what interprets its program."""
+    words = [word for word in _list(value) if isinstance(word, str)]
+    directory = Path(str(described.get("directory", "/")))
+    for number, word in enumerate(words):
+        name = str(directory / word)
+        if number == 0 and "/" not in word:
+            name = shutil.which(word, path=described.get("env", {}).get("PATH", SEARCH_PATH)) or ""
+        if _is_file(name):
+            yield name
+            yield from _interpreters(Path(name)) if number == 0 else ()
 
 
 def _files(words: object) -> Iterator[str]:

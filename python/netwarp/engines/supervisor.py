@@ -21,10 +21,15 @@ _CONSOLE_BYTES = 16 << 20
 _OUTCOME_BYTES = 1 << 20
 
 
-def start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
-    """Start it. Its standard input is for closing: then it ends the run."""
+def start(command: Sequence[str], inherited: Sequence[int] = ()) -> "subprocess.Popen[bytes]":
+    """Start it with the `inherited` descriptors. Its standard input is for closing: then it ends the run."""
     return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        pass_fds=tuple(inherited),
     )
 
 

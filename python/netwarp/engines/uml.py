@@ -3,7 +3,6 @@
 import contextlib
 import resource
 import shutil
-import signal
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from netwarp.agent import SEARCH_PATH, AgentError, confinement_here, find_agent
+from netwarp.agent import AgentError, confinement_here, find_agent
+from netwarp.constants import SEARCH_PATH
 from netwarp.engines.base import (
     Capabilities,
     EngineError,
@@ -23,8 +23,10 @@ from netwarp.engines.base import (
     Outcome,
 )
 from netwarp.engines.confinement import readable, withheld
+from netwarp.engines.console import death, last_words, out_of_mappings, out_of_memory
+from netwarp.engines.exec import facts_of, failure_of, live_descriptors
 from netwarp.engines.leavings import odd_files
-from netwarp.engines.mappings import max_mappings, too_many_mappings
+from netwarp.engines.mappings import too_many_mappings
 from netwarp.engines.memory import NoRoomError, find_memory_directory, reserved
 from netwarp.engines.programs import (
     digest_of,
@@ -34,16 +36,7 @@ from netwarp.engines.programs import (
     tc_digest,
     tc_directory,
 )
-from netwarp.engines.supervisor import (
-    CONSOLE,
-    console_lines,
-    console_tail,
-    end,
-    end_in_words,
-    read_outcome,
-    start,
-    wait,
-)
+from netwarp.engines.supervisor import console_tail, end, end_in_words, read_outcome, start, wait
 from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import KernelFeature, kernel_features
@@ -52,13 +45,9 @@ from netwarp.scenario.source import Keys
 from netwarp.words import did_you_mean
 
 MEMORY = "netwarp-memory-"
-_MEMORY_KILLER = (
-    "; the host's memory killer does that: make fewer runs at once (-j), or give each less memory ([run] memory)"
-)
 _FIX = "`netwarp kernel build` builds it again."
 _NAMED = 5
 """How many odd files a reason names."""
-_ENOMEM = "UML ran out of memory on the host side"
 
 
 NAME = "uml"
@@ -165,7 +154,8 @@ class UmlEngine:
             return Outcome("failed", str(error))
 
     def _run(self, job: Job, directory: Path, memory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
-        guard = start(self._command(job, directory, memory, cpu))
+        with live_descriptors(job.live) as live:
+            guard = start(self._command(job, directory, memory, cpu, live), inherited=tuple(live.values()))
         try:
             report, complaint = wait(guard, job.time_limit_s, cancelled)
         finally:
@@ -175,7 +165,7 @@ class UmlEngine:
         said = complaint or end_in_words("guard", "the virtual machine", guard.returncode)
         return _judge(job, directory, report, said, odd)
 
-    def _command(self, job: Job, directory: Path, memory: Path, cpu: int | None) -> list[str]:
+    def _command(self, job: Job, directory: Path, memory: Path, cpu: int | None, live: Mapping[str, int]) -> list[str]:
         options: dict[str, Any] = {
             "kernel": self.kernel.path,
             "dir": directory,
@@ -185,6 +175,7 @@ class UmlEngine:
             "time-limit": job.time_limit_s,
             "t0": job.lab["t0_ns"],
             "search-path": SEARCH_PATH,
+            **live,
         }
         if directory_of_tc := tc_directory():
             options["tc-directory"] = directory_of_tc
@@ -194,6 +185,8 @@ class UmlEngine:
             command += ["--read", str(path)]
         if cpu is not None:
             command += ["--cpu", str(cpu)]
+        if job.lab["exec"]:
+            command.append("--output")
         if job.lab["record"]["exact"]:
             command.append("--exact")
         for capture in job.lab["record"]["captures"]:
@@ -269,18 +262,24 @@ def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: 
     facts = {key: report[key] for key in ("real_s", "cpu_s", "events", "confinement")}
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
+    told = read_outcome(directory)
+    facts |= facts_of(told or {})
+    found = {"duration_ns": told["duration_ns"]} if told and "duration_ns" in told else {}
     reasons = (
-        _killed(job, directory, report) or _told(directory, report),
-        _out_of_mappings(directory),
+        _killed(job, directory, report) or _failure(told, directory, report),
+        out_of_mappings(directory),
+        out_of_memory(directory),
         f"it left what are no files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
     )
     reason = "; ".join(reason for reason in reasons if reason) or None
-    return Outcome("failed" if reason else "ok", reason, facts)
+    return Outcome("failed" if reason else "ok", reason, facts, found)
 
 
 def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
     """Why the guard ended the machine, if it did."""
     running = _running(job, report["running"])
+    if report["end"] == "output_closed":
+        return "nobody reads what it prints any more"
     if report["end"] == "time_limit":
         limit = f"it did not end within {job.time_limit_s:g} s of real time ([run] time_limit)"
         return f"{limit}: {running}" if running else limit + console_tail(directory)
@@ -304,48 +303,8 @@ def _running(job: Job, answer: Mapping[str, Any] | None) -> str | None:
     )
 
 
-def _told(directory: Path, report: dict[str, Any]) -> str | None:
-    """Why the agent says that the run failed, or that it could say nothing."""
-    outcome = read_outcome(directory)
-    if outcome is None:
-        return _death(report["exit_status"]) + _last_words(directory)
-    return None if outcome["status"] == "ok" else str(outcome.get("reason", "the agent gave no reason"))
-
-
-def _death(status: int | None) -> str:
-    """How the machine's kernel ended: 128 and a signal is what a shell would say, too."""
-    if status is None or status <= 128 or status == 128 + signal.SIGABRT:  # which is how a panic ends
-        return f"the virtual machine died (exit status {status})"
-    number = status - 128
-    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-    return f"the virtual machine was killed on the host ({name})" + (_MEMORY_KILLER if number == signal.SIGKILL else "")
-
-
-def _out_of_mappings(directory: Path) -> str | None:
-    """Whether the host refused a program of the lab memory, of which the program dies."""
-    if not any(_ENOMEM in line for line in console_lines(directory)):
-        return None
-    return (
-        "a program of the lab has touched more pages of memory than this host grants a process mappings, "
-        f"{max_mappings()} (vm.max_map_count): let it use less, or raise that: "
-        f"`sysctl vm.max_map_count={4 * max_mappings()}`"
-    )
-
-
-def _last_words(directory: Path) -> str:
-    """Why the machine's kernel panicked, if it did; else the end of its console."""
-    panic = next((line for line in console_lines(directory) if "Kernel panic" in line), None)
-    if panic is None:
-        return console_tail(directory)
-    return f": {panic}{_fix(panic)}"
-
-
-def _fix(panic: str) -> str:
-    """What helps against a panic; the words of the first three are of arch/um/os-Linux/netwarp_host.c."""
-    if "the host killed a process of the machine with signal 9" in panic:
-        return _MEMORY_KILLER
-    if "no further process" in panic:
-        return ": raise the limit of processes (`ulimit -u`, or of the container), or make fewer runs at once (-j)"
-    if "the host has no room for the machine's memory" in panic:
-        return ": make room for its memory file, or choose a larger place with TMPDIR"
-    return ": give it more with [run] memory" if "memory" in panic.lower() else f"; see {CONSOLE}"
+def _failure(told: Mapping[str, Any] | None, directory: Path, report: dict[str, Any]) -> str | None:
+    """Why the run failed, as the agent reports it, or that it could report nothing."""
+    if told is None:
+        return death(report["exit_status"]) + last_words(directory)
+    return failure_of(told) if told["status"] == "ok" else str(told.get("reason", "the agent gave no reason"))

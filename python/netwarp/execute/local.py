@@ -21,14 +21,16 @@ def execute(
     jobs: int | None = None,
     fail_fast: bool = False,
     retry_failed: bool = False,
+    live: bool = False,
     progress: Progress = lambda event, run, outcome: None,
 ) -> Execution:
     """Make every run of `plan` that `result` does not have yet, `jobs` at once: by default one for each CPU, but in
     real time one alone, as runs disturb each other.
 
-    `progress` hears ("start" | "end" | "kept", run, outcome), from this thread for "end". A KeyboardInterrupt ends the
-    runs in flight, which leave nothing, keeps what is done, and returns with `interrupted`. Raises StoreError, and
-    EngineError where what runs are made with has changed since the plan was made.
+    What the commands of `live` runs print is seen here at once. `progress` hears ("start" | "end" | "kept", run,
+    outcome), from this thread for "end". A KeyboardInterrupt ends the runs in flight, which leave nothing, keeps what
+    is done, and returns with `interrupted`. Raises StoreError, and EngineError where what runs are made with has
+    changed since the plan was made.
     """
     execution = Execution()
     todo = list(missing_runs(plan, result, execution, retry_failed, progress))
@@ -41,7 +43,7 @@ def execute(
             progress("start", run, None)
             if others := differing(engine, plan.identity):
                 raise EngineError(changed(others))
-            outcome = execute_run(run, engine, result, cpu, cancelled)
+            outcome = execute_run(run, engine, result, cpu, cancelled, live=live)
             if fail_fast and outcome.status == "failed":
                 cancelled.set()  # here, before this thread takes the next run
             return outcome

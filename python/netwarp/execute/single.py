@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from netwarp.analysis.run.validity import check_run
 from netwarp.engines import Engine, Job, Outcome, identity_of
 from netwarp.lab import build_lab, memory_bytes
 from netwarp.plan import Run
+from netwarp.scenario.model.exec import ExecScenario
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError
 from netwarp.store.files import write_json
@@ -20,6 +21,8 @@ from netwarp.store.rundir import RunDir
 
 _LIMIT_BASE_S = 120.0
 _LIMIT_PER_S = 2.0
+_EXEC_LIMIT_S = 600.0
+"""Of a command, whose duration nobody knows before."""
 
 
 class Cancelled(Exception):
@@ -34,9 +37,15 @@ class RunSpec:
     description: Mapping[str, Any]
 
 
-def execute_run(run: Run, engine: Engine, result: ResultDir, cpu: int | None, cancelled: threading.Event) -> Outcome:
-    """Make one run; a failed one has its directory as well, with the reason. Raises Cancelled, StoreError."""
+def execute_run(
+    run: Run, engine: Engine, result: ResultDir, cpu: int | None, cancelled: threading.Event, *, live: bool = False
+) -> Outcome:
+    """Make one run; a failed one has its directory as well, with the reason. Raises Cancelled, StoreError.
+
+    What the command of a `live` one prints is seen here at once.
+    """
     spec = spec_of(run, engine)
+    spec = replace(spec, job=replace(spec.job, live=live))
     with result.making(run.id) as directory:
         return execute_spec(spec, engine, directory, cpu, cancelled)
 
@@ -49,6 +58,8 @@ def execute_spec(
     outcome = engine.run(spec.job, directory, cpu, cancelled)
     if outcome.status == "cancelled":
         raise Cancelled(spec.job.id)
+    if outcome.found:
+        write_json(directory / "run.json", {**spec.description, "lab": {**spec.job.lab, **outcome.found}})
     write_digests(directory)
     if outcome.status == "ok":
         outcome = _analysed(directory, outcome)
@@ -80,7 +91,10 @@ def job_of(run: Run, engine: Engine) -> Job:
     """What the engine gets of a run."""
     scenario = run.scenario
     limit_ns = scenario.run.time_limit
-    limit_s = _LIMIT_BASE_S + _LIMIT_PER_S * scenario.duration / 1e9 if limit_ns is None else limit_ns / 1e9
+    usual_s = _EXEC_LIMIT_S
+    if not isinstance(scenario, ExecScenario):
+        usual_s = _LIMIT_BASE_S + _LIMIT_PER_S * scenario.duration / 1e9
+    limit_s = usual_s if limit_ns is None else limit_ns / 1e9
     folder = scenario.source.folder.absolute()
     can = engine.capabilities
     lab = build_lab(run, exact=can.exact, real_time=can.clock == "real")

@@ -8,7 +8,7 @@ from typing import Any
 
 from distributed import Client
 
-from netwarp.agent import SEARCH_PATH
+from netwarp.constants import SEARCH_PATH
 from netwarp.engines import Engine, name_of
 from netwarp.execute.worker import WorkerIdentity, cancel, identity_with, worker_identity
 

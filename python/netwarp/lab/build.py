@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netwarp.constants import LAB_FORMAT
+from netwarp.lab.exec import MEMORY_BYTES, build_exec_lab
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
 from netwarp.lab.model import T0_NS, Lab, LabCapture, LabLink, LabNode, LabTuner
@@ -12,6 +13,7 @@ from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE, node_sysctl
 from netwarp.lab.sizes import Sizes
 from netwarp.plan import Run
 from netwarp.scenario.model import Scenario
+from netwarp.scenario.model.exec import ExecScenario
 
 SAMPLE_NS = 10_000_000
 """How often an engine samples that has no exact records, unless the scenario says."""
@@ -27,6 +29,8 @@ def build_lab(run: Run, *, exact: bool = True, real_time: bool = False) -> Lab:
     others use as well, and not in a machine of its own in virtual time.
     """
     scenario = run.scenario
+    if isinstance(scenario, ExecScenario):
+        return build_exec_lab(scenario, run.seed)
     network = NetworkGraph(scenario)
     sizes = Sizes(scenario, network)
     links, changes = build_links(network, sizes, run.seed, BURST_NS if real_time else 0)
@@ -48,12 +52,16 @@ def build_lab(run: Run, *, exact: bool = True, real_time: bool = False) -> Lab:
             "sample_ns": scenario.record.sample_ns if exact else scenario.record.sample or SAMPLE_NS,
             "captures": _captures(scenario, links),
         },
+        "exec": None,
     }
 
 
 def memory_bytes(run: Run) -> int:
     """The memory of the virtual machine for this run (see `Sizes.memory_bytes`)."""
-    return Sizes(run.scenario, NetworkGraph(run.scenario)).memory_bytes()
+    scenario = run.scenario
+    if isinstance(scenario, ExecScenario):
+        return scenario.run.memory or MEMORY_BYTES
+    return Sizes(scenario, NetworkGraph(scenario)).memory_bytes()
 
 
 def _nodes(scenario: Scenario, sizes: Sizes, real_time: bool) -> list[LabNode]:

@@ -211,6 +211,14 @@ class LabCapture(TypedDict):
     filter: Annotated[str | None, meaning("in tcpdump's words; null: every packet")]
 
 
+class LabExec(TypedDict):
+    """A command of the user's own, which is the whole run: the network is what it makes."""
+
+    command: Annotated[list[str], meaning("the program and its arguments")]
+    directory: Annotated[str, meaning("where it starts")]
+    env: Annotated[dict[str, str], meaning("its whole environment")]
+
+
 class LabRecord(TypedDict):
     """What the agent records."""
 
@@ -270,3 +278,4 @@ class Lab(TypedDict):
     changes: Annotated[list[LabChange], meaning("in the order of time; one entry for each end of a link that changes")]
     tuners: Annotated[list[LabTuner], meaning("programs that tune nodes")]
     record: LabRecord
+    exec: Annotated[LabExec | None, meaning("null: a network and its flows")]

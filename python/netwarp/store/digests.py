@@ -11,7 +11,7 @@ from netwarp.store.schemas import TABLES
 
 FILE_NAME = "digests.json"
 _FILES = ("run.json", *(table.file for table in TABLES.values()))
-_PATTERNS = ("captures/**/*", "iperf3-*.json", "*.out", "*.err")
+_PATTERNS = ("captures/**/*", "iperf3-*.json", "*.out", "*.err", "files/**/*")
 
 
 @dataclass(frozen=True)

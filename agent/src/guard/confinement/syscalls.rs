@@ -179,10 +179,17 @@ fn conditional() -> Result<Vec<(c_long, Vec<SeccompRule>)>> {
         ),
         (
             libc::SYS_prctl,
-            vec![all([
-                is(0, SeccompCmpOp::Eq, libc::PR_SET_PDEATHSIG as u64),
-                is(1, SeccompCmpOp::Eq, libc::SIGKILL as u64),
-            ])?],
+            vec![
+                all([
+                    is(0, SeccompCmpOp::Eq, libc::PR_SET_PDEATHSIG as u64),
+                    is(1, SeccompCmpOp::Eq, libc::SIGKILL as u64),
+                ])?,
+                // Programs read the time stamp counter from virtual time (arch/um/os-Linux/netwarp_tsc.c).
+                all([
+                    is(0, SeccompCmpOp::Eq, libc::PR_SET_TSC as u64),
+                    is(1, SeccompCmpOp::Eq, libc::PR_TSC_SIGSEGV as u64),
+                ])?,
+            ],
         ),
         (
             libc::SYS_prlimit64,

@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping
 from netwarp.fields import NODE_WIRE, Sysctl
 from netwarp.flows import Flow, kind_of
 from netwarp.scenario.check.changes import check_changes
+from netwarp.scenario.check.exec import check_exec
 from netwarp.scenario.check.links import check_addresses, check_interfaces, check_link
 from netwarp.scenario.check.reach import links_between, unreachable
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import MAX_RUN_NS, Capture, Scenario, Tuner
+from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scenario.source import Keys
 from netwarp.units import format_duration
 
@@ -30,6 +32,9 @@ MAX_SAMPLES = 10_000_000
 
 def check_scenario(scenario: Scenario) -> Iterator[Found]:
     """Everything about one resolved scenario; sweep, cases and expectations are checked in `check_study`."""
+    if isinstance(scenario, ExecScenario):
+        yield from check_exec(scenario)
+        return
     yield from _check_times(scenario)
     if NODE_WIRE in scenario.nodes:
         yield ("nodes", NODE_WIRE), f'"{NODE_WIRE}" is the name of netwarp\'s own namespace; call the node otherwise'

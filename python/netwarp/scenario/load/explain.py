@@ -24,6 +24,7 @@ from netwarp.scenario.model import (
     Tuner,
     paths,
 )
+from netwarp.scenario.model.exec import Exec
 from netwarp.scenario.source import Keys
 
 Found = tuple[Keys, str]
@@ -31,6 +32,7 @@ _TABLES: dict[str, list[str]] = {
     "nodes": list(Node.model_fields),
     "links": list(Link.model_fields),
     "tuners": list(Tuner.model_fields),
+    "exec": list(Exec.model_fields),
     "run": list(RunOptions.model_fields),
     "record": list(Record.model_fields),
     "changes": list(Change.model_fields),

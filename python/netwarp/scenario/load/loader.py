@@ -20,6 +20,7 @@ from netwarp.scenario.errors import COMMAND_LINE, MAX_PROBLEMS, Problem, Scenari
 from netwarp.scenario.files import read_file
 from netwarp.scenario.load.explain import explain
 from netwarp.scenario.model import Scenario
+from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scenario.model.paths import parse_setting, resolve_path, swept_path, with_value
 from netwarp.scenario.source import Keys, Source, split_dotted
 from netwarp.scenario.toml import TomlError, parse_toml
@@ -77,7 +78,9 @@ def _is_valid(source: Source) -> bool:
 def validate(source: Source) -> Scenario:
     """The scenario in the source's data, checked field by field and then as a whole. Raises ScenarioError."""
     try:
-        scenario = Scenario.model_validate(source.data, context={"folder": source.folder})
+        scenario = (ExecScenario if "exec" in source.data else Scenario).model_validate(
+            source.data, context={"folder": source.folder}
+        )
     except ValidationError as error:
         raise ScenarioError(problems_at(explain(error, source.data), source), source.label) from None
     checks = chain(check_scenario(scenario), check_study(scenario, source.data, source.overrides))

@@ -12,12 +12,13 @@ from pydantic import BaseModel
 from netwarp.flows import flow_fields
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import SECTIONS, Change, Link, Node, Record, RunOptions, Tuner
+from netwarp.scenario.model.exec import Exec
 from netwarp.scenario.source import split_dotted
 from netwarp.scenario.toml import TomlSyntaxError, parse_toml
 
 PLAIN = ("duration", "warmup")
 SET_ONLY = ("name", "summary", "seeds", "views", "baseline")
-GROUPS: dict[str, type[BaseModel]] = {"run": RunOptions, "record": Record}
+GROUPS: dict[str, type[BaseModel]] = {"run": RunOptions, "record": Record, "exec": Exec}
 DIRECTED = ("rate", "delay", "jitter", "loss", "duplicate", "corrupt", "reorder", "queue", "trace", "outage")
 _FIELDS: dict[str, list[str]] = {
     "nodes": list(Node.model_fields),
@@ -39,6 +40,8 @@ def resolve_path(path: str, data: Mapping[str, Any], sweepable: bool = True) -> 
         raise ValueError("seeds are not swept: every point runs with every seed of the scenario's `seeds`")
     if head in PLAIN or (head in SET_ONLY and not sweepable):
         return _exactly(path, head, rest)
+    if head == "exec" and rest[:1] == ["env"] and len(rest) == 2:
+        return (head, *rest)
     if head in GROUPS:
         _field(path, head, rest, list(GROUPS[head].model_fields), 1)
         return (head, *rest)

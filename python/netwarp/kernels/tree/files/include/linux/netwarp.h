@@ -169,6 +169,12 @@ struct netwarp_arrival {
 	__u32	rcv_nxt;	/* TCP: what the receiver waited for before it came */
 };
 
+/* How each piece of what a program prints begins, on the stream of NETWARP_OUTPUT_FD; the bytes follow. */
+struct netwarp_output {
+	__u32	stream;		/* 1: its output, 2: its errors */
+	__u32	bytes;
+};
+
 /*
  * What /proc/netwarp_send takes: datagrams of one connected socket, each with
  * the instant at which it is to leave. As sendmmsg(2), but in time: a source

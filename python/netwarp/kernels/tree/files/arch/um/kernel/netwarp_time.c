@@ -88,6 +88,29 @@ static bool is_fruitless(unsigned long nr, long result)
 	return result == -EAGAIN || result == -EALREADY;
 }
 
+static void begin_call(void)
+{
+	if (slept_ns >= SLEEP_NS)
+		fruitless = calls = 0;
+	slept_ns = 0;
+}
+
+/*
+ * What a program reads with RDTSC, a tick a nanosecond: as fruitless as any other
+ * reading of the clock. The loader of every program reads it once, for which
+ * nobody need be let in.
+ */
+unsigned long long netwarp_read_tsc(void)
+{
+	begin_call();
+	fruitless += FRUITLESS;
+	if (fruitless > FREE_FRUITLESS * FRUITLESS && !is_global_init(current)) {
+		pay();
+		yield();
+	}
+	return netwarp_now();
+}
+
 /* Does a system call of a program. */
 unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 {
@@ -97,9 +120,7 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 	if (time_travel_mode != TT_MODE_INFCPU || is_global_init(current))
 		return EXECUTE_SYSCALL(nr, regs);
 
-	if (slept_ns >= SLEEP_NS)
-		fruitless = calls = 0;
-	slept_ns = 0;
+	begin_call();
 	if (++calls > FREE_CALLS)
 		pay();
 	/* Others need not wait until time passes and the scheduler turns to them. */

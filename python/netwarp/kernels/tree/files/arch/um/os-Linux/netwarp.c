@@ -23,12 +23,23 @@ int netwarp_seed(unsigned long long *seed)
 	return seeded;
 }
 
+static int descriptor(const char *name)
+{
+	const char *fd = getenv(name);
+
+	return fd ? atoi(fd) : -1;
+}
+
 /* The host's file descriptor for records, or -1. */
 int netwarp_record_fd(void)
 {
-	const char *fd = getenv("NETWARP_RECORD_FD");
+	return descriptor("NETWARP_RECORD_FD");
+}
 
-	return fd ? atoi(fd) : -1;
+/* Likewise for what a program prints. */
+int netwarp_output_fd(void)
+{
+	return descriptor("NETWARP_OUTPUT_FD");
 }
 
 /* Writes everything, or returns a negative errno. */

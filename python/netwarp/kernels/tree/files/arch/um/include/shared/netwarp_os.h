@@ -5,12 +5,16 @@
 
 int netwarp_seed(unsigned long long *seed);
 int netwarp_record_fd(void);
+int netwarp_output_fd(void);
 int netwarp_write_all(int fd, const void *buf, unsigned long len);
 unsigned long long netwarp_now(void);
 void netwarp_listen(void);
 int netwarp_enter(int pid);
 void netwarp_leave(void);
 int netwarp_asked(void);
+unsigned long long netwarp_read_tsc(void);
+void netwarp_trap_tsc(void);
+int netwarp_emulated_tsc(int pid, int code, unsigned long *gp);
 void netwarp_answer(unsigned long ip);
 
 /* netwarp_host.c, of both sides */

@@ -1,0 +1,157 @@
+"""`netwarp exec`: any command in a machine of its own, in virtual time."""
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+from cyclopts import Parameter
+
+from netwarp.cli.common import CLOSED_PIPE, FAILED_RUN, INTERRUPTED, OK, USAGE, errors, positive, say, stderr
+
+_COMMA = re.compile(r"(?<!\\),")
+
+
+def exec_(
+    *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    seed: int | None = None,
+    seeds: int | None = None,
+    env: Annotated[list[str] | None, Parameter(negative=())] = None,
+    memory: str | None = None,
+    time_limit: str | None = None,
+    confine: Annotated[bool, Parameter(negative=())] = False,
+    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
+    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
+    engine: str | None = None,
+    kernel: str | None = None,
+    dask: str | None = None,
+    retry_failed: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Run any command as root in a fresh machine, in virtual time: netwarp exec [OPTIONS] -- COMMAND [ARG...]
+
+    It finds the host's files and may change them: in a layer that is thrown away. What it changes beneath the current
+    directory is kept in the result. docs/exec.md says more.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments, after `--`.
+    output
+        Where the result goes; default results/exec-<program>-<UTC>. A result with the same plan is resumed.
+    seed
+        The seed of all randomness in the machine; default: 1.
+    seeds
+        Run it with the seeds 1 to N.
+    env
+        NAME=VALUE sets a variable of its environment; NAME=A,B,C runs it with each of them. May be given several
+        times. A comma within a value is written `\\,`.
+    memory
+        Memory of the machine, such as 512M; default: 1G.
+    time_limit
+        Real time after which it is ended, such as 30s; default: 10min.
+    confine
+        It may read what a scenario's programs may, instead of all that you may read (SECURITY.md).
+    read
+        With --confine: a file or directory that it may read as well; may be given several times.
+    jobs
+        Number of runs at once; default: one for each CPU.
+    engine
+        The engine that executes the runs; default: uml.
+    kernel
+        A kernel of `netwarp kernel list`; default: the newest that fits.
+    dask
+        Address of a Dask scheduler whose workers execute the runs.
+    retry_failed
+        When resuming, repeat failed runs.
+    """
+    with errors():
+        from netwarp.engines import EngineOptions, find_engine
+        from netwarp.scenario.load.command import command_scenario
+        from netwarp.study import default_directory, make_study
+
+        if not command:
+            _refuse("there is no command; write `netwarp exec -- COMMAND [ARG...]`")
+        positive("--seeds", seeds)
+        positive("--jobs", jobs)
+        if seed is not None and seeds is not None:
+            _refuse("--seed and --seeds are both given; --seed is one run, --seeds N are N")
+        fixed, varied = _variables(env or ())
+        options = {"memory": memory, "time_limit": time_limit}
+        scenario = command_scenario(
+            command,
+            Path.cwd(),
+            env={**_own_variables(), **fixed},
+            varied=varied,
+            seeds=range(1, seeds + 1) if seeds else (1 if seed is None else seed,),
+            run={name: value for name, value in options.items() if value is not None},
+        )
+        granted = tuple(read or ()) if confine else (Path("/"),)
+        live = dask is None and len(scenario.seeds) == 1 and not varied
+        study = make_study(
+            scenario,
+            find_engine(engine, EngineOptions(kernel=kernel, read=granted)),
+            output or default_directory(scenario),
+            jobs=jobs,
+            dask=dask,
+            retry_failed=retry_failed,
+            plots=False,
+            live=live,
+            console=stderr(),
+        )
+        say(f"result: {study.path}")
+        if study.execution.interrupted:
+            return INTERRUPTED
+        return _code_of_one(study.path) if live else (FAILED_RUN if study.failed else OK)
+    raise AssertionError("unreachable")
+
+
+def _code_of_one(directory: Path) -> int:
+    """The exit code of the command of a result's only run, or what became of it instead."""
+    from netwarp.engines.exec import failure_of
+    from netwarp.store.result import open_result
+
+    result = open_result(directory)
+    status = result.run(result.planned[0].id).status()
+    code = status.get("exit_code")
+    if status.get("reason") not in (None, failure_of(status)):
+        say(f"error: {status['reason']}", style="red")
+    if code is not None:
+        return int(code) or (FAILED_RUN if status["status"] == "failed" else OK)
+    if status.get("reason") == "nobody reads what it prints any more":
+        return CLOSED_PIPE
+    return FAILED_RUN
+
+
+def _variables(given: "list[str] | tuple[()]") -> tuple[dict[str, str], dict[str, list[str]]]:
+    """What `--env` sets, and what it varies."""
+    fixed: dict[str, str] = {}
+    varied: dict[str, list[str]] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            _refuse(f"--env {text}: this is not NAME=VALUE")
+        if name in fixed or name in varied:
+            _refuse(f"--env {name} is given twice; write its values together: --env {name}=A,B")
+        values = [part.replace("\\,", ",") for part in _COMMA.split(value)]
+        if len(values) == 1:
+            fixed[name] = values[0]
+        else:
+            varied[name] = values
+    return fixed, varied
+
+
+def _own_variables() -> dict[str, str]:
+    """What of whoever starts it decides which programs and settings a command finds: PATH and HOME, nothing else."""
+    from netwarp.constants import SEARCH_PATH
+
+    own = [place for place in os.environ.get("PATH", "").split(":") if place.startswith("/")]
+    found = {"PATH": ":".join(dict.fromkeys([*own, *SEARCH_PATH.split(":")]))}
+    home = os.environ.get("HOME", "")
+    return found | ({"HOME": home} if Path(home).is_absolute() and Path(home).is_dir() else {})
+
+
+def _refuse(text: str) -> NoReturn:
+    say(f"error: {text}", style="red")
+    sys.exit(USAGE)

@@ -1,0 +1,70 @@
+"""What a machine's console and exit status tell of how it ended."""
+
+import re
+import signal
+from pathlib import Path
+
+from netwarp.engines.mappings import max_mappings
+from netwarp.engines.supervisor import CONSOLE, console_lines, console_tail
+
+_NAMED = 5
+"""How many programs a reason names."""
+_MEMORY_KILLER = (
+    "; the host's memory killer does that: make fewer runs at once (-j), or give each less memory ([run] memory)"
+)
+_ENOMEM = "UML ran out of memory on the host side"
+
+
+def out_of_mappings(directory: Path) -> str | None:
+    """Whether the host refused a program of the lab memory, of which the program dies."""
+    if not any(_ENOMEM in line for line in console_lines(directory)):
+        return None
+    return (
+        "a program of the lab has touched more pages of memory than this host grants a process mappings, "
+        f"{max_mappings()} (vm.max_map_count): let it use less, or raise that: "
+        f"`sysctl vm.max_map_count={4 * max_mappings()}`"
+    )
+
+
+def out_of_memory(directory: Path) -> str | None:
+    """Whether the machine's kernel ended a program to get its memory (oom_kill_process())."""
+    found = (
+        re.search(r"Out of memory: Killed process \d+ \((.*?)\) total-vm", line) for line in console_lines(directory)
+    )
+    names = list(dict.fromkeys(match[1] for match in found if match))
+    if not names:
+        return None
+    return (
+        f"the virtual machine was out of memory, and its kernel ended {', '.join(names[:_NAMED])}: give it more with "
+        "[run] memory (`netwarp exec --memory`)"
+    )
+
+
+def death(status: int | None) -> str:
+    """How the machine's kernel ended: 128 and a signal is what a shell would say, too."""
+    if status == 0:
+        return "the virtual machine was switched off from within (reboot(2))"
+    if status is None or status <= 128 or status == 128 + signal.SIGABRT:  # which is how a panic ends
+        return f"the virtual machine died (exit status {status})"
+    number = status - 128
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    return f"the virtual machine was killed on the host ({name})" + (_MEMORY_KILLER if number == signal.SIGKILL else "")
+
+
+def last_words(directory: Path) -> str:
+    """Why the machine's kernel panicked, if it did; else the end of its console."""
+    panic = next((line for line in console_lines(directory) if "Kernel panic" in line), None)
+    if panic is None:
+        return console_tail(directory)
+    return f": {panic}{_fix(panic)}"
+
+
+def _fix(panic: str) -> str:
+    """What helps against a panic; the words of the first three are of arch/um/os-Linux/netwarp_host.c."""
+    if "the host killed a process of the machine with signal 9" in panic:
+        return _MEMORY_KILLER
+    if "no further process" in panic:
+        return ": raise the limit of processes (`ulimit -u`, or of the container), or make fewer runs at once (-j)"
+    if "the host has no room for the machine's memory" in panic:
+        return ": make room for its memory file, or choose a larger place with TMPDIR"
+    return ": give it more with [run] memory" if "memory" in panic.lower() else f"; see {CONSOLE}"

@@ -1,0 +1,49 @@
+"""The lab of a command: a machine with no network but what the command makes."""
+
+from __future__ import annotations
+
+from netwarp.constants import LAB_FORMAT, SEARCH_PATH
+from netwarp.lab.model import Lab
+from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE
+from netwarp.scenario.model.exec import ExecScenario
+
+T0_NS = 60 * 10**9
+"""As long as a machine is up before the command starts, which costs nothing: some programs take an uptime near 0 for an
+error of the clock (Open vSwitch 3.1 then starts no threads and loses every packet)."""
+
+MEMORY_BYTES = 1024 * 2**20
+"""Of the machine: programs, and the changes of files."""
+
+ENV = {
+    "PATH": SEARCH_PATH,
+    "HOME": "/root",
+    "USER": "root",
+    "LOGNAME": "root",
+    "SHELL": "/bin/sh",
+    "LANG": "C.UTF-8",
+    "TERM": "dumb",
+}
+"""The environment of every command, unless the scenario says otherwise: nothing of whoever starts it."""
+
+
+def build_exec_lab(scenario: ExecScenario, seed: int) -> Lab:
+    """The lab of one run."""
+    return {
+        "format": LAB_FORMAT,
+        "seed": seed,
+        "t0_ns": T0_NS,
+        "duration_ns": scenario.duration,
+        "machine": {"sysctl": dict(MACHINE), "open_files": OPEN_FILES},
+        "wire": {"sysctl": dict(WIRE)},
+        "nodes": [],
+        "links": [],
+        "routes": [],
+        "flows": [],
+        "changes": [],
+        "record": {"exact": False, "sample_ns": 0, "captures": []},
+        "exec": {
+            "command": list(scenario.exec.command),
+            "directory": scenario.exec.directory,
+            "env": {**ENV, **scenario.exec.env},
+        },
+    }

@@ -1,0 +1,25 @@
+"""What a scenario that is a command may not have beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from netwarp.scenario.model.exec import ExecScenario
+from netwarp.scenario.model.run import MAX_RUN_NS
+from netwarp.scenario.source import Keys
+
+NETWORK = ("nodes", "links", "flows", "changes", "tuners")
+
+
+def check_exec(scenario: ExecScenario) -> Iterator[tuple[Keys, str]]:
+    """Its network is what the command makes."""
+    for section in NETWORK:
+        if getattr(scenario, section):
+            yield (
+                (section,),
+                f"a scenario with a command (`exec`) has the network that this makes; leave `{section}` out",
+            )
+    if scenario.record.captures:
+        yield ("record", "captures"), "there are no links by name to capture at; start tcpdump in the command"
+    if scenario.duration > MAX_RUN_NS:
+        yield ("duration",), "is longer than 30 days; choose a shorter one"

@@ -1,0 +1,53 @@
+"""A command line → the scenario that is this command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from netwarp.scenario.errors import COMMAND_LINE, ScenarioError
+from netwarp.scenario.load.loader import parse_scenario
+from netwarp.scenario.model import Scenario
+from netwarp.scenario.model.paths import toml
+
+_DELETE = "\x7f"
+"""JSON writes it as it is, and TOML does not have it so."""
+
+
+def command_scenario(
+    words: Sequence[str],
+    directory: Path,
+    *,
+    env: Mapping[str, str],
+    varied: Mapping[str, Sequence[str]],
+    seeds: Sequence[int] = (1,),
+    run: Mapping[str, str] | None = None,
+) -> Scenario:
+    """The scenario of a command that starts in `directory` with `env`, once with each value of what is `varied`.
+
+    `run` are options of its runs as they are written. Raises ScenarioError.
+    """
+    given = {"command": list(words), "directory": str(directory), "env": dict(env)}
+    lines = [f"name = {_toml(name_of(words))}", f"seeds = {_toml(list(seeds))}", "", "[exec]"]
+    lines += [f"{key} = {_toml(value)}" for key, value in given.items()]
+    lines += ["", "[run]", *(f"{key} = {_toml(value)}" for key, value in (run or {}).items())]
+    lines += ["", "[sweep]", *(f'"exec.env.{name}" = {_toml(list(values))}' for name, values in varied.items()), ""]
+    return parse_scenario("\n".join(lines), "exec", folder=directory)
+
+
+def name_of(words: Sequence[str]) -> str:
+    """What results of a command are called: its program, and nothing of its path."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(words[0]).name if words else "").strip("-")
+    return f"exec-{name}"[:64].rstrip("-")
+
+
+def _toml(value: object) -> str:
+    try:
+        text = toml(value)
+        text.encode()
+    except UnicodeEncodeError:
+        raise ScenarioError(
+            "a command, its directory and its variables are text in UTF-8, and this has other bytes in it", COMMAND_LINE
+        ) from None
+    return text.replace(_DELETE, "\\u007f")

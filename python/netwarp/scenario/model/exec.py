@@ -1,0 +1,61 @@
+"""A command of the user's own in place of a network: what `netwarp exec` makes a scenario of."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from netwarp.fields import Model, Name, PositiveDuration, about
+from netwarp.scenario.model.link import Link
+from netwarp.scenario.model.node import Node
+from netwarp.scenario.model.scenario import Scenario
+
+DAY_NS = 24 * 3600 * 10**9
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def _text(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("has a NUL in it, which no program's arguments and environment can have")
+    return value
+
+
+def _directory(value: str) -> str:
+    if not value.startswith("/"):
+        raise ValueError(f'"{value[:200]}" is not an absolute path')
+    return _text(value)
+
+
+def _variables(value: dict[str, str]) -> dict[str, str]:
+    for name in value:
+        if not _VARIABLE.fullmatch(name):
+            raise ValueError(f'"{name[:80]}" cannot name a variable; use letters, digits and "_"')
+    return value
+
+
+Text = Annotated[str, AfterValidator(_text)]
+
+
+class Exec(Model):
+    """A command, run as root in a machine of its own."""
+
+    command: tuple[Text, ...] = about("The program and its arguments.", ["python3", "topology.py"], min_length=1)
+    directory: Annotated[str, AfterValidator(_directory)] = about(
+        "Where it starts. What it changes beneath is kept in `files/` of the run.", "/home/me/lab", default="/"
+    )
+    env: Annotated[dict[str, Text], AfterValidator(_variables)] = about(
+        "Variables of its environment beyond the usual ones, or in place of them.",
+        {"QUEUE": "fq_codel"},
+        default_factory=dict,
+    )
+
+
+class ExecScenario(Scenario):
+    """A scenario that is a command: the network is what the command makes."""
+
+    exec: Exec = about("The command.")
+    duration: PositiveDuration = about("How long it may take, in its own time.", "1h", default=DAY_NS)
+    nodes: dict[Name, Node] = about("None: the command makes its own.", default_factory=dict)
+    links: dict[Name, Link] = about("None: the command makes its own.", default_factory=dict)

@@ -1,0 +1,138 @@
+"""A command line as a scenario: what of it decides a run, what the machine gets, what is refused."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from netwarp.cli.exec import _variables
+from netwarp.engines.exec import facts_of, failure_of, live_descriptors
+from netwarp.engines.programs import named_files
+from netwarp.lab import build_lab, memory_bytes
+from netwarp.plan import Plan, make_plan
+from netwarp.scenario import parse_scenario
+from netwarp.scenario.errors import ScenarioError
+from netwarp.scenario.load.command import command_scenario, name_of
+
+WORDS = ("sh", "-c", "echo \"$X\" '\x7f\té'\n")
+BASE = '[exec]\ncommand = ["true"]\n'
+
+
+def _plan(env: dict[str, str] | None = None, varied: dict[str, list[str]] | None = None, **options: Any) -> Plan:
+    return make_plan(command_scenario(WORDS, Path("/srv"), env=env or {}, varied=varied or {}, **options))
+
+
+def test_the_lab_has_the_command_as_it_was_given() -> None:
+    lab = build_lab(_plan({"A": "1", "LANG": "de_DE.UTF-8"}).runs[0])
+    assert lab["exec"] is not None
+    assert lab["exec"]["command"] == list(WORDS)
+    assert lab["exec"]["directory"] == "/srv"
+    env = lab["exec"]["env"]
+    assert (env["A"], env["LANG"], env["HOME"], env["USER"]) == ("1", "de_DE.UTF-8", "/root", "root")
+    assert lab["links"] == lab["flows"] == lab["nodes"] == []
+
+
+def test_the_machine_is_up_for_a_minute() -> None:
+    assert build_lab(_plan().runs[0])["t0_ns"] >= 60 * 10**9
+
+
+def test_values_and_seeds_make_a_plan() -> None:
+    plan = _plan(varied={"X": ["a", "b"], "Y": ["1", "2", "3"]}, seeds=(1, 2))
+    assert plan.axes == ("exec.env.X", "exec.env.Y")
+    assert len(plan) == 12
+    assert len({run.id for run in plan}) == 12
+    assert {build_lab(run)["exec"]["env"]["X"] for run in plan if run.point["exec.env.X"] == "b"} == {"b"}  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("env", "words", "directory"),
+    [({"X": "1"}, WORDS, "/srv"), ({}, (*WORDS, "more"), "/srv"), ({}, WORDS, "/tmp")],
+)
+def test_all_that_the_command_gets_decides_its_id(env: dict[str, str], words: tuple[str, ...], directory: str) -> None:
+    other = make_plan(command_scenario(words, Path(directory), env=env, varied={}))
+    assert other.runs[0].id != _plan().runs[0].id
+
+
+def test_a_script_is_part_of_the_id_wherever_it_is_named(tmp_path: Path) -> None:
+    script = tmp_path / "lab.py"
+    script.write_text("print(1)\n")
+    for words in (["python3", "lab.py"], ["./lab.py"], ["python3", str(script)]):
+        scenario = command_scenario(words, tmp_path, env={}, varied={})
+        assert script in [path for _, path in named_files(scenario)], words
+
+
+def test_memory_and_time_are_as_asked() -> None:
+    assert memory_bytes(_plan(run={"memory": "256M"}).runs[0]) == 256 * 2**20
+    assert memory_bytes(_plan().runs[0]) == 2**30
+    assert _plan(run={"time_limit": "5s"}).runs[0].scenario.run.time_limit == 5 * 10**9
+
+
+def test_the_text_of_the_scenario_is_toml() -> None:
+    text = command_scenario(WORDS, Path("/srv"), env={"A": "x\x7fy"}, varied={"B": ["1", "2"]}).source.text
+    data = tomllib.loads(text)
+    assert data["exec"]["command"] == list(WORDS)
+    assert data["exec"]["env"] == {"A": "x\x7fy"}
+    assert data["sweep"] == {"exec.env.B": ["1", "2"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[exec]\ncommand = []\n", "at least 1 item"),
+        ("[exec]\n", "`command` is missing"),
+        ('[exec]\ncommand = ["true"]\ndirectory = "here"\n', '"here" is not an absolute path'),
+        ('[exec]\ncommand = ["a\\u0000b"]\n', "has a NUL in it"),
+        ('[exec]\ncommand = ["true"]\nenv = { "A B" = "1" }\n', '"A B" cannot name a variable'),
+        ('[exec]\ncommand = ["true"]\ncomand = "x"\n', '"comand" is not a field of "exec" (did you mean "command"?)'),
+        (BASE + "[nodes]\nh1 = {}\n", "has the network that this makes; leave `nodes` out"),
+        (BASE + '[[record.captures]]\nat = "a:b"\n', "start tcpdump in the command"),
+        ('duration = "40day"\n' + BASE, "duration"),
+        ('duration = "800h"\n' + BASE, "longer than 30 days"),
+        (BASE + '[sweep]\n"exec.evn.X" = ["1"]\n', '"evn" is not a field of exec'),
+        (BASE + '[sweep]\n"exec.env.X" = ["1", "1"]\n', "more than once"),
+    ],
+)
+def test_what_is_no_command_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        make_plan(parse_scenario(f'name = "t"\n{text}'))
+    assert reason in str(caught.value)
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="UTF-8"):
+        command_scenario(["echo", "\udcff"], Path("/"), env={}, varied={})
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [(["./run.sh"], "exec-run-sh"), (["/usr/bin/python3.11"], "exec-python3-11"), (["…"], "exec"), ([], "exec")],
+)
+def test_results_are_called_by_the_program(words: list[str], name: str) -> None:
+    assert name_of(words) == name
+
+
+def test_commas_separate_values_unless_they_are_escaped() -> None:
+    assert _variables(["A=1,2", "B=x\\,y", "C="]) == ({"B": "x,y", "C": ""}, {"A": ["1", "2"]})
+
+
+@pytest.mark.parametrize("given", [["A"], ["=1"], ["A=1", "A=2"], ["A=1", "A=2,3"]])
+def test_variables_that_are_none_are_refused(given: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        _variables(given)
+    assert caught.value.code == 2
+
+
+def test_a_command_that_fails_has_failed() -> None:
+    assert failure_of({"exit_code": 0}) is None
+    assert failure_of({}) is None
+    assert failure_of({"exit_code": 3}) == "the command ended with exit code 3"
+    assert facts_of({"exit_code": 3, "status": "ok", "reason": "x"}) == {"exit_code": 3}
+
+
+def test_nobody_is_shown_what_nobody_looks_at() -> None:
+    with live_descriptors(False) as found:
+        assert found == {}
+    with live_descriptors(True) as found:
+        assert set(found) == {"live-out", "live-err"}

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 from e2e_command import Answer, finished, netwarp, start, times, wait_for, wait_until
 from e2e_scenarios import dumbbell
-from netwarp.agent import SEARCH_PATH, find_agent
+from netwarp.agent import find_agent
 from netwarp.analysis.run.machine import machine_doubts
+from netwarp.constants import SEARCH_PATH
 from netwarp.lab import build_lab
 from netwarp.plan import make_plan
 from netwarp.scenario import load_scenario

@@ -40,6 +40,7 @@ def build_exec_lab(scenario: ExecScenario, seed: int) -> Lab:
         "routes": [],
         "flows": [],
         "changes": [],
+        "tuners": [],
         "record": {"exact": False, "sample_ns": 0, "captures": []},
         "exec": {
             "command": list(scenario.exec.command),

@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from netwarp.agent import SEARCH_PATH, AgentError, find_agent
+from netwarp.agent import AgentError, find_agent
+from netwarp.constants import SEARCH_PATH
 from netwarp.engines.base import Capabilities, EngineError, EngineOptions, EngineSpec, Job, Outcome
 from netwarp.engines.confinement import withheld
 from netwarp.engines.host.needs import impairments, opportunities, sysctls, used_sections

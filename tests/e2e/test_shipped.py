@@ -26,6 +26,7 @@ QUEUE = "links.bottleneck.queue"
 PARTS = {
     "bufferbloat": [*OTHERS, *sweep(QUEUE, "pfifo limit 20", "pfifo limit 40", "pfifo limit 100")],
     "bufferbloat-50-100-150": [*OTHERS],
+    "bufferbloat-first-peak": [*ANOTHER],
     "buffer-sizing": [*OTHERS, *sweep(QUEUE, "pfifo limit 83", "pfifo limit 1321")],
     "coexistence": [
         *OTHERS,
@@ -38,6 +39,7 @@ PARTS = {
         *("--case", "baseline", "--case", "bw-h1 5", "--case", "bw-h2 2", "--case", "bw-h2 40"),
         *("--case", "delay-h1 25", "--case", "delay-h1 50", "--case", "delay-h1 200", "--case", "delay-h2 200"),
     ],
+    "diurnal": [*ANOTHER],
     "join-and-leave": [*OTHERS],
     "mitigate": [*ANOTHER],
     "mobile": [*ANOTHER],

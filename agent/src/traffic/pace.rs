@@ -95,7 +95,7 @@ mod tests {
         let found: Vec<f64> = [(0.0, 150.0), (150.0, 350.0), (150.0, 300.0), (450.0, 10.0)]
             .map(|(at, own)| pace.after(at, own))
             .to_vec();
-        assert_eq!(found, [150.0, 550.0, 450.0, 470.0]);
+        assert_eq!(found, [150.0, 600.0, 500.0, 470.0]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from netwarp.agent import AGENT, AgentError, confinement_here, find_agent
 from netwarp.constants import SEARCH_PATH
+from netwarp.engines.host.leftovers import leftovers
 from netwarp.engines.mappings import USUAL_MAPPINGS, max_mappings
 from netwarp.engines.memory import SHARED_MEMORY, find_memory_directory, memory_problem
 from netwarp.flows import KINDS
@@ -112,13 +113,17 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[CheckResult]:
 
 def clean(*, environ: Mapping[str, str] | None = None, console: Console | None = None) -> list[Path]:
     """Remove what killed processes have left: builds in the cache and in TMPDIR, runs of Dask workers and of `rerun` in
-    TMPDIR. Report it on `console` (default: stderr)."""
+    TMPDIR, runs of the engine `host` that go on for nobody. Report it on `console` (default: stderr)."""
     console = console or Terminal(stderr=True)
     temporary = Path(tempfile.gettempdir())
     removed = clean_stale([(cache_directory(environ), TEMPORARY), (temporary, WORK), (temporary, RUNS)])
     for path in removed:
         console.print(f"Removed {path}", soft_wrap=True, highlight=False)
-    if not removed:
+    ended = list(leftovers())
+    for leftover in ended:
+        leftover.end()
+        console.print(f"Ended the run {leftover.run} (process {leftover.pid}), whose netwarp is gone")
+    if not removed and not ended:
         console.print("Nothing to clean.")
     return removed
 

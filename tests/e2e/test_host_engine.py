@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -277,35 +277,60 @@ def test_nothing_is_left_after_a_kill(running: tuple[subprocess.Popen[str], str]
     assert _listing() == before
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to become nobody")
-def test_it_needs_no_root() -> None:
-    """The agent as nobody, in a user namespace; a copy of it, since nobody may not read every checkout."""
+def test_doctor_ends_a_run_that_goes_on_for_nobody(running: tuple[subprocess.Popen[str], str]) -> None:
+    """A supervisor that is stopped cannot see that its netwarp was killed."""
+    process, run = running
+    before = _listing()
+    supervisor = min(_processes(run))
+    assert netwarp("doctor", "--clean").err.count(run) == 0, "it is somebody's"
+    os.kill(supervisor, signal.SIGSTOP)
+    process.kill()
+    process.communicate(timeout=60)
+    assert supervisor in _processes(run)
+    answer = netwarp("doctor", "--clean")
+    assert f"Ended the run {run} (process {supervisor}), whose netwarp is gone" in answer.words
+    wait_until(lambda: not _processes(run))
+    assert _listing() == before
+
+
+AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+# Root of a user namespace in which no other can be made: as on a host that allows none, where root does without.
+AS_ROOT_ALONE = (
+    *("unshare", "--user", "--map-root-user", "sh", "-c"),
+    'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"',
+    "sh",
+)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to become others")
+@pytest.mark.parametrize(("who", "privilege"), [(AS_NOBODY, "user_namespace"), (AS_ROOT_ALONE, "root")])
+def test_it_needs_no_root_or_no_user_namespaces(who: Sequence[str], privilege: str) -> None:
+    """The agent itself, as a copy, since nobody may not read every checkout."""
     with tempfile.TemporaryDirectory(prefix="netwarp-nobody-") as name:
         place = Path(name)
         place.chmod(0o755)
         directory = place / "run"
         directory.mkdir()
-        os.chown(directory, NOBODY, NOBODY)
+        if who is AS_NOBODY:
+            os.chown(directory, NOBODY, NOBODY)
         agent = Path(shutil.copy(find_agent(), place))
         (run,) = make_plan(load_scenario(str(_scenario(place / "s.toml", duration="1s"))))
-        lab = build_lab(run, exact=False, real_time=True)
-        (directory / "run.json").write_text(json.dumps({"lab": lab}))
-        words = {
-            "dir": directory,
-            "run": "nobodys",
-            "client": os.getpid(),
-            "time-limit": 60,
-            "search-path": SEARCH_PATH,
-        }
-        command = [str(agent), "host", *(part for name, value in words.items() for part in (f"--{name}", str(value)))]
-        user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        (directory / "run.json").write_text(json.dumps({"lab": build_lab(run, exact=False, real_time=True)}))
+        options: dict[str, Any] = {"dir": directory, "run": "anybodys", "client": os.getpid(), "time-limit": 60}
+        options["search-path"] = SEARCH_PATH
+        words = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+        pipe = subprocess.PIPE
+        # Its standard input stays open: closing it would end the run.
         with subprocess.Popen(
-            [*user, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        ) as done:
-            out, err = done.stdout.read(), done.stderr.read().decode()  # type: ignore[union-attr]
-        if "refuses a user namespace" in err:
+            [*who, str(agent), "host", *words], stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        ) as it:
+            assert it.stdout
+            assert it.stderr
+            out, err = it.stdout.read(), it.stderr.read()
+        if "refuses a user namespace" in err or "unshare failed" in err:
             pytest.skip("this host allows no user namespaces")
         report = json.loads(out)
-        assert (report["end"], report["exit_status"], report["privilege"]) == ("ended", 0, "user_namespace"), err
-        assert json.loads((directory / "outcome.json").read_text()) == {"status": "ok"}
+        told = json.loads((directory / "outcome.json").read_text())
+        assert (report["end"], report["exit_status"], told) == ("ended", 0, {"status": "ok"}), err
+        assert report["privilege"] == privilege
         assert (directory / "flows.arrows").stat().st_size > 0

@@ -23,6 +23,10 @@ pub const NAME_PREFIX: &str = "netwarp-";
 /// From the end of building to t0: servers get ready, and what the kernel itself sends of fresh interfaces is over.
 const LEAD_NS: i64 = 2_000_000_000;
 
+/// How large hash tables of network namespaces are that are made from here.
+const HASH_TABLES: &str = "/proc/sys/net/ipv4/tcp_child_ehash_entries";
+const HASH_ENTRIES: &str = "4096";
+
 /// The agent is the first process of the run's own namespaces (`host/`).
 pub struct Host;
 
@@ -51,6 +55,15 @@ impl Backend for Host {
         );
         let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
         machine::limit_open_files(settings.open_files.min(most))
+    }
+
+    /// Nodes get hash tables of their own for TCP, where the kernel can (tcp_set_hashinfo(), Linux 6.1): each sample looks
+    /// at every bucket, and the host's own table has one for each few kilobytes of memory.
+    fn boot(&self) -> Result<()> {
+        if let Err(e) = std::fs::write(HASH_TABLES, HASH_ENTRIES) {
+            eprintln!("netwarp: {HASH_TABLES}: {e}");
+        }
+        Ok(())
     }
 
     fn run_dir(&self) -> PathBuf {

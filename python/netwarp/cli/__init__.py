@@ -178,7 +178,7 @@ def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
     Parameters
     ----------
     clean
-        Remove what killed processes have left in the cache and in TMPDIR.
+        Remove what killed processes have left in the cache and in TMPDIR, and end runs whose netwarp is gone.
     """
     with errors():
         from netwarp import doctor as doctor_

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 from e2e_command import Answer, digests, finished, netwarp, start, wait_until_gone
 from e2e_runs import only_run
+from netwarp.kernels import find_kernel
 
+NOBODY = 65534
 ODD = "out=$(cat /proc/sys/kernel/random/uuid); echo $out $RANDOM $(date +%N) > random.txt; cat random.txt"
 
 
@@ -230,6 +232,29 @@ def test_modprobe_answers_for_what_is_built_in(place: Path) -> None:
 def test_waiting_costs_nothing(place: Path) -> None:
     answer = run(place, "sh", "-c", "sleep 3600; cut -d. -f1 /proc/uptime")
     assert answer.out == "3660\n", answer.err
+
+
+def test_it_is_root_for_an_ordinary_user_and_reads_what_that_one_may() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can be somebody else; the other tests are one as an ordinary user")
+    with tempfile.TemporaryDirectory(prefix="netwarp-nobody-") as name:
+        place = Path(name)
+        kernel = find_kernel()
+        shutil.copytree(kernel.directory, place / "cache/netwarp/kernels" / kernel.directory.name)
+        (place / "own.sh").write_text(
+            "#!/bin/sh\nid -u; cat /etc/shadow; ip link add x0 type dummy && echo made > made\n"
+        )
+        for path in (place, *place.rglob("*")):
+            os.chown(path, NOBODY, NOBODY)
+        answer = netwarp(
+            *("exec", "-o", place / "result", "--", "sh", "./own.sh"),
+            cwd=place,
+            prefix=["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"],
+            env={"XDG_CACHE_HOME": str(place / "cache"), "HOME": "/nonexistent"},
+        )
+        assert (answer.out, answer.code) == ("0\n", 0), answer.err
+        assert "Permission denied" in answer.err
+        assert (only_run(place / "result").path / "files/made").read_text() == "made\n"
 
 
 def test_confined_it_reads_what_a_scenario_may(place: Path, home: Path) -> None:

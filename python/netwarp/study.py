@@ -20,10 +20,11 @@ from netwarp.execute import Execution, execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.plan import make_plan
+from netwarp.plots.look import Look
 from netwarp.scenario import Scenario, parse_scenario
 from netwarp.scenario.model.trace import KEPT, trace_files
-from netwarp.store.errors import StoreError
-from netwarp.store.files import make_folder, read_text, write_bytes
+from netwarp.store.errors import SelectionError, StoreError
+from netwarp.store.files import make_folder, read_text, write_bytes, write_text
 from netwarp.store.findings import NAME as FINDINGS
 from netwarp.store.findings import Finding, read_findings
 from netwarp.store.lock import locked
@@ -31,6 +32,7 @@ from netwarp.store.result import ResultDir, create_result, open_verified
 from netwarp.terminal import Terminal
 from netwarp.threads import on_each
 from netwarp.views import write_views
+from netwarp.words import nearest
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,70 @@ def summarise(result: ResultDir, reported: Collection[str] = ()) -> pl.DataFrame
     summary = result.write_summary(reported, lambda rows: with_harm(rows, result.axes))
     result.write_statistics(statistics_frame(summary, result.axes))
     return summary
+
+
+def draw_figures(directory: Path, look: Look) -> list[Path]:
+    """Draw the figures of a result, or those that `look` names, those of its scenario's views included.
+
+    Returns the files. Raises StoreError; SelectionError, with what there is, for a figure, flow or value that is not.
+    """
+    # Lazily: matplotlib takes longer to import than a command takes to say what is wrong.
+    from netwarp.plots import check_look, plot_result
+    from netwarp.plots.look import looking, names
+
+    result = open_verified(directory)
+    check_look(result, look)
+    with looking(look):
+        files = plot_result(result.path)
+        unknown = [name for name in look.figures if not any(names(name, file.stem) for file in files)]
+        views = scenario_of(result).views if unknown or not look.figures else ()
+        if views and look.out is not None:
+            make_folder(look.out)
+        written = write_views(result, views) if views else []
+        files += [path for path in written if path.suffix in (".png", ".svg", ".pdf")]
+    _refuse_unknown(result, look, [file.stem for file in files])
+    return files
+
+
+def write_scripts(directory: Path, look: Look) -> list[Path]:
+    """Write the script of each figure that `look` names; returns the files. Raises StoreError, SelectionError."""
+    from netwarp.plots import check_look
+    from netwarp.plots.look import looking
+    from netwarp.plots.scripts.script import script_of
+    from netwarp.plots.timeseries.result import figures_of
+
+    result = open_verified(directory)
+    check_look(result, look)
+    if not look.figures:
+        raise SelectionError(f"--script takes the name of a figure; there are: {', '.join(figure_names(result))}")
+    folder = make_folder(look.out or result.plots)
+    with looking(look):
+        wanted = [figure for figure in figures_of(result) if look.draws(figure.stem)]
+        _refuse_unknown(result, look, [figure.stem for figure in wanted])
+        texts = {folder / f"{figure.stem}.py": script_of(result, figure) for figure in wanted}
+    for path, text in texts.items():
+        write_text(path, text)
+    return list(texts)
+
+
+def _refuse_unknown(result: ResultDir, look: Look, stems: Sequence[str]) -> None:
+    """Raise SelectionError for the name of a figure that none of these has."""
+    from netwarp.plots.look import names
+
+    for figure in look.figures:
+        if not any(names(figure, stem) for stem in stems):
+            known = figure_names(result)
+            raise SelectionError(
+                f'there is no figure "{figure}"{nearest(figure, known)}; there are: {", ".join(known)}'
+            )
+
+
+def figure_names(result: ResultDir) -> list[str]:
+    """The names of the figures over time that a result has, and of all that have been drawn of it."""
+    from netwarp.plots.timeseries.result import figures_of
+
+    drawn = (path.stem for path in result.plots.glob("*.png"))
+    return list(dict.fromkeys([*(figure.stem for figure in figures_of(result)), *sorted(drawn)]))
 
 
 def scenario_of(result: ResultDir) -> Scenario:

@@ -21,12 +21,17 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     words = list(islice(dict.fromkeys(known), _MAX_KNOWN))
     if len(word) > _LONGEST:
         return ""
-    near = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
-    if near:
-        return f' (did you mean "{near[0]}"?)'
+    if near := nearest(word, words):
+        return near
     if words and len(words) <= 20:
         return " (known: " + ", ".join(words) + ")"
     return ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """` (did you mean "x"?)` for the known word nearest to `word`; nothing where none is near."""
+    near = difflib.get_close_matches(word[:_LONGEST], list(islice(known, _MAX_KNOWN)), n=1, cutoff=0.6)
+    return f' (did you mean "{near[0]}"?)' if near else ""
 
 
 _SPELT = str.maketrans(

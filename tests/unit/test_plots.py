@@ -81,6 +81,7 @@ def test_figures_of_a_sweep(tmp_path: Path) -> None:
     assert dict(matplotlib.rcParams) == before
     stems = {"cwnd-bulk", "queue-bottleneck-r1", "rtt-bulk", "rtt-ping", "throughput-bulk"}
     wanted = {f"{s}{each}.{kind}" for s in stems for each in ("", "-each") for kind in ("png", "svg")}
+    wanted |= {f"{s}.{kind}" for s in ("interfaces", "stack-bulk") for kind in ("png", "svg")}
     assert {f.name for f in files} == wanted
     svg = (tmp_path / "a" / "plots" / "cwnd-bulk.svg").read_text()
     for words in ("bottleneck queue", "pfifo limit 20", "congestion window (packets)", "time (s)", "synthetic"):

@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 from netwarp.plots.charts.metric import draw_metric
-from netwarp.plots.timeseries.comparison import MAX_NAMES, MAX_NUMBERS, MAX_SEEDS, run_sets
+from netwarp.plots.legibility import MAX_ORDERED, MAX_PANELS
+from netwarp.plots.timeseries.comparison import MAX_SEEDS, run_sets
 from netwarp.plots.timeseries.figure_spec import Curve, Quantity
 from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
 from netwarp.plots.timeseries.result import draw_comparisons
@@ -116,7 +117,7 @@ def test_names_are_all_drawn(tmp_path: Path) -> None:
     names = ["plain", *("x" * count + "y" for count in range(1, 25))]
     runs = [{"id": name, "seed": 1, "point": {RATE: name}} for name in names]
     (comparison,) = run_sets(make(tmp_path / "r", runs, axes=(RATE,)))
-    assert len(comparison.runs) == len(names) < MAX_NAMES
+    assert len(comparison.runs) == len(names) < MAX_PANELS
 
 
 def test_few_seeds_are_a_line_each(tmp_path: Path) -> None:
@@ -146,14 +147,14 @@ def test_shares_of_many_seeds_are_one_panel(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_of_many_values_some_are_drawn(tmp_path: Path) -> None:
-    rates = [f"{number**2}mbit" for number in range(1, 2 * MAX_NUMBERS)]
+    rates = [f"{number**2}mbit" for number in range(1, 2 * MAX_ORDERED)]
     runs = [{"id": rate, "seed": 1, "point": {RATE: rate}} for rate in reversed(rates)]
     result = make(tmp_path / "r", runs, axes=(RATE,))
     (comparison,) = run_sets(result)
-    assert len(comparison.runs) == len(comparison.labels) == MAX_NUMBERS
+    assert len(comparison.runs) == len(comparison.labels) == MAX_ORDERED
     assert (comparison.labels[0], comparison.labels[-1]) == (rates[0], rates[-1])
     spec = spec_of(result, comparison, next(iter(comparison.runs[0].curves)))
-    assert f"{MAX_NUMBERS} of {len(rates)} values" in spec.subtitle
+    assert f"{MAX_ORDERED} of {len(rates)} values" in spec.subtitle
     (file,) = draw_metric(result.path, "flow.goodput_mbps", [RATE], kind="auto", formats=("svg",), out=tmp_path)
     assert "mathdefault" not in file.read_text(), "ticks of a log axis are plain numbers"
 

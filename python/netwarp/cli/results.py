@@ -1,6 +1,7 @@
 """Commands on results, and what they print: the table, the expectations, the figures."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from netwarp.analysis.summary.expectations import Checked
+    from netwarp.plots.look import Look
     from netwarp.store.findings import Finding
     from netwarp.study import Study
 
@@ -90,11 +92,18 @@ def _print_expectations(expectations: "tuple[Checked, ...]", console: "Console")
 def plot(
     directory: Path,
     /,
-    *,
+    *figures: str,
     metric: str | None = None,
     by: Annotated[str | None, Parameter(name="--by")] = None,
     kind: str = "auto",
     format_: Annotated[str, Parameter(name="--format")] = "png,svg",
+    style: str | None = None,
+    width: str | None = None,
+    title: bool = True,
+    only: str | None = None,
+    xlim: str | None = None,
+    ylog: Annotated[bool, Parameter(negative=())] = False,
+    script: Annotated[bool, Parameter(negative=())] = False,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
 ) -> int:
     """Draw the figures of a result, one figure of a metric, or the recording of `netwarp watch`.
@@ -103,6 +112,9 @@ def plot(
     ----------
     directory
         A result directory; or a file of `netwarp watch`, to draw each metric in it over time.
+    figures
+        Which to draw: names of the files that are drawn otherwise, without their ending, or patterns of them; default:
+        all. `cwnd-bulk` means each `cwnd-bulk--…` as well.
     metric
         Draw only this metric, such as flow.rtt_ms_p95; flow.rtt_ms (without a statistic) draws its distribution. For
         a file of `netwarp watch`: columns, separated by commas.
@@ -112,33 +124,79 @@ def plot(
         auto, bar, line, box, heatmap or cdf.
     format_
         png, svg, pdf; several separated by commas.
+    style
+        acm or ieee: the width of a column and its type; or a style file of matplotlib (.mplstyle).
+    width
+        How wide a figure is, such as 3.3in, 84mm; below 6in with smaller type and the legend beneath.
+    title
+        Draw title and subtitle, which in print the caption replaces.
+    only
+        Flows, cases or values to draw, separated by commas: bulk,"pfifo limit 20".
+    xlim
+        From and to, in seconds of the run: 0,5 (of figures of a metric: of their axis).
+    ylog
+        A logarithmic y axis.
+    script
+        Write the Python that draws the named figures from the records with polars and matplotlib, to start from.
     output
         Directory for the figures; default: the result's plots/, or the file's directory.
     """
     with errors():
         from netwarp.plots.formats import formats_of
+        from netwarp.plots.look import look_of, looking
 
         formats = formats_of(format_)
-        if directory.is_file():
-            from netwarp.plots.timeseries.monitor import draw_monitor
+        named = _listed(only)
+        look = replace(
+            look_of(style=style, width=width, title=title, only=named, xlim=xlim, ylog=ylog),
+            figures=figures,
+            formats=formats,
+            out=output,
+        )
+        if directory.is_file() or metric is not None:
+            _refuse_figures(figures, script, directory)
+            with looking(replace(look, figures=())):
+                files = _draw_metric(directory, metric, by, kind, look)
+        elif script:
+            from netwarp.study import write_scripts
 
-            columns = [name.strip() for name in (metric or "").split(",") if name.strip()]
-            figures = draw_monitor(directory, columns, formats, output)
-        elif metric is None:
-            from netwarp.plots import plot_result
-            from netwarp.store.result import open_verified
-
-            figures = plot_result(open_verified(directory).path, formats, output)
+            files = write_scripts(directory, look)
         else:
-            from netwarp.plots.charts.metric import draw_metric
+            from netwarp.study import draw_figures
 
-            axes = [axis.strip() for axis in (by or "").split(",") if axis.strip()]
-            figures = draw_metric(directory, metric, axes, kind=kind, formats=formats, out=output)
-        for figure in figures:
-            sys.stdout.write(f"{figure}\n")
-        if not figures:
+            files = draw_figures(directory, look)
+        for file in files:
+            sys.stdout.write(f"{file}\n")
+        if not files:
             say("there is nothing to draw: this result has no run that can be shown in a figure")
     return OK
+
+
+def _listed(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def _refuse_figures(figures: tuple[str, ...], script: bool, directory: Path) -> None:
+    from netwarp.store.errors import SelectionError
+
+    if figures or script:
+        word = "--script" if script else f'the name "{figures[0]}"'
+        what = (
+            f"{directory} is a file of `netwarp watch`" if directory.is_file() else "--metric draws a figure by itself"
+        )
+        raise SelectionError(f"{what}, so {word} has no meaning; leave one of them out")
+
+
+def _draw_metric(directory: Path, metric: str | None, by: str | None, kind: str, look: "Look") -> list[Path]:
+    """A file of `netwarp watch`, or a metric of a result."""
+    if directory.is_file():
+        from netwarp.plots.timeseries.monitor import draw_monitor
+
+        return draw_monitor(directory, _listed(metric), look.formats, look.out)
+    from netwarp.plots.charts.metric import draw_metric
+
+    assert metric is not None
+    return draw_metric(directory, metric, _listed(by), kind=kind, formats=look.formats, out=look.out)
 
 
 def report(directory: Path, /, *, plots: bool = True, json: Annotated[bool, Parameter(negative=())] = False) -> int:

@@ -14,10 +14,11 @@ from netwarp.explain.events import Events
 from netwarp.explain.explanation import Explanation
 from netwarp.explain.parting import Parting
 from netwarp.plots import style
+from netwarp.plots.colours import CATEGORICAL
 from netwarp.plots.labels import slug
 from netwarp.store.files import make_folder
 
-_COLOURS = {"A": style.CATEGORICAL[0], "B": style.CATEGORICAL[1], "-": style.INK}
+_COLOURS = {"A": CATEGORICAL[0], "B": CATEGORICAL[1], "-": style.INK}
 _WIDTHS = {"A": 2.2, "B": 1.1, "-": 1.3}
 _BEFORE_S, _AFTER_S = 0.2, 0.8
 _PANEL_IN, _HEAD_IN, _FOOT_IN = 1.7, 1.3, 0.55
@@ -51,14 +52,16 @@ def draw(found: Explanation, formats: Sequence[str], directory: Path | None = No
             for axes, span in zip(row, spans, strict=True):
                 _draw(axes, panel, span, at_s)
             row[0].set_ylabel(panel.label)
-        for axes, title in zip(grid[0], ("around the parting", "the whole run"), strict=True):
-            axes.set_title(title, fontsize=10, color=style.MUTED, loc="left", y=1.0)
+        for axes, words in zip(grid[0], ("around the parting", "the whole run"), strict=True):
+            axes.set_title(words, fontsize=10, color=style.MUTED, loc="left", y=1.0)
         for axes in grid[-1]:
             axes.set_xlabel("time (s)")
-        style.head(figure, f"Two runs part at {at_s:.6f} s", _subtitle(found), _LEFT)
+        title, subtitle = f"Two runs part at {at_s:.6f} s", _subtitle(found)
+        style.head(figure, title, subtitle, _LEFT)
+        below_head = 1 - (style.head_in(title, subtitle, _LEFT * style.width_in()) - 0.1) / height
         lines = [Line2D([], [], color=_COLOURS[x], linewidth=_WIDTHS[x], linestyle=_dash(x)) for x in "AB"]
         labels = [f"A: {found.a.unlike(found.b)}", f"B: {found.b.unlike(found.a)}"]
-        figure.legend(lines, labels, loc="upper left", bbox_to_anchor=(_LEFT - 0.01, 1 - 0.58 / height), ncols=1)
+        figure.legend(lines, labels, loc="upper left", bbox_to_anchor=(_LEFT - 0.01, below_head), ncols=1)
         return style.save(
             figure, folder / f"explain-{slug(found.a.run.path.name)}-{slug(found.b.run.path.name)}", formats
         )

@@ -28,6 +28,13 @@ _WHOLE = {
     "jain_index": "Jain's fairness index",
 }
 _LONG, _SHORT = 40, 20
+_SHORT_WORDS = {
+    "bwNORMAL": "norm",
+    "bwNormal": "norm",
+    "bw3Mbps": "bw3",
+    "+impairments": " imp",
+    "_impairments": " imp",
+}
 _SCALES = {"k": 1e3, "m": 1e6, "g": 1e9, "ms": 1e-3, "us": 1e-6}
 
 
@@ -106,6 +113,16 @@ def _statistic(kind: str) -> str:
     if percent is None:
         return {"max": "maximum", "min": "minimum"}.get(kind, kind.replace("_", " "))
     return "median" if kind == "p50" else f"{percent[1]}th percentile"
+
+
+def short_case(name: str) -> str:
+    """A long name of a case with spaces and its usual words short, as shorten_name() of the three-node study has it:
+    `bw3+impairments_10_bbr_fq` → "bw3 imp 10 bbr"."""
+    if len(name) <= 12 or " " in name:
+        return name
+    for word, short in _SHORT_WORDS.items():
+        name = name.replace(word, short)
+    return re.sub(r"[\s_]+", " ", name.removesuffix("_fq")).strip()
 
 
 def shortened_alike(labels: Sequence[str]) -> list[str]:

@@ -1,24 +1,24 @@
-"""How figures look: colours that colour-blind readers can tell apart, type, margins; and how they are saved."""
+"""How figures look: type, margins, head and legend; and how they are saved."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import matplotlib
-from matplotlib import colormaps, rc_context
+from matplotlib import font_manager, rc_context
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from netwarp.plots import look
 from netwarp.plots.formats import FORMATS
 from netwarp.store.files import write_atomic
 
-# M. Okabe, K. Ito: Color Universal Design (2008), without yellow, which is lost on white.
-CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES = ("-", "--", ":", "-.")
 DPI = 150
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
@@ -31,14 +31,22 @@ MUTED = "#666666"
 RATE = "#dcdcdc"
 REFERENCE = "#9a9a9a"
 """What others are compared with: no colour, so that it is told from all of them."""
-WIDTH_IN = 9.0
-_TITLE_CHARS = 72
 TICK_ROOM = 0.04
 """How far apart ticks with names of their own must be, in parts of an axis."""
+MIN_POINTS = 7.0
+"""The smallest type that can be read in print."""
+_NARROW_TYPE = 0.8
+_PAGE_IN = 7.0
+_LOWEST = 0.55
+_LINE = 1.3
+"""Lines of text are so many times their type apart."""
+_EDGE_IN = 0.12
+_ELLIPSIS = "…"
+_HINTED = 1.03
+"""Letters that are fitted to pixels are a little wider."""
 
 RC: dict[str, Any] = {
     "font.family": "DejaVu Sans",
-    "font.size": 10,
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
     "axes.spines.top": False,
@@ -59,49 +67,136 @@ RC: dict[str, Any] = {
     "ytick.labelcolor": INK,
     "svg.fonttype": "none",
     "svg.hashsalt": "netwarp",
+    "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
     "path.simplify": True,
     "text.parse_math": False,  # names are the users': a $ in one is a $
     "agg.path.chunksize": 0,
 }
 
 
-def colours(count: int, ordered: bool) -> list[str]:
-    """One colour an entry: shades from dark to light where the entries have an order, else distinct ones."""
-    if not ordered or count < 2:
-        return [CATEGORICAL[i % len(CATEGORICAL)] for i in range(count)]
-    shades = colormaps["viridis"]
-    return [to_hex(shades(0.86 * i / (count - 1))) for i in range(count)]
+def width_in() -> float:
+    """How wide figures are, in inches."""
+    return look.current().width_in
 
 
-def dashes(count: int, ordered: bool) -> list[str]:
-    """One dash pattern an entry: all solid until the distinct colours are used up."""
-    return ["-" if ordered else DASHES[(i // len(CATEGORICAL)) % len(DASHES)] for i in range(count)]
+def tall(inches: float) -> float:
+    """The height of a panel that is `inches` high in a figure of the usual width: less in a narrow one."""
+    return inches * min(max(width_in() / look.SCREEN_WIDTH_IN, _LOWEST), 1.0)
+
+
+def wider() -> float:
+    """How many times narrower figures are than usual, so that so many fewer letters fit."""
+    return max(look.SCREEN_WIDTH_IN / width_in(), 1.0)
+
+
+def points(size: float) -> float:
+    """The size of type that is `size` in a figure of the usual width: smaller in a narrow one, but still to be read."""
+    return max(size * _NARROW_TYPE, MIN_POINTS) if look.current().narrow else size
+
+
+def line_in(size: float) -> float:
+    """The height of a line of type of this size."""
+    return points(size) * _LINE / 72
 
 
 def new_figure(height_in: float) -> Figure:
     """An empty figure of the usual width; call inside `drawing()`."""
-    return Figure(figsize=(WIDTH_IN, height_in), dpi=DPI)
+    return Figure(figsize=(width_in(), height_in), dpi=DPI)
 
 
 def drawing() -> Any:
-    """A context with the house style; matplotlib's own settings are untouched after it."""
-    settings: Any = dict(matplotlib.rcParamsDefault) | RC | {"backend": "agg"}
+    """A context with the house style and what is asked for; matplotlib's own settings are untouched after it."""
+    size = points(10)
+    own = {"font.size": size, "axes.labelsize": size, "axes.titlesize": size, "xtick.labelsize": points(9)}
+    own |= {"ytick.labelsize": points(9), "legend.fontsize": points(9), "legend.title_fontsize": points(9)}
+    settings: Any = dict(matplotlib.rcParamsDefault) | RC | own | dict(look.current().settings) | {"backend": "agg"}
     return rc_context(settings)
 
 
+@contextmanager
+def drawing_wide() -> Iterator[None]:
+    """The same for a figure of several columns of panels, which is never narrower than a page's text."""
+    asked = look.current()
+    with look.looking(replace(asked, width_in=max(asked.width_in, _PAGE_IN))), drawing():
+        yield
+
+
+@lru_cache(maxsize=20_000)
+def _text_in(text: str, size: float, bold: bool, family: tuple[str, ...]) -> float:
+    properties = font_manager.FontProperties(family=list(family), weight="bold" if bold else "normal")
+    font = font_manager.get_font(font_manager.findfont(properties, fallback_to_default=True))
+    font.set_size(size, 72)
+    font.set_text(text)
+    return float(font.get_width_height()[0]) / 64 / 72
+
+
+def text_in(text: str, size: float, *, bold: bool = False) -> float:
+    """How wide a line of text is in inches, in type of `size` points."""
+    settings: Any = matplotlib.rcParams
+    names = [name for one in settings["font.family"] for name in settings.get(f"font.{one}", [one])]
+    return _text_in(text, size, bold, tuple(names)) * _HINTED
+
+
+def fitted(text: str, size: float, wide_in: float, lines: int = 1, *, bold: bool = False) -> str:
+    """The text in at most so many lines of that width, broken between words, cut with an ellipsis if it is longer."""
+    found: list[str] = []
+    for word in text.split(" "):
+        longer = f"{found[-1]} {word}" if found else word
+        if found and text_in(longer, size, bold=bold) <= wide_in:
+            found[-1] = longer
+        else:
+            found.append(word)
+    kept = found[:lines]
+    if len(found) > lines:
+        kept[-1] += " " + _ELLIPSIS
+    return "\n".join(_cut(line, size, wide_in, bold) for line in kept)
+
+
+def _cut(line: str, size: float, wide_in: float, bold: bool) -> str:
+    while len(line) > 2 and text_in(line, size, bold=bold) > wide_in:
+        line = line.rstrip(_ELLIPSIS + " ")[:-1].rstrip() + _ELLIPSIS
+    return line
+
+
 def log_ticks(axis: Axis) -> None:
-    """Ticks of a logarithmic axis at 1, 2 and 5 of each decade, as plain numbers."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    """Ticks of a logarithmic axis at 1, 2 and 5 of each decade where they have room, as plain numbers."""
+    low, high = sorted(axis.get_view_interval())
+    wide = 0 < low < high and high / low > (1e3 if not look.current().narrow else 30)
+    axis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 2, 5)))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
 
 
+_TITLE, _SUBTITLE = 13.0, 9.5
+_MAX_SUBTITLE_LINES = 4
+
+
+def _head(title: str, subtitle: str, left_in: float) -> tuple[str, str]:
+    room = width_in() - left_in - _EDGE_IN
+    head = fitted(title, points(_TITLE), room, 2, bold=True)
+    return head, fitted(subtitle, points(_SUBTITLE), room, _MAX_SUBTITLE_LINES) if subtitle else ""
+
+
+def head_in(title: str, subtitle: str, left_in: float) -> float:
+    """How much room the head takes, with a gap beneath it."""
+    if not look.current().title:
+        return 0.14
+    head, below = _head(title, subtitle, left_in)
+    lines = below.count("\n") + 1 if below else 0
+    return 0.13 + (head.count("\n") + 1) * line_in(_TITLE) + lines * line_in(_SUBTITLE) + 0.16
+
+
 def head(figure: Figure, title: str, subtitle: str, left: float) -> None:
-    """Title and, smaller, subtitle at the top left, at the same distance from the edge whatever the height."""
-    height = figure.get_size_inches()[1]
-    size = min(13.0, 13.0 * _TITLE_CHARS / max(len(title), 1))  # a long one in smaller letters, so that it fits
-    figure.text(left, 1 - 0.14 / height, title, fontsize=size, fontweight="bold", va="top")
-    figure.text(left, 1 - 0.42 / height, subtitle, fontsize=9.5, color=MUTED, va="top")
+    """Title and, smaller, subtitle at the top left (`left` in parts of the figure), in lines that fit."""
+    if not look.current().title:
+        return
+    wide, height = figure.get_size_inches()
+    title, subtitle = _head(title, subtitle, left * float(wide))
+    top = 0.13
+    figure.text(left, 1 - top / height, title, fontsize=points(_TITLE), fontweight="bold", va="top", linespacing=_LINE)
+    top += (title.count("\n") + 1) * line_in(_TITLE) + 0.02
+    size = points(_SUBTITLE)
+    figure.text(left, 1 - top / height, subtitle, fontsize=size, color=MUTED, va="top", linespacing=_LINE)
 
 
 def legend_outside(
@@ -112,19 +207,65 @@ def legend_outside(
     labels = [str(handle.get_label()) for handle in handles]
     legend = figure.legend(handles, labels, title=title, loc="upper left", bbox_to_anchor=at, borderaxespad=0)
     legend.set_alignment("left")
+    strengthen(legend)
+
+
+def strengthen(legend: Any) -> None:
+    """Lines of a legend as strong as its letters."""
     for line in legend.get_lines():
-        line.set_linewidth(2.2)
+        line.set_linewidth(max(line.get_linewidth(), 2.0))
         line.set_alpha(1)
+
+
+_HANDLE_IN = 0.42
+
+
+def legend_columns(labels: Sequence[str], wide_in: float) -> int:
+    """Into how many columns a legend of that width goes."""
+    widest = max((text_in(line, points(9)) for label in labels for line in label.split("\n")), default=0.0)
+    return max(1, min(len(labels), int(wide_in / (widest + _HANDLE_IN))))
+
+
+def legend_rows_in(labels: Sequence[str], wide_in: float) -> float:
+    """How high a legend of that width is, beneath a panel."""
+    if not labels:
+        return 0.0
+    rows = -(-len(labels) // legend_columns(labels, wide_in))
+    lines = max(label.count("\n") + 1 for label in labels)
+    return rows * lines * line_in(9) * 1.12 + 0.08
+
+
+def legend_beneath(figure: Figure, handles: Sequence[Artist], left: float, bottom_in: float, wide_in: float) -> None:
+    """A legend in as many columns as fit, its lower left at `left` (in parts) and `bottom_in` inches of the figure."""
+    labels = [str(handle.get_label()) for handle in handles]
+    legend = figure.legend(
+        handles=list(handles),
+        loc="lower left",
+        bbox_to_anchor=(left, bottom_in / float(figure.get_size_inches()[1])),
+        borderaxespad=0,
+        borderpad=0,
+        ncols=legend_columns(labels, wide_in),
+        handlelength=1.6,
+        columnspacing=1.0,
+        labelspacing=0.3,
+        handletextpad=0.5,
+    )
+    strengthen(legend)
 
 
 def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Write `stem`.<format> for each format, without date or version in them; returns the files. Raises StoreError."""
-    return [_save(figure, stem.with_name(f"{stem.name}.{kind}"), kind) for kind in formats]
+    asked = look.current()
+    if not asked.draws(stem.name):
+        return []
+    folder = asked.out or stem.parent
+    return [_save(figure, folder / f"{stem.name}.{kind}", kind) for kind in asked.formats or formats]
 
 
 def _save(figure: Figure, file: Path, kind: str) -> Path:
     options: dict[str, Any] = {"metadata": _METADATA[kind]}
     if kind == "png":
         options["pil_kwargs"] = _FAST
+        options["dpi"] = max(DPI, 300) if look.current().narrow else DPI
     write_atomic(file, lambda path: figure.savefig(path, format=kind, **options))
     return file

@@ -70,7 +70,7 @@ def static_figures(result: ResultDir, first: RunDir) -> tuple[list[Drawn], list[
     with style.drawing():
         if (drawn := _timeline(first)) is not None:
             figures.append(drawn)
-        for wish in _wishes(result):
+        for wish in wishes(result):
             if len(figures) >= MAX_FIGURES:
                 left.append(wish.command)
                 continue
@@ -87,7 +87,7 @@ def static_figures(result: ResultDir, first: RunDir) -> tuple[list[Drawn], list[
     return figures, list(dict.fromkeys(left))
 
 
-def _wishes(result: ResultDir) -> Iterator[_Wish]:
+def wishes(result: ResultDir) -> Iterator[_Wish]:
     """What to draw, the most telling first: metrics over the axes, maps, boxes over seeds, distributions."""
     summary = result.summary().filter(status="ok")
     seeds = summary["seed"].n_unique()

@@ -12,7 +12,7 @@ from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.flow.phases import Phase, flow_phases
 from netwarp.analysis.flow.sharing import jain_over_time
 from netwarp.analysis.run import series
-from netwarp.plots import style
+from netwarp.plots.colours import looks
 from netwarp.plots.labels import in_order, is_ordered
 from netwarp.plots.timeseries.curves import JAIN
 from netwarp.plots.timeseries.series import reduce_series
@@ -70,7 +70,7 @@ def panels(result: ResultDir, choice: Choice, queues: Sequence[str]) -> dict[str
         "columns": columns,
         "axes": [_axis(axis, [at(run, axis) for run in choice.runs]) for axis in choice.axes],
         "flows": flows,
-        "flow_colours": style.colours(len(flows), False),
+        "flow_colours": [colour for colour, _ in looks(flows)],
         "phases": _PHASES,
         "measures": [vars(measure) | {"log": _wants_log(measure, curves)} for measure in measures],
         "omitted": list(omitted),
@@ -106,7 +106,7 @@ def _axis(path: str, values: Sequence[Any]) -> dict[str, Any]:
         "path": path,
         "title": axis_title(path),
         "values": [axis_text(value) for value in found],
-        "colours": style.colours(len(found), ordered),
+        "colours": [colour for colour, _ in looks([axis_text(value) for value in found], ordered)],
     }
 
 

@@ -113,6 +113,38 @@ def load_intervals(run: RunDir, flow: Flow, start_ns: int) -> Intervals | None:
     )
 
 
+def reported_intervals(run: RunDir, flow: Flow) -> dict[str, Values]:
+    """What each side of a test printed of its intervals, all streams together: rows of start and end in seconds from
+    the test's start, and Mbit/s; of a side that printed none nothing."""
+    found: dict[str, Values] = {}
+    for name in (f"iperf3-{flow.name}.json", f"iperf3-{flow.name}-server.json"):
+        path = run.path / name
+        if not flow.kind.control_connection or not path.is_file():
+            continue
+        try:
+            document = read_json(path)
+            intervals = document.get("intervals")
+            sums = [one.get("sum") for one in intervals if isinstance(one, dict)] if isinstance(intervals, list) else []
+            rates = [_Rate.model_validate(one) for one in sums]
+        except (StoreError, ValidationError):
+            continue  # what a program printed as it failed
+        # The last interval is what was left when the time was over: a fraction, whose rate says nothing.
+        whole = [one for one in rates if one.end - one.start > 0.5 * (rates[0].end - rates[0].start)]
+        if len(whole) > 1:
+            side = "sender" if whole[0].sender else "receiver"
+            found[side] = np.array([[one.start, one.end, one.bits_per_second / 1e6] for one in whole])
+    return found
+
+
+class _Rate(BaseModel):
+    """What iperf3 says of all streams in an interval of any test, as far as it is read."""
+
+    start: Annotated[float, Field(ge=0, le=MAX_RUN_NS / 1e9)]
+    end: Annotated[float, Field(ge=0, le=MAX_RUN_NS / 1e9)]
+    bits_per_second: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    sender: bool = False
+
+
 class _Sum(BaseModel):
     """What iperf3 says of all streams in an interval of a UDP test, as far as it is read."""
 

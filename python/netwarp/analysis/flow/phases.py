@@ -4,6 +4,7 @@ N. Cardwell et al.: BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2
 net/ipv4/tcp_bbr.c, in units of 1/256: bbr_high_gain = 739 (2/ln 2), bbr_drain_gain = 88, bbr_cwnd_gain = 512.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,7 +16,8 @@ from netwarp.analysis.flow.flows import FlowData
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.store.rundir import RunDir
 
-_UNIT = 256
+UNIT = 256
+"""A gain of 1."""
 _HIGH_GAIN = 700
 _DRAIN_GAIN = 100
 
@@ -53,24 +55,42 @@ def bbr_spans(
     codes = np.full(len(times_ns), order.index(Phase.PROBE_BW))
     codes[high] = order.index(Phase.STARTUP)
     codes[high & (pacing_gains < _DRAIN_GAIN)] = order.index(Phase.DRAIN)
-    codes[(window_gains == _UNIT) & (pacing_gains == _UNIT)] = order.index(Phase.PROBE_RTT)
+    codes[(window_gains == UNIT) & (pacing_gains == UNIT)] = order.index(Phase.PROBE_RTT)
     starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
     moments = np.append(times_ns[starts], max(end_ns, int(times_ns[-1]))) / 1e9
     return [Span(order[codes[at]], *moments[number : number + 2].tolist()) for number, at in enumerate(starts)]
 
 
-def flow_phases(run: RunDir, flows: list[FlowData]) -> dict[str, list[Span]]:
-    """The phases of every flow that has any, by the flow's name. Exact records only: samples are too far apart."""
+@dataclass(frozen=True)
+class BbrState:
+    """BBR's state after each ACK: times in ns, gains in 1/256, the estimate of the bandwidth in bit/s."""
+
+    times_ns: NDArray[np.int64]
+    pacing_gains: NDArray[np.int64]
+    window_gains: NDArray[np.int64]
+    bandwidths_bps: NDArray[np.int64]
+
+
+def bbr_states(run: RunDir, flows: Sequence[FlowData]) -> dict[str, BbrState]:
+    """The state of every flow that has any, by the flow's name. Exact records only: samples are too far apart."""
     if not run.has_rows("acks"):
         return {}
-    wanted = ("time_ns", "bbr_pacing_gain", "bbr_cwnd_gain")
+    wanted = ("time_ns", "bbr_pacing_gain", "bbr_cwnd_gain", "bbr_bw_bps")
     frame = run.scan("acks").select("tuple_id", *wanted).drop_nulls().collect()
     flow_of = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
-    by_id = {data.flow.id: data for data in flows}
-    found: dict[int, list[Span]] = {}
+    names = {data.flow.id: data.flow.name for data in flows}
+    found: dict[int, BbrState] = {}
     for (tuple_id,), part in frame.partition_by("tuple_id", as_dict=True).items():
-        if (flow_id := flow_of.get(int(tuple_id))) is not None:
+        if (flow_id := flow_of.get(int(tuple_id))) in names:
             ordered = part.sort("time_ns", maintain_order=True)
-            times, pacing, window = (ordered[name].cast(pl.Int64).to_numpy() for name in wanted)
-            found[flow_id] = bbr_spans(times, pacing, window, by_id[flow_id].window.end_ns)
-    return {by_id[flow_id].flow.name: found[flow_id] for flow_id in sorted(found)}
+            found[flow_id] = BbrState(*(ordered[name].cast(pl.Int64).to_numpy() for name in wanted))
+    return {names[flow_id]: found[flow_id] for flow_id in sorted(found)}
+
+
+def flow_phases(run: RunDir, flows: Sequence[FlowData]) -> dict[str, list[Span]]:
+    """The phases of every flow that has any, by the flow's name."""
+    ends = {data.flow.name: data.window.end_ns for data in flows}
+    return {
+        name: bbr_spans(state.times_ns, state.pacing_gains, state.window_gains, ends[name])
+        for name, state in bbr_states(run, flows).items()
+    }

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from netwarp.analysis.flow.flows import FlowData, run_window
+from netwarp.analysis.flow.iperf3 import reported_intervals
 from netwarp.analysis.flow.latency import Pings
 from netwarp.analysis.queue.network import root_qdisc
 from netwarp.analysis.queue.packets import as_packets, load_packets
@@ -63,6 +64,26 @@ def delay(data: FlowData) -> pl.DataFrame:
         return _series("delay_ms", np.empty(0), np.empty(0))
     order = np.argsort(data.arrivals.sent_ns, kind="stable")
     return _series("delay_ms", data.arrivals.sent_ns[order] / 1e9, data.arrivals.delays_ns[order] / 1e6)
+
+
+def interface_rate(run: RunDir, end: End, interval_ns: int) -> pl.DataFrame:
+    """What the interface at a link's end sent in each interval: time_s (its middle), rate_mbps, headers included.
+
+    From samples of its counter, as ifstat sees it. Empty without records.
+    """
+    samples = run.scan("links").filter(pl.col("interface_index") == end.interface_index).sort("time_ns").collect()
+    if samples.height < 2:
+        return _series("rate_mbps", np.empty(0), np.empty(0))
+    times, counter = samples["time_ns"].to_numpy(), samples["tx_bytes"].to_numpy()
+    seen = Window(0, int(times[-1]))
+    return _series("rate_mbps", *sampled_per_interval(times, counter, seen, interval_ns))
+
+
+def reported_rates(run: RunDir, data: FlowData) -> dict[str, pl.DataFrame]:
+    """What iperf3 itself printed for each interval, by its side (sender, receiver): time_s (its middle), rate_mbps."""
+    sides = reported_intervals(run, data.flow)
+    start_s = data.start_ns / 1e9
+    return {side: _series("rate_mbps", start_s + part[:, :2].mean(axis=1), part[:, 2]) for side, part in sides.items()}
 
 
 def interval_ns(run: RunDir, flows: Sequence[FlowData]) -> int:

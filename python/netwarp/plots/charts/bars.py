@@ -3,37 +3,58 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from netwarp.plots import style
-from netwarp.plots.charts.chart import MAX_DOTS, Chart, legend, legend_room_in, middle, panel, value_text
-from netwarp.plots.labels import wrapped
+from netwarp.plots.charts.chart import (
+    MAX_DOTS,
+    Chart,
+    beneath,
+    labels_of,
+    legend,
+    legend_room_in,
+    middle,
+    panel,
+    tall_enough,
+    value_text,
+)
+from netwarp.plots.labels import short_case, wrapped
+from netwarp.plots.look import current
 from netwarp.store.summary import axis_text
 
 _BAR_IN = 0.26
 _GAP_IN = 0.22
 _NAME_CHARS = 28
+_NARROW_NAME_IN = 1.1
 
 
 def draw(chart: Chart) -> Figure:
     """A bar for each value of the first axis and each series: the median of its runs, and where they lie around it."""
     rows = _rows(chart)
-    names = [wrapped("–" if x is None else axis_text(x), _NAME_CHARS) for x in chart.xs]
-    left_in = 0.35 + 0.078 * max(len(line) for name in names for line in name.split("\n"))
-    height_in = 1.55 + rows[-1][0] + _BAR_IN / 2 + _GAP_IN / 2
-    figure, axes = panel(chart, height_in, max(left_in, 0.75), legend_room_in(chart))
+    narrow = current().narrow
+    texts = [short_case("–" if x is None else axis_text(x)) for x in chart.xs]
+    names = [style.fitted(t, style.points(9), _NARROW_NAME_IN, 2) if narrow else wrapped(t, _NAME_CHARS) for t in texts]
+    left_in = 0.25 + max(style.text_in(line, style.points(9)) for name in names for line in name.split("\n"))
+    panel_in = max(rows[-1][0] + _BAR_IN + _GAP_IN, tall_enough(0.0, labels_of(chart), chart.series_label))
+    figure, axes = panel(chart, panel_in, max(left_in, 0.75), legend_room_in(chart), beneath(chart))
+    height_in = float(figure.get_size_inches()[1])
     largest = max(max(values) for _, values, _ in rows)
     for at, values, colour in rows:
         _bar(axes, at, values, colour, largest)
-    axes.set_xlim(0, largest * 1.16 or 1)
+    axes.set_xlim(0, largest * (1.4 if narrow else 1.16) or 1)
+    axes.xaxis.set_major_locator(MaxNLocator(2 if narrow else 8))
     axes.set_ylim(rows[-1][0] + (_BAR_IN + _GAP_IN) / 2, rows[0][0] - (_BAR_IN + _GAP_IN) / 2)
     places = [[at for at, values, _ in _rows(chart, x)] for x in chart.xs]
     axes.set_yticks([sum(ats) / len(ats) for ats in places], names)
     axes.tick_params(axis="y", length=0)
     axes.grid(False, axis="y")
-    axes.set_xlabel(chart.value_label)
+    label = style.fitted(chart.value_label, style.points(10), style.width_in() - 0.3)
+    axes.set_xlabel(label, loc="right" if narrow else "center")
     if len(chart.series) > 1:
         legend(chart, figure, axes, [Patch(facecolor=colour, label=text) for _, text, colour, _ in chart.looks])
-    figure.text(0.012, axes.get_position().y1 + 0.1 / height_in, chart.axis_label, fontsize=9, color=style.MUTED)
+    figure.text(
+        0.012, axes.get_position().y1 + 0.04 / height_in, chart.axis_label, fontsize=style.points(9), color=style.MUTED
+    )
     return figure
 
 
@@ -61,4 +82,4 @@ def _bar(axes: Axes, at: float, values: tuple[float, ...], colour: str, largest:
     elif len(values) > MAX_DOTS:
         axes.plot([low, high], [at, at], color=style.INK, linewidth=1.4)
         end = high
-    axes.text(end + largest * 0.012, at, value_text(median), va="center", fontsize=9, color=style.INK)
+    axes.text(end + largest * 0.012, at, value_text(median), va="center", fontsize=style.points(9), color=style.INK)

@@ -7,12 +7,22 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from netwarp.plots import style
-from netwarp.plots.charts.chart import Chart, legend, legend_room_in, panel, value_text, wants_log
+from netwarp.plots.charts.chart import (
+    Chart,
+    beneath,
+    labels_of,
+    legend,
+    legend_room_in,
+    panel,
+    tall_enough,
+    value_text,
+    wants_log,
+)
 from netwarp.plots.labels import wrapped
 from netwarp.stats.weighting import weighted_percentiles
 from netwarp.store.summary import axis_text
 
-_HEIGHT_IN = 4.8
+_HEIGHT_IN = 3.4
 _PERCENTS = (5, 25, 50, 75, 95)
 _MAX_NAMED = 24
 
@@ -23,7 +33,9 @@ def draw(chart: Chart) -> Figure:
     Of samples within runs the shares are of time, packets or transfers; a box of transfers ends with the last quantile
     that is known. Of runs, boxes of fewer than 5 show the runs as dots.
     """
-    figure, axes = panel(chart, _HEIGHT_IN, 0.8, legend_room_in(chart))
+    figure, axes = panel(
+        chart, tall_enough(_HEIGHT_IN, labels_of(chart), chart.series_label), 0.8, legend_room_in(chart), beneath(chart)
+    )
     width = 0.8 / len(chart.series)
     marks: list[float] = []
     boxes = len(chart.xs) * len(chart.series)
@@ -56,9 +68,9 @@ def draw(chart: Chart) -> Figure:
                     xytext=(0, 3),
                     textcoords="offset points",
                     ha="center",
-                    fontsize=8,
+                    fontsize=style.points(8),
                 )
-    chars = max(6, 84 // len(chart.xs))
+    chars = max(6, int(84 / style.wider()) // len(chart.xs))
     axes.set_xticks(range(len(chart.xs)), [wrapped("–" if x is None else axis_text(x), chars) for x in chart.xs])
     axes.set_xlim(-0.6, len(chart.xs) - 0.4)
     axes.grid(False, axis="x")
@@ -68,7 +80,7 @@ def draw(chart: Chart) -> Figure:
     else:
         axes.set_ylim(min(0.0, *marks), max(marks) * 1.08 or 1)
     axes.set_xlabel(chart.axis_label)
-    axes.set_ylabel(chart.value_label)
+    axes.set_ylabel(style.fitted(chart.value_label, style.points(10), style.tall(_HEIGHT_IN), 2))
     legend(chart, figure, axes)
     for mark in figure.legends[0].get_patches() if figure.legends else ():
         assert isinstance(mark, Patch)

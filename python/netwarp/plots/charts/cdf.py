@@ -1,63 +1,118 @@
 """Cumulative distributions: which share of the time, of the packets or of the runs had at most that value."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from netwarp.analysis.run.distribution import cumulative
 from netwarp.plots import style
-from netwarp.plots.charts.chart import LEGEND_CHARS, LOG_FROM, Chart, panel, series_text
+from netwarp.plots.charts.chart import LEGEND_CHARS, LOG_FROM, Chart, panel, room_in, series_text, tall_enough
+from netwarp.plots.colours import DASHES, looks
 from netwarp.plots.labels import is_ordered, wrapped
-from netwarp.stats.weighting import weighted_percentiles
+from netwarp.plots.legibility import MAX_ORDERED, STRIPED, coinciding, stripe
+from netwarp.plots.look import current
+from netwarp.plots.timeseries.figure_spec import Curve, Variant
+from netwarp.stats.weighting import TimeWeighted, weighted_percentiles
 
-_HEIGHT_IN = 4.6
+_HEIGHT_IN = 3.2
+
+
+_SQUEEZED = 4
+"""Where the highest values are so many times those of nine tenths, a linear axis has room for nothing else."""
 
 
 def _looks(chart: Chart, keys: list[tuple[Any, tuple[Any, ...]]], ordered: bool) -> tuple[list[str], list[str]]:
     """Colours and dashes of the curves; over two axes, a colour for each series and dashes for the first axis."""
-    xs, count = list(chart.xs), len(keys)
-    if len(chart.series) < 2 or not 1 < len(xs) <= len(style.DASHES):
-        return style.colours(count, ordered), style.dashes(count, ordered)
+    xs = list(chart.xs)
+    if len(chart.series) < 2 or not 1 < len(xs) <= len(DASHES):
+        found = looks([series_text((x, *series)) for x, series in keys], ordered)
+        return [colour for colour, _ in found], [dash for _, dash in found]
     colour_of = {series: colour for series, _, colour, _ in chart.looks}
-    return [colour_of[series] for _, series in keys], [style.DASHES[xs.index(x)] for x, _ in keys]
+    return [colour_of[series] for _, series in keys], [DASHES[xs.index(x)] for x, _ in keys]
 
 
 def draw(chart: Chart) -> Figure:
     """A curve for each combination of values."""
     keys = [(x, series) for x in chart.xs for series in chart.series if (x, series) in chart.spread]
+    if len(keys) > MAX_ORDERED:
+        chart = replace(
+            chart, subtitle=f"{chart.subtitle} · {MAX_ORDERED} of {len(keys)} curves, the others: --only VALUE"
+        )
+        keys = keys[:MAX_ORDERED]
     texts = [series_text((x, *series)) for x, series in keys]
     ordered = is_ordered(texts)
     title = ", ".join(label for label in (chart.axis_label, chart.series_label) if label)
-    lines = [line for text in [*texts, title] for line in wrapped(text, LEGEND_CHARS).split("\n")]
-    figure, axes = panel(chart, _HEIGHT_IN, 0.8, 0.75 + 0.085 * max(map(len, lines)) if len(keys) > 1 else 0.3)
+    labels = [wrapped(text, LEGEND_CHARS) for text in texts] if len(keys) > 1 else []
+    narrow = current().narrow
+    curves = [Curve(*cumulative(chart.spread[key])) for key in keys]
+    limits, log = _limits([chart.spread[key] for key in keys])
     shades, dashes = _looks(chart, keys, ordered)
-    low, high = float("inf"), float("-inf")
-    for key, text, colour, dash in zip(keys, texts, shades, dashes, strict=True):
-        values, shares = cumulative(chart.spread[key])
-        label = wrapped(text, LEGEND_CHARS)
-        axes.plot(values, shares, color=colour, linestyle=dash, drawstyle="steps-post", linewidth=1.6, label=label)
-        ends = weighted_percentiles(chart.spread[key], (1, 99.9)) or [low, high]
-        last = float(values[-1]) if len(values) else high
-        low, high = min(low, ends[0]), max(high, min(ends[1], last))
+    lines = [
+        Variant(text, colour, dash, [curve])
+        for text, colour, dash, curve in zip(texts, shades, dashes, curves, strict=True)
+    ]
+    groups = _coinciding(lines, limits, log)
+    if groups:
+        chart = replace(chart, subtitle=f"{chart.subtitle} · {STRIPED}")
+    figure, axes = panel(
+        chart, tall_enough(_HEIGHT_IN, labels, title), 0.8, room_in(labels, title), labels if narrow else ()
+    )
+    for at, (line, curve) in enumerate(zip(lines, curves, strict=True)):
+        group = next((group for group in groups if at in group), None)
+        dash = stripe(group.index(at), len(group)) if group else line.dash
+        label = wrapped(line.label, LEGEND_CHARS)
+        look = {"color": line.colour, "linestyle": dash, "linewidth": 1.6, "label": label}
+        axes.plot(curve.times, curve.values, drawstyle="steps-post", **look)  # type: ignore[arg-type]
     axes.set_ylim(0, 1.01)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    if low > 0 and high / low > LOG_FROM:
+    axes.set_xlim(*limits)
+    if log:
         axes.set_xscale("log")
+        axes.set_xlim(*limits)
         style.log_ticks(axes.xaxis)
-        axes.set_xlim(low * 0.9, high * 1.1)
     else:
-        axes.set_xlim(*_limits(low, high))
         axes.ticklabel_format(axis="x", useOffset=False)
+        axes.xaxis.set_major_locator(MaxNLocator(5 if narrow else 9))
     axes.set_xlabel(chart.value_label)
     axes.set_ylabel("share at or below")
-    if len(keys) > 1:
+    if labels and narrow:
+        handles = axes.get_legend_handles_labels()[0]
+        style.legend_beneath(figure, handles, 0.1 / style.width_in(), 0.04, style.width_in() - 0.2)
+    elif labels:
         box = axes.get_position()
         style.legend_outside(figure, axes, wrapped(title, LEGEND_CHARS), (box.x1 + 0.015, box.y1))
     return figure
 
 
-def _limits(low: float, high: float) -> tuple[float, float]:
+def _coinciding(lines: Sequence[Variant], limits: tuple[float, float], log: bool) -> list[list[int]]:
+    """Which distributions would hide each other, as the axis has them."""
+    if not log:
+        return coinciding(lines, limits, steps=True)
+    scaled = [
+        replace(line, curves=[Curve(np.log10(np.maximum(curve.times, limits[0] / 10)), curve.values)])
+        for line in lines
+        for curve in line.curves
+    ]
+    return coinciding(scaled, (float(np.log10(limits[0])), float(np.log10(limits[1]))), steps=True)
+
+
+def _limits(spreads: Sequence[TimeWeighted]) -> tuple[tuple[float, float], bool]:
+    """From where to where the axis goes, and whether it is logarithmic."""
+    ends = [found for spread in spreads if (found := weighted_percentiles(spread, (1, 90, 99.9))) is not None]
+    lasts = [float(spread.values.max()) for spread in spreads if len(spread.values)]
+    low = min(one[0] for one in ends)
+    high = max(last if np.isinf(end[2]) else min(end[2], last) for end, last in zip(ends, lasts, strict=True))
+    usual = max(one[1] for one in ends)
+    if low > 0 and (high / low > LOG_FROM or (high > _SQUEEZED * usual and high > 2 * low)):
+        return (low * 0.9, high * 1.1), True
+    return _linear(low, high), False
+
+
+def _linear(low: float, high: float) -> tuple[float, float]:
     """From 0, but where the values lie far from it and close together; never so near that a per mille looks large."""
     if low > 0 and low > high / 2:
         room = max(0.08 * (high - low), 0.01 * high)

@@ -21,9 +21,9 @@ def draw(chart: Chart) -> Figure:
     )
     names = [wrapped("–" if x is None else axis_text(x), _NAME_CHARS) for x in chart.xs]
     heads = [wrapped(series_text(one), _COLUMN_CHARS) for one in chart.series]
-    left_in = 0.5 + 0.078 * max(len(line) for name in names for line in name.split("\n"))
+    left_in = 0.4 + max(style.text_in(line, style.points(9)) for name in names for line in name.split("\n"))
     lines = max(head.count("\n") for head in heads) + 1
-    figure, axes = panel(chart, 1.5 + 0.16 * lines + _ROW_IN * max(len(names), 2), max(left_in, 0.75), 1.25)
+    figure, axes = panel(chart, 0.1 + 0.16 * lines + _ROW_IN * max(len(names), 2), max(left_in, 0.75), 1.25)
     height = float(figure.get_size_inches()[1])
     box = axes.get_position()
     axes.set_position((box.x0, box.y0 + 0.16 * lines / height, box.width, box.height - (0.16 * lines + 0.05) / height))
@@ -36,14 +36,18 @@ def draw(chart: Chart) -> Figure:
     for ((row, column), value), told in zip(np.ndenumerate(grid), texts, strict=True):
         text = told if np.isfinite(value) else "–"
         dark = np.isfinite(value) and float(image.norm(float(value))) < 0.55  # type: ignore[arg-type]
-        axes.text(column, row, text, ha="center", va="center", fontsize=10, color="white" if dark else style.INK)
+        axes.text(
+            column, row, text, ha="center", va="center", fontsize=style.points(10), color="white" if dark else style.INK
+        )
     axes.set_xticks(range(len(heads)), heads)
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(length=0)
     axes.grid(False)
     axes.spines[:].set_visible(False)
     axes.set_xlabel(chart.series_label)
-    figure.text(0.012, axes.get_position().y1 + 0.06 / height, chart.axis_label, fontsize=9, color=style.MUTED)
+    figure.text(
+        0.012, axes.get_position().y1 + 0.06 / height, chart.axis_label, fontsize=style.points(9), color=style.MUTED
+    )
     box = axes.get_position()
     bar = figure.colorbar(image, cax=figure.add_axes((box.x1 + 0.02, box.y0, 0.018, box.height)))
     if norm is LogNorm:

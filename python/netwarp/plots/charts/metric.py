@@ -1,6 +1,7 @@
 """The figure that a user names: a metric, by some axes."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,13 @@ from netwarp.plots import style
 from netwarp.plots.charts import bars, boxes, cdf, heatmap, lines
 from netwarp.plots.charts.chart import MAX_DOTS, Chart
 from netwarp.plots.labels import in_order, metric_label, numbers_of, slug
+from netwarp.plots.look import current
 from netwarp.plots.timeseries.comparison import MAX_SEEDS
 from netwarp.stats.weighting import TimeWeighted, pool
 from netwarp.store.errors import SelectionError, store_errors
 from netwarp.store.files import make_folder
 from netwarp.store.result import ResultDir, open_verified
-from netwarp.store.summary import axis_title
+from netwarp.store.summary import axis_text, axis_title
 from netwarp.threads import on_each
 from netwarp.words import did_you_mean
 
@@ -58,8 +60,20 @@ def draw_metric(
     files: list[Path] = []
     with style.drawing():
         for stem, drawn, chart in charts(result, metric, by, kind):
-            files += style.save(KINDS[drawn](chart), folder / stem, tuple(formats))
+            files += style.save(_limited(KINDS[drawn](chart), drawn), folder / stem, tuple(formats))
     return files
+
+
+def _limited(figure: Figure, drawn: str) -> Figure:
+    """The figure with the limits and the scale that were asked for, where it has such axes."""
+    asked, axes = current(), figure.axes[0]
+    if drawn in ("line", "cdf") and asked.xlim is not None:
+        axes.set_xlim(*asked.xlim)
+    if drawn in ("line", "box") and asked.ylog and all(low > 0 for low in (axes.dataLim.ymin,)):
+        axes.set_yscale("log")
+        axes.set_ylim(axes.dataLim.ymin / 1.2, axes.dataLim.ymax * 1.2)
+        style.log_ticks(axes.yaxis)
+    return figure
 
 
 def charts(result: ResultDir, metric: str, by: Sequence[str], kind: str = AUTO) -> Iterator[tuple[str, str, Chart]]:
@@ -71,10 +85,19 @@ def charts(result: ResultDir, metric: str, by: Sequence[str], kind: str = AUTO) 
     axes = list(by) or _default_axes(result, summary["seed"].n_unique())
     scope, _, name = measured.partition(".")
     for names in _names(result, scope, name, axes):
-        chosen = select(summary, result.axes, measured, axes, names)
+        chosen = _wanted(select(summary, result.axes, measured, axes, names))
         drawn = _kind(chosen, kind, bare)
         words = [slug(word) for word in (chosen.name, *(f"by {axis_title(axis)}" for axis in axes), drawn) if word]
         yield "-".join([metric, *words]), drawn, _chart(result, chosen, metric, drawn, bare)
+
+
+def _wanted(chosen: Selected) -> Selected:
+    """Of what is asked for by `--only`, what the cells have; all where it names nothing of theirs."""
+    only = current().only
+    for place in range(len(chosen.by)):
+        if any(axis_text(cell.key[place]) in only for cell in chosen.cells):
+            chosen = replace(chosen, cells=tuple(c for c in chosen.cells if axis_text(c.key[place]) in only))
+    return chosen
 
 
 def _measured(metric: str, known: Sequence[str]) -> tuple[str, bool]:
@@ -102,7 +125,7 @@ def _names(result: ResultDir, scope: str, metric: str, by: Sequence[str]) -> Ite
     elif scope in ("queue", "link") and (busiest := busiest_queue(summary)) in names:
         yield [busiest]
     else:
-        yield from ([name] for name in names or [""])
+        yield from ([name] for name in [n for n in names if n in current().only] or names or [""])
 
 
 def _kind(chosen: Selected, kind: str, bare: bool) -> str:

@@ -1,15 +1,17 @@
 """Which runs a figure shows side by side, and with what it compares them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
 from netwarp.analysis.summary.main_metrics import busiest_queue
 from netwarp.analysis.summary.selection import SEED
-from netwarp.plots.labels import is_ordered, natural_key, shortened_alike, slug
+from netwarp.plots import look
+from netwarp.plots.labels import is_ordered, natural_key, short_case, shortened_alike, slug
+from netwarp.plots.legibility import MAX_ORDERED, MAX_PANELS, fits_one_panel
 from netwarp.plots.timeseries.curves import RunCurves, duration_s, run_curves, schedules
-from netwarp.plots.timeseries.figure_spec import Bar, Curve, Quantity, Schedule
+from netwarp.plots.timeseries.figure_spec import Band, Bar, Curve, Quantity, Schedule
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
@@ -18,14 +20,13 @@ from netwarp.threads import on_each
 TUNER, DEFAULT_TUNER = "run.tuner", "default"
 MAX_SEEDS = 8
 """Of more than this nobody could tell the lines apart."""
-MAX_NUMBERS, MAX_NAMES = 12, 32
-"""Of values with an order this many show how things change with them; of others each is a thing of its own."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A run to draw: where it stands on the axes, and its curves."""
+    """A run to draw: its id, where it stands on the axes, and its curves."""
 
+    id: str
     point: Mapping[str, Any]
     suspect: bool
     seed: int
@@ -34,6 +35,8 @@ class Shown:
     phases: Mapping[str, Sequence[Bar]]
     changes: tuple[tuple[float, str], ...]
     schedules: tuple[Schedule, ...]
+    bands: Mapping[Quantity, Sequence[Band]] = field(default_factory=dict)
+    named: Mapping[Quantity, Mapping[str, Curve]] = field(default_factory=dict)
 
     def phases_with(self, quantity: Quantity) -> Sequence[Bar]:
         """The phases to draw beneath a quantity: of its own flows, or where it has none, of the first there are."""
@@ -80,9 +83,10 @@ def run_sets(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None 
     of them have in common.
     """
     axis = compared_axis(result)
-    runs = list(_first_seeds(result, axis))
+    runs = list(_wanted(result, _first_seeds(result, axis)))
     together = curves_of is None and axis == SEED and len(runs) > MAX_SEEDS
-    read = curves_of or partial(run_curves, queue=_queue(result, axis), average=together)
+    queue = _queue(result, axis)
+    read = curves_of or partial(run_curves, queue=queue, average=together)
 
     @cache
     def shown(number: int) -> Shown:
@@ -95,13 +99,15 @@ def run_sets(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None 
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, run in enumerate(runs):
         groups.setdefault(_rest(run, axis), []).append(number)
-    for rest, group in groups.items():
+    for rest, group in _by_discipline(result, runs, groups, axis, queue):
         default, alike = _behind(runs, group) if axis == TUNER else ([], group)
         ordered = is_ordered([_value(runs[number], axis) for number in alike])
         if ordered:  # else as the scenario has them
             alike.sort(key=lambda number: natural_key(_value(runs[number], axis)))
-        kept = alike if together or curves_of else _some(alike, ordered)
+        kept = alike if together or curves_of else some(alike, ordered)
         place = {path: value for path, value in runs[alike[0]].point.items() if path != axis}
+        if len(rest) > len(place):
+            place["queue"] = rest[-1]
         references: list[tuple[str, Shown]] = []
         if default:
             references = [(DEFAULT_TUNER, shown(default[0]))]
@@ -110,7 +116,7 @@ def run_sets(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None 
             references = [(result.baseline, shown(number)) for number in found if number is not None]
         yield RunSet(
             differs=axis_title(axis),
-            labels=shortened_alike([axis_text(_value(runs[number], axis)) for number in kept]),
+            labels=_labels([axis_text(_value(runs[number], axis)) for number in kept], axis),
             runs=on_each(shown, kept),
             rest=place,
             stem=slug("-".join(rest)) if rest else "",
@@ -127,12 +133,42 @@ def _behind(runs: Sequence[PlannedRun], group: Sequence[int]) -> tuple[list[int]
     return (default, others) if others else ([], default)
 
 
-def _some(alike: Sequence[int], ordered: bool) -> Sequence[int]:
-    """As many as can be told apart: of values with an order from the lowest to the highest, else the first."""
-    most, last = MAX_NUMBERS if ordered else MAX_NAMES, len(alike) - 1
+def some(alike: Sequence[int], ordered: bool, most: int | None = None) -> Sequence[int]:
+    """As many as can be shown: of values with an order from the lowest to the highest, else the first."""
+    most, last = most or (MAX_ORDERED if ordered else MAX_PANELS), len(alike) - 1
     if len(alike) <= most:
         return alike
     return [alike[round(n * last / (most - 1)) if ordered else n] for n in range(most)]
+
+
+def _labels(texts: Sequence[str], axis: str) -> list[str]:
+    return shortened_alike([short_case(text) for text in texts] if axis == CASE else texts)
+
+
+def _by_discipline(
+    result: ResultDir,
+    runs: Sequence[PlannedRun],
+    groups: Mapping[tuple[str, ...], list[int]],
+    axis: str,
+    queue: str | None,
+) -> Iterator[tuple[tuple[str, ...], list[int]]]:
+    """The groups; of more cases than can be told apart a group for each discipline of the queue under test."""
+    for rest, alike in groups.items():
+        if axis != CASE or fits_one_panel(len(alike), ordered=False):
+            yield rest, alike
+            continue
+        parts: dict[str, list[int]] = {}
+        for number in alike:
+            parts.setdefault(_discipline(result.run(runs[number].id), queue), []).append(number)
+        for discipline, members in parts.items():
+            yield ((*rest, discipline), members) if len(parts) > 1 else (rest, members)
+
+
+def _discipline(run: RunDir, queue: str | None) -> str:
+    """The first word of a queue, such as `red`; "other" where it is not known."""
+    link, _, node = (queue or "").rpartition(":")
+    found = [way.queue for one in run.network.links if one.name == link for way in one.directions if way.source == node]
+    return found[0].split()[0] if found and found[0] else "other"
 
 
 def compared_axis(result: ResultDir) -> str:
@@ -169,12 +205,15 @@ def _shown(directory: RunDir, run: PlannedRun, curves_of: Callable[[RunDir], Run
     steps = tuple(schedules(directory.description))
     changes = [(c.at_ns / 1e9, c.besides_the_rate if steps else c.what) for c in directory.description.changes]
     return Shown(
+        id=run.id,
         point=run.point,
         suspect=directory.status().get("status") == "suspect",
         seed=run.seed,
         duration_s=duration_s(directory),
         curves=found.curves,
         phases=found.phases,
+        bands=found.bands,
+        named=found.named,
         changes=tuple((at_s, f"{at_s:g} s {words}" if words else "") for at_s, words in changes),
         schedules=steps,
     )
@@ -189,6 +228,15 @@ def _first_seeds(result: ResultDir, axis: str) -> Iterator[PlannedRun]:
         point = (*_place(run.point), *((run.seed,) if axis == SEED else ()))
         if point not in seen:
             seen.add(point)
+            yield run
+
+
+def _wanted(result: ResultDir, runs: Iterator[PlannedRun]) -> Iterator[PlannedRun]:
+    """Of what `--only` names, the runs that have one of its values; all if it names no value."""
+    values = {axis_text(value) for run in result.planned for value in run.point.values()}
+    named = [name for name in look.current().only if name in values]
+    for run in runs:
+        if not named or any(axis_text(value) in named for value in run.point.values()):
             yield run
 
 

@@ -1,7 +1,7 @@
 """One run over time: each quantity as curves, reduced to what a figure can show, and BBR's phases."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import numpy as np
@@ -11,19 +11,22 @@ from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.flow.phases import flow_phases
 from netwarp.analysis.flow.sharing import INTERVAL_NS, jain_over_time
 from netwarp.analysis.run import series
-from netwarp.plots.timeseries.figure_spec import Bar, Curve, Quantity, Schedule, SecondaryAxis
-from netwarp.plots.timeseries.series import reduce_series
-from netwarp.plots.timeseries.spread import averaged
+from netwarp.plots import look
+from netwarp.plots.legibility import MAX_LINES
+from netwarp.plots.timeseries.figure_spec import Band, Bar, Curve, Quantity, Schedule, SecondaryAxis
+from netwarp.plots.timeseries.series import COLUMNS, cut, reduce_series
+from netwarp.plots.timeseries.several import named_curves, spoken
+from netwarp.plots.timeseries.spread import across, averaged
 from netwarp.store.description import Description, End
 from netwarp.store.rundir import RunDir
 
-_COLUMNS = 700
 _MAX_SCHEDULES = 3
 _BIN_NS = 100_000_000
 _MAX_BINS = 600
 
 GOODPUT = "throughput-"
 """How the names of goodput figures begin."""
+QUEUE, CWND, RTT = "queue-", "cwnd-", "rtt-"
 JAIN = Quantity(
     "jain-index",
     "Jain's index over time",
@@ -36,10 +39,16 @@ JAIN = Quantity(
 
 @dataclass(frozen=True)
 class RunCurves:
-    """One run's curves by quantity (one a flow; of queues the one asked for), and the phases of its first BBR flow."""
+    """One run's curves by quantity (one a flow; of queues the one asked for), and the phases of its first BBR flow.
+
+    Of more flows of one name than can be told apart the curve is their median, and `bands` have where they lie. `named`
+    holds what shows several things of one run beside each other, each with its name.
+    """
 
     curves: Mapping[Quantity, Sequence[Curve]]
     phases: Mapping[str, Sequence[Bar]]
+    bands: Mapping[Quantity, Sequence[Band]] = field(default_factory=dict)
+    named: Mapping[Quantity, Mapping[str, Curve]] = field(default_factory=dict)
 
 
 def run_curves(run: RunDir, queue: str | None, *, average: bool = False) -> RunCurves:
@@ -47,19 +56,38 @@ def run_curves(run: RunDir, queue: str | None, *, average: bool = False) -> RunC
 
     With `average` each curve has the means of spans that other runs have as well, and there are no phases.
     """
-    flows = load_flows(run, transits=False)
-    found: dict[Quantity, list[Curve]] = {}
+    everyone = load_flows(run, transits=False)
+    flows = chosen_flows(everyone)
+    length_s = duration_s(run)
+    frames: dict[Quantity, list[Curve]] = {}
     for quantity, frame in _frames(run, flows, queue):
         if frame.height > 1:
-            found.setdefault(quantity, []).append(_curve(frame, quantity, duration_s(run) if average else None))
+            whole = Curve(frame["time_s"].to_numpy(), frame[frame.columns[1]].to_numpy())
+            frames.setdefault(quantity, []).append(whole)
     if average:
-        return RunCurves(found, {})
+        means = {q: [averaged(q, curve, length_s) for curve in some] for q, some in frames.items()}
+        return RunCurves(means, {})
+    found: dict[Quantity, Sequence[Curve]] = {}
+    bands: dict[Quantity, Sequence[Band]] = {}
+    for quantity, some in frames.items():
+        if len(some) > MAX_LINES:
+            median, bands[quantity] = across([averaged(quantity, curve, length_s) for curve in some], "flows")
+            found[quantity] = [_known(median)]
+        else:
+            found[quantity] = [_reduced(curve) for curve in some]
     phases = flow_phases(run, flows)
     groups: dict[str, list[Bar]] = {}
     for data in flows:
         if data.flow.group not in groups and (spans := phases.get(data.flow.name)):
             groups[data.flow.group] = [Bar(span.phase.value, span.start_s, span.end_s) for span in spans]
-    return RunCurves(found, groups)
+    named = named_curves(run, flows, series.interval_ns(run, everyone))
+    return RunCurves(found, groups, bands, named)
+
+
+def chosen_flows(flows: Sequence[FlowData]) -> Sequence[FlowData]:
+    """Of what `--only` names, the flows, by name or by the name that several have; all if it names none."""
+    only = look.current().only
+    return [data for data in flows if data.flow.name in only or data.flow.group in only] or flows
 
 
 def duration_s(run: RunDir) -> float:
@@ -97,9 +125,13 @@ def _frames(run: RunDir, flows: Sequence[FlowData], queue: str | None) -> Iterat
     for group, members in groupby(flows, key=lambda data: data.flow.group):
         together = list(members)
         for data in together:
-            yield _cwnd(group), series.cwnd(data)
-            yield _rtt(group, data), series.rtt(data)
-        yield _goodput(group, together[0], interval_ns), series.throughput(together, window, interval_ns)
+            end_s = max(data.window.end_ns, data.flow.end_ns) / 1e9  # a socket is sampled after its test is over, too
+            yield _cwnd(group), series.cwnd(data).filter(pl.col("time_s") <= end_s)
+            yield _rtt(group, data), series.rtt(data).filter(pl.col("time_s") <= end_s)
+        born_s = min(data.flow.start_ns for data in together) / 1e9 - interval_ns / 1e9
+        dead_s = max(max(data.window.end_ns, data.flow.end_ns) for data in together) / 1e9 + 2 * interval_ns / 1e9
+        goodput = series.throughput(together, window, interval_ns)
+        yield _goodput(group, together[0], interval_ns), goodput.filter(pl.col("time_s").is_between(born_s, dead_s))
     yield JAIN, jain_over_time(flows, window)
     for end in run.description.ends:
         if end.name == queue:
@@ -107,41 +139,41 @@ def _frames(run: RunDir, flows: Sequence[FlowData], queue: str | None) -> Iterat
 
 
 def _cwnd(group: str) -> Quantity:
-    return Quantity(f"cwnd-{group}", f"Congestion window of {group}", "", "congestion window (packets)", True, group)
+    return Quantity(f"{CWND}{group}", f"Congestion window of {group}", "", "congestion window (packets)", True, group)
 
 
 def _rtt(group: str, data: FlowData) -> Quantity:
     how = "each echo reply, when it came" if data.pings is not None else "each ACK's own sample, not smoothed"
-    return Quantity(f"rtt-{group}", f"Round-trip time of {group}", how, "RTT (ms)", False, group)
+    return Quantity(f"{RTT}{group}", f"Round-trip time of {group}", how, "RTT (ms)", False, group)
 
 
 def _goodput(group: str, data: FlowData, interval_ns: int) -> Quantity:
     known = data.deliveries
-    how = f"payload that {'arrived' if known and known.arrived else 'was acknowledged'} in each {_spoken(interval_ns)}"
+    how = f"payload that {'arrived' if known and known.arrived else 'was acknowledged'} in each {spoken(interval_ns)}"
     # What iperf calls transfer: the bytes of an interval rather than their rate, 125 kB/s to 1 Mbit/s.
-    axis = f"transfer (kB in each {_spoken(interval_ns)})"
+    axis = f"transfer (kB in each {spoken(interval_ns)})"
     secondary_axis = SecondaryAxis(f"Goodput and transfer of {group}", axis, 125 * interval_ns / 1e9)
     stem, title = f"{GOODPUT}{group}", f"Goodput of {group}"
-    return Quantity(stem, title, how, "goodput (Mbit/s)", False, group, secondary_axis, interval_ns / 1e9)
-
-
-def _spoken(interval_ns: int) -> str:
-    if interval_ns == 10**9:
-        return "second"
-    return f"{interval_ns / 1e9:g} s" if interval_ns > 10**9 else f"{interval_ns / 1e6:g} ms"
+    return Quantity(stem, title, how, "goodput (Mbit/s)", False, group, secondary_axis, interval_ns / 1e9, True)
 
 
 def _queue(description: Description, end: End) -> Quantity:
     title = f"Queue length at {end.node} toward {_far_node(description, end)}"
-    return Quantity(f"queue-{end.link}-{end.node}", title, f"link {end.link}", "queue length (packets)", True)
+    stem = f"{QUEUE}{end.link}-{end.node}"
+    return Quantity(stem, title, f"link {end.link}", "queue length (packets)", True, empties=True)
 
 
 def _far_node(description: Description, end: End) -> str:
     return next((e.node for e in description.ends if e.link == end.link and e.node != end.node), "?")
 
 
-def _curve(frame: pl.DataFrame, quantity: Quantity, average_over_s: float | None) -> Curve:
-    curve = Curve(frame["time_s"].to_numpy(), frame[frame.columns[1]].to_numpy())
-    if average_over_s is not None:
-        return averaged(quantity, curve, average_over_s)
-    return Curve(*reduce_series(curve.times, curve.values, _COLUMNS))
+def _reduced(curve: Curve) -> Curve:
+    """What a figure can show of the curve, of the part that it shows."""
+    return Curve(*reduce_series(*cut(curve.times, curve.values, look.current().xlim), COLUMNS))
+
+
+def _known(curve: Curve) -> Curve:
+    """The curve from its first known value to its last."""
+    known = np.flatnonzero(np.isfinite(curve.values))
+    part = slice(known[0], known[-1] + 1) if len(known) else slice(0, 0)
+    return Curve(curve.times[part], curve.values[part])

@@ -1,129 +1,212 @@
-"""Figures of a quantity over time: all variants in one, or one panel each."""
+"""Figures of a quantity over time: all variants in one panel, or one panel each."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from netwarp.plots import style
-from netwarp.plots.labels import wrapped
+from netwarp.plots import legibility, style
+from netwarp.plots.look import current
 from netwarp.plots.timeseries import strip
 from netwarp.plots.timeseries.figure_spec import Bar, FigureSpec, Panel, Quantity, SecondaryAxis, Variant
-from netwarp.plots.timeseries.scale import set_scale
+from netwarp.plots.timeseries.scale import set_scale, shows_log
 
-_LEGEND_CHARS = 24
-_HEAD_IN = 0.78
-_FOOT_IN = 0.55
-_LEFT_IN = 0.75
-_PANEL_IN = 1.75
-_SUBTITLE_CHARS = 110
+FOOT_IN = 0.5
+LEFT_IN = 0.75
+RIGHT_IN = 0.25
+_LEGEND_IN = 1.9
+"""How wide the labels of a legend at the right may be."""
+_OVERLAY_IN, _PANEL_IN, _HEADING_IN, _ROW_GAP_IN = 3.4, 1.2, 0.26, 0.2
 _TICKS, _PANEL_TICKS = 6, 4
 _STEPS = [1, 2, 2.5, 5, 10]
-_LINE_IN = 0.24
-"""Height of a line of legend."""
 _STRENGTHS = (0.16, 0.28)
 """How dark a variant's bands are, the wider one first."""
 _RATE: dict[str, Any] = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (1, 1.2)), "zorder": 1.6}
 
 
 def overlay(spec: FigureSpec) -> Figure:
-    """All variants in one panel, the legend to its right (none for a single variant), changes and phases beneath."""
-    several = len(spec.variants) > 1 or any(variant.bands for variant in spec.variants)
+    """All variants in one panel, the legend beside it (beneath it in a narrow figure), changes and phases beneath."""
+    spec, notes = legibility.striped(spec, alone=False)
+    narrow = current().narrow
+    handles = legend_handles(spec, style.width_in() - LEFT_IN if narrow else _LEGEND_IN)
     phases = bool(strip.phase_rows(spec))
-    right_in = _legend_in(spec) if several else 1.15 if phases else 0.25
-    strip_in = strip.height_in(spec, style.WIDTH_IN - _LEFT_IN - right_in)
-    figure = style.new_figure(4.6 + strip_in)
-    axes = figure.add_axes(_box(figure, right_in, strip_in))
+    right_in = RIGHT_IN if narrow else max(legend_in(spec, handles), 1.2 if phases else RIGHT_IN)
+    panel_wide_in = style.width_in() - LEFT_IN - right_in
+    strip_in = strip.height_in(spec, panel_wide_in)
+    labels = [str(handle.get_label()) for handle in handles]
+    beneath_in = style.legend_rows_in(labels, panel_wide_in) if narrow else 0.0
+    phases_in = style.line_in(9) if narrow and phases else 0.0
+    foot_in = FOOT_IN + beneath_in + phases_in
+    subtitle = _subtitle(spec, notes)
+    head_in = style.head_in(spec.quantity.title, subtitle, LEFT_IN)
+    panel_in = (
+        style.tall(_OVERLAY_IN) if narrow else max(_OVERLAY_IN, 0.27 * sum(text.count("\n") + 1 for text in labels))
+    )
+    figure = style.new_figure(panel_in + head_in + foot_in + strip_in)
+    height, wide = _height(figure), style.width_in()
+    bottom, left = (foot_in + strip_in) / height, LEFT_IN / wide
+    axes = figure.add_axes((left, bottom, panel_wide_in / wide, 1 - bottom - head_in / height))
     for variant in spec.variants:
-        _draw(axes, spec.quantity, variant, wrapped(variant.label, _LEGEND_CHARS))
+        draw_variant(axes, spec.quantity, variant)
     axes.set_title("")
-    _finish(axes, spec, _TICKS)
-    axes.set_ylabel(spec.quantity.axis)
+    finish(axes, spec, _TICKS)
+    axes.set_ylabel(style.fitted(spec.quantity.axis, style.points(10), style.tall(_OVERLAY_IN), 2))
     box = axes.get_position()
     if strip_in:
-        strip.draw_strip(figure, axes, spec, _FOOT_IN / _height(figure), strip_in / _height(figure))
-    if phases:
-        strip.phase_legend(figure, box.x1 + 0.015, _FOOT_IN / _height(figure), beside=True)
+        strip.draw_strip(figure, axes, spec, foot_in / height, strip_in / height)
+    if phases and narrow:
+        strip.phase_legend(figure, left, (0.04 + beneath_in) / height, beside=False)
+    elif phases:
+        strip.phase_legend(figure, box.x1 + 0.015, foot_in / height, beside=True)
     figure.axes[-1].set_xlabel("time (s)")
-    style.head(figure, spec.quantity.title, spec.subtitle, _LEFT_IN / style.WIDTH_IN)
-    if several:
-        style.legend_outside(figure, axes, spec.legend_title, (box.x1 + 0.015, box.y1))
+    style.head(figure, spec.quantity.title, subtitle, left)
+    if handles and narrow:
+        style.legend_beneath(figure, handles, left, 0.04, panel_wide_in)
+    elif handles:
+        title = style.fitted(spec.legend_title, style.points(9), _LEGEND_IN, 2)
+        style.legend_outside(figure, axes, title, (box.x1 + 0.015, box.y1), handles)
     return figure
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Where panels stand, in inches: their number in a row and of rows, and the margins."""
+
+    columns: int
+    rows: int
+    left: float
+    right: float
+    foot: float
+    own_axes: bool
+
+    def width(self) -> float:
+        """Of one panel."""
+        gap = self.gap() * (self.columns - 1)
+        return (style.width_in() - self.left - self.right - gap) / self.columns
+
+    def gap(self) -> float:
+        """Between panels of a row, which have names of ticks there if each has an axis of its own."""
+        return 0.55 if self.own_axes else 0.28
 
 
 def multiples(spec: FigureSpec) -> Figure:
-    """The scene's panels, all with the same axes; what the lines mean beneath them, where that is not their heading."""
+    """The scene's panels with the same axes, or where values lie decades apart each with its own; what the lines mean
+    beneath them, where that is not their heading."""
+    handles = _panel_handles(spec)
+    spec, notes = legibility.striped(spec, alone=True)
     panels = spec.shown_alone
-    wide = 1 if len(panels) <= 3 else 2 if len(panels) <= 8 else 3
-    high = -(-len(panels) // wide)
+    own_axes = legibility.wants_own_axes(panels) and not any(shows_log(_of_panel(spec, panel)) for panel in panels)
+    second = None if own_axes or shows_log(spec) else spec.quantity.secondary_axis
+    labels = [str(handle.get_label()) for handle in handles]
     phases = any(variant.phases for panel in panels for variant in panel.variants)
-    legend = _legend_lines(spec)
-    foot_in = _LINE_IN * (phases + bool(legend))
-    figure = style.new_figure(_HEAD_IN + _FOOT_IN + foot_in + _PANEL_IN * max(high, 1 + (len(panels) == 1)))
-    grid = figure.subplots(high, wide, sharex=True, sharey=True, squeeze=False)
-    secondary_axis = spec.quantity.secondary_axis
-    x, y, w, h = _box(figure, 0.8 if secondary_axis else 0.25, foot_in)
-    figure.subplots_adjust(left=x, bottom=y, right=x + w, top=y + h - 0.2 / _height(figure), hspace=0.32, wspace=0.06)
-    for number, axes in enumerate(grid.flat):
-        if number >= len(panels):
-            axes.remove()
-            continue
-        _panel(axes, spec, panels[number], wide)
-        if number + wide >= len(panels):
+    wide_in = style.width_in() - LEFT_IN - RIGHT_IN
+    legend_high = style.legend_rows_in(labels, wide_in)
+    columns = _columns(len(panels))
+    grid = _Grid(
+        columns=columns,
+        rows=-(-len(panels) // columns),
+        left=LEFT_IN,
+        right=0.8 if second else RIGHT_IN,
+        foot=FOOT_IN + legend_high + (style.line_in(9) if phases else 0.0),
+        own_axes=own_axes,
+    )
+    headings = [style.fitted(panel.heading, style.points(9.5), grid.width(), 2) for panel in panels]
+    heading_in = _HEADING_IN + 0.16 * any("\n" in heading for heading in headings) + 0.1 * phases
+    title, subtitle = _panel_words(spec, second, [*notes, *([legibility.OWN_AXES] if own_axes else [])])
+    head_in = style.head_in(title, subtitle, LEFT_IN)
+    panel_in = style.tall(_PANEL_IN) * (2 if len(panels) == 1 else 1)
+    row_in = panel_in + heading_in + _ROW_GAP_IN
+    height = head_in + grid.rows * row_in + grid.foot - _ROW_GAP_IN
+    figure = style.new_figure(height)
+    wide = style.width_in()
+    for number, (panel, heading) in enumerate(zip(panels, headings, strict=True)):
+        row, column = divmod(number, columns)
+        x = grid.left + column * (grid.width() + grid.gap())
+        y = height - head_in - row * row_in - heading_in - panel_in
+        axes = figure.add_axes((x / wide, y / height, grid.width() / wide, panel_in / height))
+        _panel(axes, spec, panel, heading)
+        shown = _of_panel(spec, panel) if own_axes else spec
+        axes.xaxis.set_major_locator(MaxNLocator(max(3, min(6, int(grid.width() / 0.45))), steps=_STEPS))
+        axes.set_xlim(*spec.window)
+        set_scale(axes, shown, ticks=_PANEL_TICKS if panel_in > 1 else 2)
+        axes.tick_params(labelleft=column == 0 or own_axes)
+        lowest = number + columns >= len(panels)
+        axes.tick_params(labelbottom=lowest)
+        if lowest:
             axes.set_xlabel("time (s)")
-            axes.tick_params(labelbottom=True)
-    first = grid.flat[0]
-    first.xaxis.set_major_locator(MaxNLocator(6, steps=_STEPS))
-    first.set_xlim(0, spec.duration_s)
-    set_scale(first, spec, ticks=_PANEL_TICKS)
-    if secondary_axis:
-        for row in range(high):
-            _second_axis(grid.flat[min(row * wide + wide, len(panels)) - 1], spec, secondary_axis)
-        figure.text(0.988, y + h / 2, secondary_axis.axis, rotation=90, va="center", ha="right")
-    figure.text(0.012, y + h / 2, spec.quantity.axis, rotation=90, va="center", ha="left")
+        if second and (column == columns - 1 or number == len(panels) - 1):
+            _second_axis(axes, spec, second, _PANEL_TICKS if panel_in > 1 else 2)
+    middle = (grid.foot + height - head_in) / 2 / height
+    room_in = height - head_in - grid.foot
+    if second:
+        words = style.fitted(second.axis, style.points(10), room_in)
+        figure.text(1 - 0.06 / wide, middle, words, rotation=90, va="center", ha="right")
+    axis = style.fitted(spec.quantity.axis, style.points(10), room_in)
+    figure.text(0.06 / wide, middle, axis, rotation=90, va="center", ha="left")
     if phases:
-        strip.phase_legend(figure, x, 0.06 / _height(figure), beside=False)
-    if legend:
-        bottom = (0.06 + _LINE_IN * phases) / _height(figure)
-        figure.legend(handles=legend, loc="lower left", bbox_to_anchor=(x, bottom), borderaxespad=0, ncols=len(legend))
-    title = secondary_axis.title if secondary_axis else spec.quantity.title
-    by = f", by {spec.legend_title}" if spec.legend_title else ""
-    style.head(figure, title + by, " · ".join([spec.subtitle, *_spoken(spec)]), x)
+        strip.phase_legend(figure, LEFT_IN / wide, (0.05 + legend_high) / height, beside=False)
+    if handles:
+        style.legend_beneath(figure, handles, LEFT_IN / wide, 0.05, wide_in)
+    style.head(figure, title, subtitle, LEFT_IN / wide)
     return figure
 
 
-def _panel(axes: Axes, spec: FigureSpec, panel: Panel, wide: int) -> None:
+def _of_panel(spec: FigureSpec, panel: Panel) -> FigureSpec:
+    """The scene of one panel by itself."""
+    return replace(spec, variants=panel.variants, panels=[panel])
+
+
+def _columns(count: int) -> int:
+    """How many panels stand beside each other."""
+    if current().narrow:
+        return 1 if count <= 3 else 2
+    return 1 if count <= 3 else 2 if count <= 8 else 3 if count <= 15 else 4
+
+
+def _panel_words(spec: FigureSpec, second: SecondaryAxis | None, notes: Sequence[str]) -> tuple[str, str]:
+    title = second.title if second else spec.quantity.title
+    by = f", by {spec.legend_title}" if spec.legend_title else ""
+    return title + by, _subtitle(spec, [*_spoken(spec), *notes])
+
+
+def _subtitle(spec: FigureSpec, notes: Sequence[str]) -> str:
+    return " · ".join(part for part in (spec.subtitle, *notes) if part)
+
+
+def _panel(axes: Axes, spec: FigureSpec, panel: Panel, heading: str) -> None:
     for steps in spec.schedules if spec.quantity.secondary_axis else ():
         ats, rates = zip(*steps.steps, (spec.duration_s, steps.steps[-1][1]), strict=True)
         axes.plot(ats, rates, drawstyle="steps-post", **_RATE)
     for variant in panel.variants:
-        _draw(axes, spec.quantity, variant, None)
+        draw_variant(axes, spec.quantity, variant)
     phases = [variant.phases for variant in panel.variants if variant.phases]
     if phases:
-        _phases_in(axes, phases[0])
+        phases_on_top(axes, phases[0])
     strip.mark_changes(axes, spec)
-    heading = wrapped(panel.heading, 110 // wide)
-    axes.set_title(heading, loc="left", fontsize=10, color=style.INK, pad=12 if phases else 6)
+    axes.set_title(heading, loc="left", fontsize=style.points(9.5), color=style.INK, pad=10 if phases else 4)
 
 
-def _second_axis(axes: Axes, spec: FigureSpec, secondary_axis: SecondaryAxis) -> None:
-    """The same axis once more at the right, its ticks named by what they come to in the twin's unit."""
+def _second_axis(axes: Axes, spec: FigureSpec, secondary_axis: SecondaryAxis, ticks: int) -> None:
+    """The same axis once more at the right, its ticks named by what they come to in the other unit."""
     beside = axes.twinx()
     beside.grid(False)
-    set_scale(beside, spec, ticks=_PANEL_TICKS)
+    set_scale(beside, spec, ticks=ticks)
     beside.yaxis.set_major_formatter(lambda value, _: f"{value * secondary_axis.factor:g}")
 
 
-def _draw(axes: Axes, quantity: Quantity, variant: Variant, label: str | None) -> None:
+def draw_variant(axes: Axes, quantity: Quantity, variant: Variant) -> None:
+    """The variant's bands, and its curves over them."""
     for band, strength in zip(variant.bands, _STRENGTHS, strict=True) if variant.bands else ():
-        name = band.label if label is not None else None
-        axes.fill_between(band.times, band.lows, band.highs, color=variant.colour, alpha=strength, lw=0, label=name)
+        axes.fill_between(band.times, band.lows, band.highs, color=variant.colour, alpha=strength, lw=0)
     crowd = len(variant.curves)
     width = 2.4 if variant.reference else 1.1
-    for number, curve in enumerate(variant.curves):
+    for curve in variant.curves:
         axes.plot(
             curve.times,
             curve.values,
@@ -132,32 +215,53 @@ def _draw(axes: Axes, quantity: Quantity, variant: Variant, label: str | None) -
             drawstyle="steps-post" if quantity.steps else "default",
             alpha=1.0 if crowd == 1 else 0.55,
             linewidth=width if crowd == 1 else 0.8 * width,
-            label=label if number == 0 else None,
+            label=variant.label,
         )
 
 
-def _legend_in(spec: FigureSpec) -> float:
+def legend_handles(spec: FigureSpec, wide_in: float) -> list[Artist]:
+    """What the lines and bands of one panel mean; nothing of a single line, whose title says it."""
+    bands = list({band.label: band for variant in spec.variants for band in variant.bands}.values())
+    if len(spec.variants) < 2 and not bands:
+        return []
+    handles: list[Artist] = [_handle(variant, wide_in) for variant in spec.variants]
+    if len(spec.variants) == 1:  # of several their bands have their own colours
+        colour = spec.variants[0].colour
+        words = [style.fitted(band.label, style.points(9), wide_in) for band in bands]
+        shades = zip(words, _STRENGTHS, strict=False)
+        handles += [Patch(facecolor=colour, alpha=strength, label=label) for label, strength in shades]
+    return handles
+
+
+def _handle(variant: Variant, wide_in: float) -> Line2D:
+    label = style.fitted(variant.label, style.points(9), wide_in, 2)
+    dash = variant.dash if isinstance(variant.dash, str) else "-"  # a stripe alone would show nothing
+    return Line2D([], [], color=variant.colour, ls=dash, linewidth=2.2, label=label)
+
+
+def legend_in(spec: FigureSpec, handles: Sequence[Artist]) -> float:
     """How wide the margin for the legend is, in inches."""
-    names = [variant.label for variant in spec.variants] + [b.label for v in spec.variants for b in v.bands]
-    labels = [wrapped(name, _LEGEND_CHARS) for name in names]
-    return 0.75 + 0.085 * max(len(line) for text in [*labels, spec.legend_title] for line in text.split("\n"))
+    if not handles:
+        return RIGHT_IN
+    size = style.points(9)
+    title = style.fitted(spec.legend_title, size, _LEGEND_IN, 2)
+    lines = [line for text in (*(str(h.get_label()) for h in handles), title) for line in text.split("\n")]
+    return 0.72 + max(style.text_in(line, size) for line in lines)
 
 
-def _legend_lines(spec: FigureSpec) -> list[Line2D]:
+def _panel_handles(spec: FigureSpec) -> list[Artist]:
     """What the lines of panels mean that their headings do not say."""
-    lines = [
-        Line2D([], [], color=variant.colour, ls=variant.dash, linewidth=2.2, label=variant.label)
-        for variant in spec.variants
-        if spec.panels or variant.reference
-    ]
+    room = style.width_in() - LEFT_IN - 1
+    variants = [variant for variant in spec.variants if spec.panels or variant.reference]
+    lines: list[Artist] = [_handle(variant, room) for variant in variants]
     rates = spec.schedules if spec.quantity.secondary_axis else ()
     return lines + [Line2D([], [], label=f"rate of {steps.label}", **_RATE) for steps in rates]
 
 
-def _finish(axes: Axes, spec: FigureSpec, ticks: int) -> None:
-    """Axes from 0 to the run's end, and lines where something changed."""
+def finish(axes: Axes, spec: FigureSpec, ticks: int) -> None:
+    """The axes' limits, and lines where something changed."""
     strip.mark_changes(axes, spec)
-    axes.set_xlim(0, spec.duration_s)
+    axes.set_xlim(*spec.window)
     set_scale(axes, spec, ticks=ticks)
 
 
@@ -167,24 +271,15 @@ def _spoken(spec: FigureSpec) -> list[str]:
     if not spec.quantity.secondary_axis:
         texts += [f"rate of {s.label} {', '.join(f'{rate:g}' for _, rate in s.steps)} Mbit/s" for s in spec.schedules]
     words = "; ".join(texts)
-    return [f"dashed: {words}" if len(words) + len(spec.subtitle) < _SUBTITLE_CHARS else "dashed: changes"] * bool(
-        words
-    )
+    return [f"dashed: {words}" if len(words) < 120 else "dashed: changes"] if words else []
 
 
-def _phases_in(axes: Axes, phases: Sequence[Bar]) -> None:
+def phases_on_top(axes: Axes, phases: Sequence[Bar]) -> None:
     """A variant's phases along the top of its own panel."""
-    inset = axes.inset_axes((0, 1, 1, 0.07), sharex=axes)
+    inset = axes.inset_axes((0, 1.0, 1, 0.07), sharex=axes)
     inset.set_axis_off()
     inset.set_ylim(0, 1)
     strip.draw_bars(inset, phases, 0.5)
-
-
-def _box(figure: Figure, right_in: float, foot_in: float = 0.0) -> tuple[float, float, float, float]:
-    """The panel's place (left, bottom, width, height) in parts of the figure, `foot_in` left free beneath it."""
-    height = _height(figure)
-    left, bottom = _LEFT_IN / style.WIDTH_IN, (_FOOT_IN + foot_in) / height
-    return left, bottom, 1 - left - right_in / style.WIDTH_IN, 1 - bottom - _HEAD_IN / height
 
 
 def _height(figure: Figure) -> float:

@@ -1,12 +1,14 @@
 """What a figure over time shows, ready to draw. Light to import, so that a drawing process starts at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
+Dash = str | tuple[float, tuple[float, ...]]
+"""A line's dashes, as matplotlib has them: a name, or an offset and lengths on and off."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class Quantity:
 
     `steps`: a state that holds until the next sample, drawn as steps. `group`: the TCP flows it is about, if any.
     `secondary_axis`: of a rate in Mbit/s, what it comes to in each interval. `interval_s`: the length of the intervals
-    in which it is counted; 0 of what has samples.
+    in which it is counted; 0 of what has samples. `empties`: it falls to 0 now and then, as a queue does, so that low
+    values are no reason for a logarithmic axis.
     """
 
     stem: str
@@ -36,6 +39,7 @@ class Quantity:
     group: str = ""
     secondary_axis: SecondaryAxis | None = None
     interval_s: float = 0.0
+    empties: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class Variant:
 
     label: str
     colour: str
-    dash: str
+    dash: Dash
     curves: Sequence[Curve]
     phases: Sequence[Bar] = ()
     reference: bool = False
@@ -104,6 +108,7 @@ class FigureSpec:
 
     `changes` are (seconds, words) of what the scenario changed meanwhile, without words where `schedules` tell it.
     `panels`: what each is to show; one variant each unless given. `linear`: never on a log axis, as for shares.
+    `limits`: which part of the run it shows, in seconds; the whole unless given. `log`: on a log axis in any case.
     """
 
     quantity: Quantity
@@ -115,6 +120,13 @@ class FigureSpec:
     schedules: Sequence[Schedule] = ()
     panels: Sequence[Panel] = ()
     linear: bool = False
+    limits: tuple[float, float] | None = None
+    log: bool = False
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """From when to when the figure goes, in seconds."""
+        return self.limits or (0.0, self.duration_s)
 
     @property
     def shown_alone(self) -> Sequence[Panel]:
@@ -122,4 +134,17 @@ class FigureSpec:
         if self.panels:
             return self.panels
         behind = [variant for variant in self.variants if variant.reference]
-        return [Panel(variant.label, [*behind, variant]) for variant in self.variants if not variant.reference]
+        alone = [replace(variant, dash="-") for variant in self.variants if not variant.reference]
+        return [Panel(variant.label, [*behind, variant]) for variant in alone]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Several quantities of the same variants above each other, on one time axis.
+
+    `columns` are stretches of time, each with the scenes of its rows from top to bottom; all have as many rows.
+    """
+
+    title: str
+    subtitle: str
+    columns: Sequence[Sequence[FigureSpec]]

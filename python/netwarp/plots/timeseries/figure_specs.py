@@ -4,13 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from netwarp.analysis.summary.selection import SEED
-from netwarp.plots import style
+from netwarp.plots import look, style
+from netwarp.plots.colours import CATEGORICAL, looks
 from netwarp.plots.labels import is_ordered
-from netwarp.plots.timeseries.comparison import MAX_NAMES, RunSet, Shown
+from netwarp.plots.legibility import MAX_PANELS
+from netwarp.plots.timeseries.comparison import RunSet, Shown
 from netwarp.plots.timeseries.curves import GOODPUT
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Panel, Quantity, Variant
 from netwarp.plots.timeseries.spread import across, span_s, together
 from netwarp.store.result import ResultDir
+
+_MOST_OF = 0.75
+"""A figure of flows that end before this part of the run ends with them."""
 
 
 def spec_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpec:
@@ -22,21 +27,21 @@ def spec_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpe
     runs = [run for _, run in having]
     if run_set.together:
         sound = _sound(runs)
-        variants = [_spread("median", style.CATEGORICAL[0], "-", [run.curves[quantity] for run in sound])]
+        variants = [_spread("median", CATEGORICAL[0], "-", [run.curves[quantity] for run in sound])]
         several = "means of its flows" if any(len(run.curves[quantity]) > 1 for run in sound) else ""
-        words = _subtitle(result, run_set, sound, quantity.how, several, _averaging(quantity, sound))
+        words = subtitle(result, run_set, sound, quantity.how, several, _averaging(quantity, sound))
         # A mean is no state that holds until the next.
         return _scene(sound, replace(quantity, steps=False), words, _runs(sound), variants)
-    looks = _looks([label for label, _ in having], is_ordered([label for label, _ in having]))
+    drawn = looks([label for label, _ in having], is_ordered([label for label, _ in having]))
     # A reference of its own for each run would double the lines; the panels of all flows have those.
     shared = run_set.references if len(run_set.references) == 1 else ()
     variants = [_reference(label, run.curves[quantity]) for label, run in shared if quantity in run.curves]
     variants += [
-        Variant(label, colour, dash, run.curves[quantity], run.phases_with(quantity))
-        for (label, run), (colour, dash) in zip(having, looks, strict=True)
+        Variant(label, colour, dash, run.curves[quantity], run.phases_with(quantity), bands=run.bands.get(quantity, ()))
+        for (label, run), (colour, dash) in zip(having, drawn, strict=True)
     ]
-    each = "a line for each flow" if any(len(variant.curves) > 1 for variant in variants) else ""
-    return _scene(runs, quantity, _subtitle(result, run_set, runs, quantity.how, each), run_set.differs, variants)
+    words = subtitle(result, run_set, runs, quantity.how, _crowds(variants))
+    return _scene(runs, quantity, words, run_set.differs, variants)
 
 
 def shares_of(result: ResultDir, run_set: RunSet) -> FigureSpec | None:
@@ -47,19 +52,19 @@ def shares_of(result: ResultDir, run_set: RunSet) -> FigureSpec | None:
     having = [(label, run) for label, run in _labelled(run_set) if len(_goodputs(run)) > 1]
     if not having:
         return None
-    runs = _sound([run for _, run in having]) if run_set.together else [run for _, run in having[:MAX_NAMES]]
+    runs = _sound([run for _, run in having]) if run_set.together else [run for _, run in having[:MAX_PANELS]]
     groups = list(dict.fromkeys(quantity.group for run in runs for quantity in _goodputs(run)))
-    looks = dict(zip(groups, _looks(groups, ordered=False), strict=True))
+    drawn = dict(zip(groups, looks(groups), strict=True))
     bands = ""
     if run_set.together:
-        lines = [_spread(g, *looks[g], [found for run in runs if (found := _goodput_of(run, g))]) for g in groups]
+        lines = [_spread(g, *drawn[g], [found for run in runs if (found := _goodput_of(run, g))]) for g in groups]
         panels = [Panel("", lines)]
         bands = f"medians of {_runs(runs)}, bands: {' and '.join(band.label for band in lines[0].bands)}"
     else:
         several = len(run_set.runs) > 1
         panels = [
-            Panel(label if several else "", _lines(run, looks, run_set.reference_of(run)))
-            for label, run in having[:MAX_NAMES]
+            Panel(label if several else "", _lines(run, drawn, run_set.reference_of(run)))
+            for label, run in having[:MAX_PANELS]
         ]
     quantity = next(iter(_goodputs(runs[0])))
     assert quantity.secondary_axis is not None
@@ -69,11 +74,32 @@ def shares_of(result: ResultDir, run_set: RunSet) -> FigureSpec | None:
     spec = _scene(
         runs,
         replace(quantity, stem=f"{GOODPUT}all-flows", title=title, how="", group="", secondary_axis=secondary_axis),
-        _subtitle(result, run_set, runs, quantity.how.replace("acknowledged", "delivered"), bands),
+        subtitle(result, run_set, runs, quantity.how.replace("acknowledged", "delivered"), bands),
         run_set.differs if len(panels) > 1 else "",
         sorted(named.values(), key=lambda line: line.reference),
     )
     return replace(spec, panels=panels, linear=True)
+
+
+def lines_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpec:
+    """Several things of each run beside each other, a panel for each run, what they have in common in one colour."""
+    having = [(label, run) for label, run in _labelled(run_set) if quantity in run.named][:MAX_PANELS]
+    runs = [run for _, run in having]
+    names = list(dict.fromkeys(name for run in runs for name in run.named[quantity]))
+    drawn = dict(zip(names, looks(names), strict=True))
+    several = len(run_set.runs) > 1
+    panels = [
+        Panel(
+            label if several else "",
+            [Variant(name, *drawn[name], [curve]) for name, curve in run.named[quantity].items()],
+        )
+        for label, run in having
+    ]
+    words = subtitle(result, run_set, runs, quantity.how)
+    every = [Variant(name, *drawn[name], []) for name in names]
+    spec = _scene(runs, quantity, words, run_set.differs if several else "", every)
+    shown = [variant for panel in panels for variant in panel.variants]
+    return replace(spec, panels=panels, limits=look.current().xlim or _life(quantity, shown, spec.duration_s))
 
 
 def _scene(
@@ -85,10 +111,31 @@ def _scene(
         subtitle=subtitle,
         legend_title=legend_title,
         duration_s=max(run.duration_s for run in runs),
+        limits=look.current().xlim or _life(quantity, variants, max(run.duration_s for run in runs)),
+        log=look.current().ylog,
         variants=variants,
         changes=runs[0].changes if len({run.changes for run in runs}) == 1 else (),
         schedules=runs[0].schedules if len({run.schedules for run in runs}) == 1 else (),
     )
+
+
+def _life(quantity: Quantity, variants: Sequence[Variant], duration_s: float) -> tuple[float, float] | None:
+    """When the flows that a figure is about are there, if that is a part of the run; else None."""
+    ends = [float(curve.times[-1]) for variant in variants for curve in variant.curves if len(curve.times)]
+    starts = [float(curve.times[0]) for variant in variants for curve in variant.curves if len(curve.times)]
+    first, last = min(starts, default=0.0), max(ends, default=duration_s)
+    if not quantity.group or not 0 < last - first < _MOST_OF * duration_s:
+        return None
+    # From 0 where that is near, so that the reader sees it; the end as the run has it where that is.
+    return (first if first > last / 3 else 0.0), min(last + 0.04 * (last - first), duration_s)
+
+
+def _crowds(variants: Sequence[Variant]) -> str:
+    """How many flows are shown, where they are not lines of their own."""
+    bands = next((variant.bands for variant in variants if variant.bands), ())
+    if bands:
+        return f"median of the flows, bands: {' and '.join(band.label for band in bands)}"
+    return "a line for each flow" if any(len(variant.curves) > 1 for variant in variants) else ""
 
 
 def _runs(runs: Sequence[Shown]) -> str:
@@ -112,10 +159,10 @@ def _spread(label: str, colour: str, dash: str, runs: Sequence[Sequence[Curve]])
     return Variant(label, colour, dash, [median], bands=bands)
 
 
-def _lines(run: Shown, looks: Mapping[str, tuple[str, str]], behind: tuple[str, Shown] | None) -> list[Variant]:
+def _lines(run: Shown, drawn: Mapping[str, tuple[str, str]], behind: tuple[str, Shown] | None) -> list[Variant]:
     """The goodputs of a run's flows, and before them those of the run behind it."""
     lines = [_reference(f"{q.group}, {behind[0]}", c) for q, c in _goodputs(behind[1]).items()] if behind else []
-    return lines + [Variant(q.group, *looks[q.group], curves) for q, curves in _goodputs(run).items()]
+    return lines + [Variant(q.group, *drawn[q.group], curves) for q, curves in _goodputs(run).items()]
 
 
 def _labelled(run_set: RunSet) -> Iterator[tuple[str, Shown]]:
@@ -131,16 +178,11 @@ def _goodput_of(run: Shown, group: str) -> Sequence[Curve]:
     return next((curves for quantity, curves in _goodputs(run).items() if quantity.group == group), ())
 
 
-def _looks(labels: Sequence[str], ordered: bool) -> list[tuple[str, str]]:
-    """Colour and dashes for each label."""
-    return list(zip(style.colours(len(labels), ordered), style.dashes(len(labels), ordered), strict=True))
-
-
 def _reference(label: str, curves: Sequence[Curve]) -> Variant:
     return Variant(label, style.REFERENCE, "-", curves, reference=True)
 
 
-def _subtitle(result: ResultDir, run_set: RunSet, runs: Sequence[Shown], *how: str) -> str:
+def subtitle(result: ResultDir, run_set: RunSet, runs: Sequence[Shown], *how: str) -> str:
     """The scenario, where the runs stand on what they do not differ in, their seed, and how it was measured."""
     seeds = len({run.seed for run in result.planned})
     parts = [str(result.plan.get("name", "")), *run_set.place]
@@ -149,7 +191,7 @@ def _subtitle(result: ResultDir, run_set: RunSet, runs: Sequence[Shown], *how: s
     if run_set.differs != SEED:
         parts.append(f"seed {runs[0].seed}" + (f" of {seeds}" if seeds > 1 else ""))
     if len(run_set.runs) < run_set.of:
-        parts.append(f"{len(run_set.runs)} of {run_set.of} values")
+        parts.append(f"{len(run_set.runs)} of {run_set.of} values, the others: netwarp plot DIR --only VALUE")
     drawn = {id(run) for run in runs}
     suspect = sum(run.suspect and id(run) not in drawn for run in run_set.runs) if run_set.together else 0
     left = [f"{count} {word}" for count, word in ((suspect, "suspect"), (result.failed, "failed")) if count]

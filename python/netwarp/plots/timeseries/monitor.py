@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from netwarp.plots import style
+from netwarp.plots.colours import colours
 from netwarp.plots.timeseries.series import reduce_series
 from netwarp.store.errors import SelectionError, store_errors
 from netwarp.store.monitor import IDENTITY, read_monitor, without_control
@@ -84,9 +85,8 @@ def _lines(frame: pl.DataFrame) -> list[_Line]:
     parts = frame.partition_by(keys, maintain_order=True) if keys else [frame]
     if "bytes_sent" in frame.columns:
         parts.sort(key=lambda part: -(part["bytes_sent"].max() or 0))  # type: ignore[operator]
-    named = style.colours(min(len(parts), NAMED), ordered=False)
-    looks = list(zip(named, style.dashes(len(named), ordered=False), strict=True))
-    looks += [("#bbbbbb", "-")] * (len(parts) - len(named))
+    named = colours(min(len(parts), NAMED), ordered=False)
+    looks = [(colour, "-") for colour in named] + [("#bbbbbb", "-")] * (len(parts) - len(named))
     return [_Line(_label(part), part, *look) for part, look in zip(parts, looks, strict=True)]
 
 

@@ -2,14 +2,19 @@
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from netwarp.plots.formats import FORMATS
-from netwarp.plots.labels import slug
+from netwarp.plots.labels import is_ordered, slug
+from netwarp.plots.legibility import fits_one_panel
+from netwarp.plots.look import current
 from netwarp.plots.timeseries.comparison import RunSet, run_sets
 from netwarp.plots.timeseries.curves import RunCurves
-from netwarp.plots.timeseries.figure_spec import FigureSpec, Quantity
-from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
+from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
+from netwarp.plots.timeseries.figure_specs import lines_of, shares_of, spec_of
+from netwarp.plots.timeseries.several import BBR
+from netwarp.plots.timeseries.stacks import bbr_of, stacks_of
 from netwarp.plots.timeseries.worker import Helpers, Task
 from netwarp.store.errors import store_errors
 from netwarp.store.files import make_folder
@@ -35,22 +40,51 @@ def draw_comparisons(
     """A figure over time for each quantity and each comparison, all runs in one and, if `alone`, a panel for each.
 
     What a figure compares is decided by `comparisons`; `curves_of` reads the quantities of a run, as a rule all that
-    its records have, and then all flows of a run are drawn beside each other as well. Returns the files. Raises
-    StoreError.
+    its records have, and then what shows several of them is drawn as well. Returns the files.
+    Raises StoreError.
     """
-    folder = out or make_folder(result.plots)
+    asked = current()
+    folder = asked.out or out or make_folder(result.plots)
     with store_errors(folder, "create"):
         folder.mkdir(exist_ok=True, parents=True)
     with Helpers(_helpers(result)) as helpers:
-        tasks: list[Task] = []
-        for run_set in run_sets(result, curves_of):
-            for stem, spec in _figure_specs(result, run_set):
-                tasks.append(Task(spec, folder / stem, False, formats))
-                if alone and len(spec.shown_alone) > 1:
-                    tasks.append(Task(spec, folder / f"{stem}-each", True, formats))
-            if curves_of is None and (shares := shares_of(result, run_set)) is not None:
-                tasks.append(Task(shares, folder / _stem(shares.quantity, run_set), True, formats))
+        figures = figures_of(result, curves_of, alone=alone)
+        tasks = [Task(one.spec, folder / one.stem, one.alone, formats) for one in figures if asked.draws(one.stem)]
         return sorted(helpers.draw(tasks))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure over time: the stem of its file, what it shows, whether in panels of their own, and of which runs."""
+
+    stem: str
+    spec: FigureSpec | Stack
+    alone: bool
+    run_set: RunSet
+
+
+def figures_of(
+    result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None = None, *, alone: bool = True
+) -> Iterator[Figure]:
+    """All figures over time of a result."""
+    for run_set in run_sets(result, curves_of):
+        for quantity in dict.fromkeys(quantity for run in run_set.runs for quantity in run.curves):
+            spec, stem = spec_of(result, run_set, quantity), _stem(quantity.stem, run_set)
+            several = len(spec.shown_alone) > 1
+            if not several or fits_one_panel(len(spec.variants), is_ordered([v.label for v in spec.variants])):
+                yield Figure(stem, spec, False, run_set)
+            if several and (alone or not fits_one_panel(len(spec.variants), False)):
+                yield Figure(f"{stem}-each", spec, True, run_set)
+        if curves_of is not None:
+            continue
+        if (shares := shares_of(result, run_set)) is not None:
+            yield Figure(_stem(shares.quantity.stem, run_set), shares, True, run_set)
+        named = dict.fromkeys(quantity for run in run_set.runs for quantity in run.named)
+        for quantity in (q for q in named if not q.stem.startswith(BBR)):
+            yield Figure(_stem(quantity.stem, run_set), lines_of(result, run_set, quantity), True, run_set)
+        if not run_set.together:
+            for name, stack in (*stacks_of(result, run_set), *bbr_of(result, run_set)):
+                yield Figure(_stem(name, run_set), stack, False, run_set)
 
 
 def _helpers(result: ResultDir) -> int:
@@ -58,10 +92,5 @@ def _helpers(result: ResultDir) -> int:
     return min(len(os.sched_getaffinity(0)), _MAX_PROCESSES, len(result.planned)) - 1
 
 
-def _figure_specs(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, FigureSpec]]:
-    for quantity in dict.fromkeys(quantity for run in run_set.runs for quantity in run.curves):
-        yield _stem(quantity, run_set), spec_of(result, run_set, quantity)
-
-
-def _stem(quantity: Quantity, run_set: RunSet) -> str:
-    return "--".join(part for part in (slug(quantity.stem), run_set.stem) if part)
+def _stem(name: str, run_set: RunSet) -> str:
+    return "--".join(part for part in (slug(name), run_set.stem) if part)

@@ -6,26 +6,22 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from netwarp.plots.timeseries.figure_spec import FigureSpec, Values
+from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Values
 
 LOG_FROM = 30
 """From how large a ratio of values on (1.5 decades) a linear axis would hide the small ones."""
 _STEPS = [1, 2, 2.5, 5, 10]
 _ROOM = 1.06
-_CLOSE_DECADES = 2.6
 _ZERO_SHARE = 0.35
 
 
 def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
-    """Scale, limits and about so many ticks of the y axis, for all curves of the scene."""
-    variants = [variant for panel in spec.shown_alone for variant in panel.variants]
-    values = [curve.values for variant in variants for curve in variant.curves]
-    values += [edge for variant in variants for band in variant.bands for edge in (band.lows, band.highs)]
-    values += [np.array([rate for _, rate in steps.steps]) for steps in spec.schedules if spec.quantity.secondary_axis]
-    values = [some[np.isfinite(some)] for some in values]
+    """Scale, limits and about so many ticks of the y axis, for all curves of the scene that are in its window."""
+    values = _values(spec)
     held = np.concatenate([some for some in values if len(some)] or [np.zeros(1)])
-    if spec.linear or not wants_log(values):
-        axes.set_ylim(0, float(held.max()) * _ROOM or 1)
+    if not shows_log(spec):
+        low = float(held.min())
+        axes.set_ylim(min(low * _ROOM, 0.0), max(float(held.max()), 0.0) * _ROOM or 1)
         axes.yaxis.set_major_locator(MaxNLocator(ticks, steps=_STEPS))
         return
     low, high = _least(values), float(held.max())
@@ -45,13 +41,36 @@ def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
     axes.yaxis.set_minor_locator(NullLocator())
 
 
-def wants_log(curves: Sequence[Values]) -> bool:
+def shows_log(spec: FigureSpec) -> bool:
+    """Whether the scene is drawn on a logarithmic axis."""
+    values = _values(spec)
+    if not any((some > 0).any() for some in values) or any((some < 0).any() for some in values):
+        return False
+    return spec.log or (not spec.linear and wants_log(values, empties=spec.quantity.empties))
+
+
+def _values(spec: FigureSpec) -> list[Values]:
+    """All finite values that are drawn, a curve each."""
+    variants = [variant for panel in spec.shown_alone for variant in panel.variants]
+    values = [_within(curve, spec.window) for variant in variants for curve in variant.curves]
+    for band in (band for variant in variants for band in variant.bands):
+        values += [_within(Curve(band.times, edge), spec.window) for edge in (band.lows, band.highs)]
+    values += [np.array([rate for _, rate in steps.steps]) for steps in spec.schedules if spec.quantity.secondary_axis]
+    return [some[np.isfinite(some)] for some in values]
+
+
+def _within(curve: Curve, window: tuple[float, float]) -> Values:
+    inside = (curve.times >= window[0]) & (curve.times <= window[1])
+    return curve.values[inside] if inside.any() else curve.values[:0]
+
+
+def wants_log(curves: Sequence[Values], *, empties: bool = False) -> bool:
     """Whether the ordinary values of the curves (5th to 95th percentiles) lie more than 1.5 decades apart.
 
-    A curve that is often 0, as an empty queue is, counts by its high values alone.
+    A curve that is often 0, as an empty queue is, counts by its high values alone; so do all of what `empties`.
     """
     levels = [np.percentile(values, [5, 95]) for values in curves if len(values)]
-    lows = [low if low > 0 else high for low, high in levels if high > 0]
+    lows = [low if low > 0 and not empties else high for low, high in levels if high > 0]
     return bool(lows) and max(high for _, high in levels) / min(lows) > LOG_FROM
 
 

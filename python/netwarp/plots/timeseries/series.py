@@ -6,6 +6,17 @@ from numpy.typing import NDArray
 from netwarp.plots.timeseries.figure_spec import Values
 
 Indices = NDArray[np.int64]
+COLUMNS = 700
+"""Into so many columns a curve is reduced that is drawn as wide as a page."""
+
+
+def cut(times: Values, values: Values, window: tuple[float, float] | None) -> tuple[Values, Values]:
+    """The samples in a window, and the ones before and after it, so that a line enters and leaves it."""
+    if window is None or not len(times):
+        return times, values
+    first = max(int(np.searchsorted(times, window[0], side="left")) - 1, 0)
+    last = int(np.searchsorted(times, window[1], side="right")) + 1
+    return times[first:last], values[first:last]
 
 
 def reduce_series(times: Values, values: Values, columns: int) -> tuple[Values, Values]:

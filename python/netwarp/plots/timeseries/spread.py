@@ -8,7 +8,7 @@ from netwarp.plots.timeseries.figure_spec import Band, Curve, Quantity, Values
 
 SPANS = 200
 """Into how many equal spans of time a state or samples are averaged."""
-BANDS = (("90 % of the runs", 5, 95), ("middle half", 25, 75))
+BANDS = (("90 % of the {}", 5, 95), ("middle half", 25, 75))
 
 
 def span_s(quantity: Quantity, duration_s: float) -> float:
@@ -39,15 +39,20 @@ def together(curves: Sequence[Curve]) -> Curve:
     return Curve(curves[0].times, _divided(sums, known.sum(axis=0).astype(np.float64)))
 
 
-def across(curves: Sequence[Curve]) -> tuple[Curve, list[Band]]:
-    """The median of curves over the same spans, and their bands; NaN where fewer than half of them have a value."""
+def across(curves: Sequence[Curve], of: str = "runs") -> tuple[Curve, list[Band]]:
+    """The median of curves over the same spans, and their bands; NaN where fewer than half of them have a value.
+
+    `of` is what they are curves of, in words.
+    """
     values = np.stack([curve.values for curve in curves])
     enough = 2 * np.isfinite(values).sum(axis=0) >= len(curves)
     times = curves[0].times
     percents = [50.0, *(percent for _, *ends in BANDS for percent in ends)]
     found = np.full((len(percents), len(times)), np.nan)
     found[:, enough] = np.nanpercentile(values[:, enough], percents, axis=0)
-    bands = [Band(label, times, found[2 * at + 1], found[2 * at + 2]) for at, (label, *_) in enumerate(BANDS)]
+    bands = [
+        Band(label.format(of), times, found[2 * at + 1], found[2 * at + 2]) for at, (label, *_) in enumerate(BANDS)
+    ]
     return Curve(times, found[0]), bands
 
 

@@ -14,11 +14,10 @@ from netwarp.plots.timeseries.figure_spec import Bar, FigureSpec, Schedule
 PHASE_COLOURS = {"Startup": "#E69F00", "Drain": "#CC79A7", "ProbeBW": "#d3e3ee", "ProbeRTT": "#0072B2"}
 ROW_IN = 0.2
 _GAP_IN = 0.08
-_CHAR_IN = 0.066
 _MAX_ROWS = 6
 _RATE_IN = 0.34
 _MAX_NUMBERS = 14
-_MAX_MARKS = 40
+_MAX_MARKS = 15
 _LOG_FROM = 30
 _SHARE = 0.72
 
@@ -42,14 +41,17 @@ def change_rows(spec: FigureSpec, width_in: float) -> list[list[tuple[float, str
     for at_s, words in spec.changes:
         if not words:
             continue
-        wide = len(words) * _CHAR_IN / width_in * spec.duration_s
-        start = min(at_s, max(spec.duration_s - wide, 0))
+        low, high = spec.window
+        if not low <= at_s <= high:
+            continue
+        wide = style.text_in(words, style.points(8)) / width_in * (high - low)
+        start = min(at_s, max(high - wide, low))
         free = next((number for number, end in enumerate(ends) if end <= start), len(rows))
         if free == len(rows):
             rows.append([])
-            ends.append(0.0)
+            ends.append(float("-inf"))
         rows[free].append((start, words))
-        ends[free] = start + wide + 0.01 * spec.duration_s
+        ends[free] = start + wide + 0.01 * (high - low)
     return rows if len(rows) <= _MAX_ROWS else []
 
 
@@ -69,9 +71,9 @@ def draw_strip(figure: Figure, panel: Axes, spec: FigureSpec, bottom: float, hei
     for schedule in spec.schedules:
         top -= (_RATE_IN + _GAP_IN) * inch
         lowest = figure.add_axes((box.x0, top, box.width, _RATE_IN * inch))
-        _draw_schedule(lowest, schedule, spec.duration_s)
+        _draw_schedule(lowest, schedule, spec.duration_s, spec.window)
         _take_ticks(lowest, panel)
-    changes = change_rows(spec, box.width * style.WIDTH_IN)
+    changes = change_rows(spec, box.width * style.width_in())
     phases = phase_rows(spec)
     if changes or phases:
         lowest.tick_params(labelbottom=False)
@@ -81,7 +83,7 @@ def draw_strip(figure: Figure, panel: Axes, spec: FigureSpec, bottom: float, hei
     panel.tick_params(labelbottom=False)
 
 
-def _draw_schedule(axes: Axes, schedule: Schedule, duration_s: float) -> None:
+def _draw_schedule(axes: Axes, schedule: Schedule, duration_s: float, limits: tuple[float, float]) -> None:
     """The rate as an area, log where it spans decades, each step's number in it where they are few."""
     ats = [at_s for at_s, _ in schedule.steps] + [duration_s]
     rates = [rate for _, rate in schedule.steps]
@@ -94,15 +96,24 @@ def _draw_schedule(axes: Axes, schedule: Schedule, duration_s: float) -> None:
         axes.set_ylim(0, high * 1.1 or 1)
     axes.yaxis.set_minor_locator(NullLocator())
     numbered = len(rates) <= _MAX_NUMBERS
-    axes.set_yticks([] if numbered else [low, high], [] if numbered else [f"{low:.3g}", f"{high:.3g}"], fontsize=8)
+    # In so low a panel there is room for one.
+    axes.set_yticks([] if numbered else [high], [] if numbered else [f"{high:.3g}"], fontsize=style.points(8))
     for rate, start_s, end_s in zip(rates, ats, ats[1:], strict=False) if numbered else ():
-        axes.text((start_s + end_s) / 2, axes.get_ylim()[0], f"{rate:g}", fontsize=8, ha="center", va="bottom")
+        if not limits[0] <= (start_s + end_s) / 2 <= limits[1]:
+            continue
+        axes.text(
+            (start_s + end_s) / 2, axes.get_ylim()[0], f"{rate:g}", fontsize=style.points(8), ha="center", va="bottom"
+        )
     axes.grid(False)
     axes.spines[["left"]].set_visible(False)
     if numbered:
-        axes.set_ylabel(f"{schedule.label}\n(Mbit/s)", fontsize=8, rotation=0, ha="right", va="center", labelpad=4)
+        axes.set_ylabel(
+            f"{schedule.label}\n(Mbit/s)", fontsize=style.points(8), rotation=0, ha="right", va="center", labelpad=4
+        )
     else:  # beside the numbers there is no room
-        axes.text(0.006, 0.06, f"{schedule.label} (Mbit/s)", transform=axes.transAxes, fontsize=8, va="bottom")
+        axes.text(
+            0.006, 0.06, f"{schedule.label} (Mbit/s)", transform=axes.transAxes, fontsize=style.points(8), va="bottom"
+        )
 
 
 def _draw_rows(
@@ -113,11 +124,12 @@ def _draw_rows(
     axes.spines[["left"]].set_visible(False)
     for row, entries in enumerate(changes):
         for at_s, words in entries:
-            axes.text(at_s, row + 0.5, words, fontsize=8, color=style.INK, va="center", ha="left")
+            axes.text(at_s, row + 0.5, words, fontsize=style.points(8), color=style.INK, va="center", ha="left")
     labels = [*[""] * len(changes), *(label for label, _, _ in phases)]
     for row, (_, _, bars) in enumerate(phases, start=len(changes)):
         draw_bars(axes, bars, row + 0.5)
-    axes.set_yticks([row + 0.5 for row in range(len(labels))], [shortened(label) for label in labels], fontsize=8)
+    names = [shortened(label) for label in labels]
+    axes.set_yticks([row + 0.5 for row in range(len(labels))], names, fontsize=style.points(8))
     axes.tick_params(axis="y", length=0, pad=2)
 
 
@@ -143,8 +155,8 @@ def phase_legend(figure: Figure, x: float, y: float, *, beside: bool) -> None:
         loc="lower left",
         bbox_to_anchor=(x, y),
         borderaxespad=0,
-        fontsize=8,
-        title_fontsize=9,
+        fontsize=style.points(8),
+        title_fontsize=style.points(9),
         ncols=1 if beside else len(handles),
         handlelength=1.2,
         columnspacing=1.2,

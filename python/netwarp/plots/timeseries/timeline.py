@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from netwarp.plots import style
+from netwarp.plots.colours import colours
 from netwarp.plots.timeseries.strip import shortened
 
 _ROW_IN = 0.26
@@ -54,20 +55,20 @@ def draw(timeline: Timeline) -> Figure:
     panels = len(timeline.courses)
     height = _HEAD_IN + bars_in + panels * (_PANEL_IN + _GAP_IN) + _FOOT_IN
     figure = style.new_figure(height)
-    style.head(figure, timeline.title, timeline.subtitle, 0.14 / style.WIDTH_IN)
-    width = 1 - (_LEFT_IN + _RIGHT_IN) / style.WIDTH_IN
+    style.head(figure, timeline.title, timeline.subtitle, 0.14 / style.width_in())
+    width = 1 - (_LEFT_IN + _RIGHT_IN) / style.width_in()
     top = height - _HEAD_IN
-    left = _LEFT_IN / style.WIDTH_IN
+    left = _LEFT_IN / style.width_in()
     if rows:
         axes = figure.add_axes((left, (top - bars_in) / height, width, bars_in / height))
-        colours = style.colours(len(timeline.lives), False)
-        for row, (life, colour) in enumerate(zip(timeline.lives, colours, strict=True)):
+        shades = colours(len(timeline.lives), False)
+        for row, (life, colour) in enumerate(zip(timeline.lives, shades, strict=True)):
             axes.barh(row, life.end_s - life.start_s, left=life.start_s, height=0.62, color=colour, alpha=0.85)
         for row, (at_s, words) in enumerate(timeline.moments, start=len(timeline.lives)):
             late = at_s > timeline.duration_s / 2
             axes.plot([at_s], [row], "D", color=style.INK, markersize=4)
             pad = timeline.duration_s * (-0.01 if late else 0.01)
-            axes.text(at_s + pad, row, words, va="center", ha="right" if late else "left", fontsize=8.5)
+            axes.text(at_s + pad, row, words, va="center", ha="right" if late else "left", fontsize=style.points(8.5))
         names = [shortened(life.name, _NAME_CHARS) for life in timeline.lives]
         axes.set_yticks(range(rows), [*names, *["change"] * len(timeline.moments)])
         axes.set_ylim(rows - 0.5, -0.5)
@@ -85,7 +86,9 @@ def draw(timeline: Timeline) -> Figure:
         axes.set_xlim(0, timeline.duration_s)
         axes.set_ylim(0, max(values) * 1.12 or 1)
         axes.yaxis.set_major_locator(MaxNLocator(4))
-        axes.set_ylabel(f"{course.label}\n({course.unit})", rotation=0, ha="right", va="center", fontsize=9)
+        axes.set_ylabel(
+            f"{course.label}\n({course.unit})", rotation=0, ha="right", va="center", fontsize=style.points(9)
+        )
         axes.tick_params(labelbottom=course is timeline.courses[-1])
         top -= _PANEL_IN + _GAP_IN
     figure.axes[-1].set_xlabel("time (s)")

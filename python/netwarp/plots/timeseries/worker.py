@@ -9,32 +9,41 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from netwarp.plots.timeseries.figure_spec import FigureSpec
+from netwarp.plots.look import Look, current, looking
+from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
 from netwarp.store.errors import StoreError
 
 
 @dataclass(frozen=True)
 class Task:
-    """A figure over time to draw: all variants in one, or each `alone`; files are `stem` and a format's ending."""
+    """A figure over time to draw: all variants in one, or each `alone`; files are `stem` and a format's ending.
 
-    spec: FigureSpec
+    `look` is how it was asked to look, which a process of its own does not know.
+    """
+
+    spec: FigureSpec | Stack
     stem: Path
     alone: bool
     formats: tuple[str, ...]
+    look: Look = field(default_factory=current)
 
 
 def draw(tasks: Sequence[Task]) -> list[Path]:
     """Draw the tasks in this process; returns the files. Raises StoreError."""
     from netwarp.plots import style  # noqa: PLC0415
     from netwarp.plots.timeseries.figure import multiples, overlay  # noqa: PLC0415
+    from netwarp.plots.timeseries.stack import stacked  # noqa: PLC0415
 
     files: list[Path] = []
-    with style.drawing():
-        for task in tasks:
-            figure = multiples(task.spec) if task.alone else overlay(task.spec)
+    for task in tasks:
+        with looking(task.look), style.drawing():
+            if isinstance(task.spec, Stack):
+                figure = stacked(task.spec)
+            else:
+                figure = multiples(task.spec) if task.alone else overlay(task.spec)
             files += style.save(figure, task.stem, task.formats)
     return files
 
@@ -52,6 +61,8 @@ def shares(tasks: Sequence[Task], count: int) -> list[list[Task]]:
 
 def _effort(task: Task) -> float:
     """About how long a figure takes: what its axes cost, and what its lines cost."""
+    if isinstance(task.spec, Stack):
+        return 1.0 + sum(map(len, task.spec.columns))
     return (len(task.spec.shown_alone) if task.alone else 0.4 * len(task.spec.variants)) + 1.0
 
 

@@ -9,18 +9,19 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from netwarp.plots import style
+from netwarp.plots.colours import CATEGORICAL
 from netwarp.views.queueing_theory.analysis import QUANTITIES, Compared
 from netwarp.views.queueing_theory.system import System
 
 _HEIGHT_IN = 5.6
 _SHOWN = ("time in the system", "packets that wait", "loss")
-_MEASURED, _THEORY, _IDEAL = style.INK, style.CATEGORICAL[0], style.CATEGORICAL[1]
+_MEASURED, _THEORY, _IDEAL = style.INK, CATEGORICAL[0], CATEGORICAL[1]
 
 
 def draw(system: System, rows: Sequence[Compared], name: str, stem: Path) -> list[Path]:
     """A column for each quantity; returns the files. Raises StoreError."""
     shown = [quantity for quantity in _SHOWN if any(row.quantity == quantity for row in rows)]
-    with style.drawing():
+    with style.drawing_wide():
         figure = style.new_figure(_HEIGHT_IN)
         grid = figure.subplots(2, len(shown), sharex=True, squeeze=False, height_ratios=(2, 1))
         figure.subplots_adjust(left=0.075, right=0.985, top=0.79, bottom=0.095, wspace=0.26, hspace=0.22)
@@ -50,6 +51,7 @@ def _above(axes: Axes, system: System, rows: Sequence[Compared]) -> None:
     axes.set_title(f"{quantity.name[0].upper()}{quantity.name[1:]} ({quantity.unit})", fontsize=10, loc="left")
     axes.set_xlim(0, max(1.0, float(loads[-1]) * 1.05))
     axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter("{x:g}")
 
 
 def _below(axes: Axes, rows: Sequence[Compared]) -> None:

@@ -10,19 +10,20 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from netwarp.plots import style
+from netwarp.plots.colours import CATEGORICAL
 from netwarp.views.red_law.analysis import Arrivals, Step
 from netwarp.views.red_law.red import Red
 
 _HEIGHT_IN = 4.6
 _STRETCH_S = 0.1
 _FROM_S = 1.0
-_LEGEND: dict[str, Any] = {"fontsize": 8, "handlelength": 1.3, "borderpad": 0.1}
-_QUEUE, _AVERAGE, _DROPPED = "#b0b0b0", style.CATEGORICAL[0], style.CATEGORICAL[1]
+_LEGEND: dict[str, Any] = {"fontsize": 7.5, "handlelength": 1.2, "handletextpad": 0.4, "borderpad": 0.1}
+_QUEUE, _AVERAGE, _DROPPED = "#b0b0b0", CATEGORICAL[0], CATEGORICAL[1]
 
 
 def draw(red: Red, arrivals: Sequence[Arrivals], steps: Sequence[Step], name: str, stem: Path) -> list[Path]:
     """Two panels side by side; returns the files. Raises StoreError."""
-    with style.drawing():
+    with style.drawing_wide():
         figure = style.new_figure(_HEIGHT_IN)
         left, right = figure.subplots(1, 2, width_ratios=(1, 1.3))
         figure.subplots_adjust(left=0.075, right=0.985, top=0.76, bottom=0.125, wspace=0.22)
@@ -57,8 +58,8 @@ def _law(axes: Axes, red: Red, steps: Sequence[Step]) -> None:
     """The fraction dropped over the average: as measured, by the law, and by p_b alone."""
     average = np.linspace(red.min_bytes * 0.6, red.max_bytes - 1, 300)
     base, law = 100 * red.base_probability(average), 100 * red.drop_fraction(average)
-    axes.plot(average / 1e3, base, "--", color=style.CATEGORICAL[2], label="$p_b$ alone")
-    axes.plot(average / 1e3, law, color=_AVERAGE, label="law: $2p_b/(1+p_b)$")
+    axes.plot(average / 1e3, base, "--", color=CATEGORICAL[2], label="p_b alone")
+    axes.plot(average / 1e3, law, color=_AVERAGE, label="law: 2 p_b / (1 + p_b)")
     within = [step for step in steps if step.average_bytes < red.max_bytes and step.law < 2 * red.max_p]
     for step in within:
         axes.plot([step.average_bytes / 1e3] * 2, [100 * step.low, 100 * step.high], color=style.INK, linewidth=1.4)
@@ -74,4 +75,4 @@ def _law(axes: Axes, red: Red, steps: Sequence[Step]) -> None:
     axes.set_title("Dropped on arrival (%), 95 % interval; beyond max all", fontsize=10, loc="left", pad=22)
     axes.set_ylim(bottom=0)
     axes.set_xlim(0, red.max_bytes / 1e3 * 1.02)
-    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=1.0, **_LEGEND)
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=4, columnspacing=0.7, **_LEGEND)

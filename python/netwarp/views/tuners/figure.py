@@ -10,12 +10,13 @@ from matplotlib.axes import Axes
 
 from netwarp.plots import style
 from netwarp.plots.charts.chart import value_text
+from netwarp.plots.colours import CATEGORICAL
 from netwarp.views.tuners.analysis import METRICS, Compared, places
 
 _BAR_IN = 0.25
 _HEAD_IN, _ROW_GAP_IN, _FOOT_IN = 0.55, 0.75, 0.18
 _HALO: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
-_DEFAULT, _TUNED = "#9a9a9a", style.CATEGORICAL[0]
+_DEFAULT, _TUNED = "#9a9a9a", CATEGORICAL[0]
 
 
 def draw(rows: Sequence[Compared], name: str, stem: Path) -> list[Path]:
@@ -26,20 +27,21 @@ def draw(rows: Sequence[Compared], name: str, stem: Path) -> list[Path]:
     panel_in = _BAR_IN * len(tuners) + 0.1
     height_in = _HEAD_IN + len(where) * (panel_in + _ROW_GAP_IN) + _FOOT_IN
     left_in = 0.3 + 0.085 * max(len(tuner) for tuner in tuners)
-    width_in = (style.WIDTH_IN - left_in - 0.15) / len(metrics)
-    with style.drawing():
+    width_in = (style.width_in() - left_in - 0.15) / len(metrics)
+    with style.drawing_wide():
         figure = style.new_figure(height_in)
         for down, place in enumerate(where):
             top_in = _HEAD_IN + down * (panel_in + _ROW_GAP_IN) + _ROW_GAP_IN
             bottom = 1 - (top_in + panel_in) / height_in
             for across, metric in enumerate(metrics):
-                left = (left_in + across * width_in) / style.WIDTH_IN
-                box = (left, bottom, (width_in - 0.18) / style.WIDTH_IN, panel_in / height_in)
+                left = (left_in + across * width_in) / style.width_in()
+                box = (left, bottom, (width_in - 0.18) / style.width_in(), panel_in / height_in)
                 axes = figure.add_axes(box)
                 values = {row.tuner: row for row in rows if (row.place, row.metric) == (place, metric)}
                 _bars(axes, [values.get(tuner) for tuner in tuners])
                 axes.set_yticks(range(len(tuners)), tuners if across == 0 else [""] * len(tuners))
-                axes.set_title(METRICS[metric], fontsize=9, loc="left", color=style.MUTED)
+                title = style.fitted(METRICS[metric], 8.5, width_in - 0.08, 2)
+                axes.set_title(title, fontsize=8.5, loc="left", color=style.MUTED)
             at = 1 - (top_in - 0.4) / height_in
             figure.text(0.012, at, place or "all", fontsize=10.5, fontweight="bold", va="center")
         style.head(figure, "Tuners against the default", f"{name} · dashed: without tuning", 0.012)

@@ -1,0 +1,85 @@
+"""Every figure of every shipped scenario, as it is shipped: whether each can be read.
+
+`python -m bench.figures [SCENARIO...]` runs them, draws all figures, as wide as a page and as a column, and names what
+is clipped, runs into something else or hides it; it exits with 1 if anything does.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from unittest import mock
+
+from matplotlib.figure import Figure
+from netwarp.plots import style
+from netwarp.plots.charts.chart import Chart
+from netwarp.plots.charts.metric import KINDS, charts
+from netwarp.plots.look import Look, looking
+from netwarp.plots.timeseries import result as timeseries
+from netwarp.report.figures import wishes
+from netwarp.scenario import shipped_scenarios
+from netwarp.store.errors import SelectionError
+from netwarp.store.result import ResultDir, open_result
+from netwarp.study import draw_figures
+
+from bench.legible import problems
+
+NETWARP = Path(sys.executable).parent / "netwarp"
+LOOKS = {"a page": Look(), "a column": Look(width_in=3.3, title=False)}
+
+
+def faults(result: Path, look: Look) -> tuple[int, list[str]]:
+    """How many figures a result has, and what is wrong with them; nothing is written."""
+    found: list[str] = []
+    with _shown(found) as drawn:
+        draw_figures(result, look)
+    with looking(look), style.drawing():
+        for stem, chart, kind in _charts(open_result(result)):
+            drawn.append(stem)
+            found.extend(f"{stem}: {problem}" for problem in problems(KINDS[kind](chart)))
+    return len(drawn), found
+
+
+def _charts(result: ResultDir) -> Iterator[tuple[str, Chart, str]]:
+    """The figures of metrics that a report has."""
+    for wish in wishes(result):
+        with suppress(SelectionError):  # no run that is fit for a figure has this metric
+            yield from ((stem, chart, kind) for stem, kind, chart in charts(result, wish.metric, wish.by, wish.kind))
+
+
+@contextmanager
+def _shown(found: list[str]) -> Iterator[list[str]]:
+    """Look at each figure in place of saving it, all in this process."""
+    drawn: list[str] = []
+
+    def look_at(figure: Figure, stem: Path, _: Sequence[str] = ()) -> list[Path]:
+        drawn.append(stem.name)
+        found.extend(f"{stem.name}: {problem}" for problem in problems(figure))
+        return []
+
+    with mock.patch.object(style, "save", look_at), mock.patch.object(timeseries, "_helpers", lambda _: 0):
+        yield drawn
+
+
+def main(names: Sequence[str]) -> int:
+    """Run and draw the scenarios, or all; returns the exit code."""
+    bad = 0
+    for name in names or shipped_scenarios():
+        with tempfile.TemporaryDirectory(prefix="netwarp-figures-") as place:
+            result = Path(place) / "r"
+            command = [str(NETWARP), "run", name, "--no-plots", "-o", str(result)]
+            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            for where, look in LOOKS.items():
+                count, found = faults(result, look)
+                bad += len(found)
+                sys.stdout.write(f"{name} on {where}: {count} figures, {len(found)} faults\n")
+                sys.stdout.writelines(f"  {one}\n" for one in found)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,124 @@
+"""What must hold of every figure as it is drawn: text that can be read and is all there, curves that can be told apart.
+
+The artists are asked, not netwarp: where they stand in pixels once the figure has been laid out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+MIN_POINTS = 7.0
+MAX_LINES = 12
+_GRID = 300
+_NEAR_PX = 1.0
+_MOSTLY = 0.9
+_FLAT = 0.03
+
+
+def problems(figure: Figure) -> list[str]:
+    """Everything that is wrong with a figure, in words."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()  # type: ignore[no-untyped-call]
+    renderer: Any = canvas.get_renderer()  # type: ignore[no-untyped-call]
+    texts = [(text, text.get_window_extent(renderer)) for text in _texts(figure)]
+    return [
+        *_clipped(figure, texts),
+        *(
+            f'"{_short(text)}" is set in {text.get_fontsize():.1f} points'
+            for text, _ in texts
+            if float(text.get_fontsize()) < MIN_POINTS - 0.01
+        ),
+        *_overlapping(texts),
+        *(problem for axes in figure.axes for problem in _curves(axes)),
+    ]
+
+
+def _texts(figure: Figure) -> Iterator[Text]:
+    """All text that is drawn: of ticks, only those within the axis' limits."""
+    ticks: set[Text] = set()
+    shown: set[Text] = set()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            room = 1e-9 * max(abs(low), abs(high))
+            for place, tick in zip(axis.get_ticklocs(), axis.get_major_ticks(), strict=False):
+                ticks |= {tick.label1, tick.label2}
+                if low - room <= place <= high + room and axes.axison:
+                    shown |= {label for label in (tick.label1, tick.label2) if label.get_visible()}
+            for tick in axis.get_minor_ticks():
+                ticks |= {tick.label1, tick.label2}
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        if text.get_text().strip() and text.get_visible() and (text not in ticks or text in shown):
+            yield text
+
+
+def _clipped(figure: Figure, texts: list[tuple[Text, Bbox]]) -> Iterator[str]:
+    whole = figure.bbox
+    for text, box in texts:
+        if box.x0 < whole.x0 - 1 or box.y0 < whole.y0 - 1 or box.x1 > whole.x1 + 1 or box.y1 > whole.y1 + 1:
+            yield f'"{_short(text)}" reaches beyond the figure'
+
+
+def _overlapping(texts: list[tuple[Text, Bbox]]) -> Iterator[str]:
+    for (one, box), (other, second) in combinations(texts, 2):
+        wide = min(box.x1, second.x1) - max(box.x0, second.x0)
+        high = min(box.y1, second.y1) - max(box.y0, second.y0)
+        if wide > 1.5 and high > 2.5:
+            yield f'"{_short(one)}" and "{_short(other)}" overlap'
+
+
+def _curves(axes: Axes) -> Iterator[str]:
+    lines = [line for line in axes.get_lines() if line.get_visible() and len(line.get_xdata()) > 3]  # type: ignore[arg-type]
+    looks = {(line.get_color(), str(line.get_linestyle())) for line in lines}
+    if len(looks) > MAX_LINES + 1:
+        yield f"{len(looks)} curves in one panel cannot be told apart"
+    places = [_pixels(axes, line) for line in lines]
+    for (one, first), (other, second) in combinations(zip(lines, places, strict=True), 2):
+        solid = one.get_linestyle() == "-" and other.get_linestyle() == "-"
+        if (
+            solid
+            and one.get_color() != other.get_color()
+            and one.get_linewidth() == other.get_linewidth()
+            and _hide(first, second)
+        ):
+            yield f'"{one.get_label()}" and "{other.get_label()}" are drawn on top of each other'
+    height = axes.bbox.height
+    tops = [np.nanmax(place) - axes.bbox.y0 for place in places if np.isfinite(place).any()]
+    if tops and 0 < max(tops) < _FLAT * height:
+        yield f"all curves of a panel lie in the lowest {100 * max(tops) / height:.1f} % of it"
+
+
+def _pixels(axes: Axes, line: Line2D) -> np.ndarray:
+    """Where the line is in pixels of height, on a grid over the panel's width; NaN where it is not."""
+    xs, ys = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
+    grid = np.linspace(*axes.get_xlim(), _GRID)
+    inside = (grid >= xs[0]) & (grid <= xs[-1])
+    if line.get_drawstyle() == "steps-post":
+        values = ys[np.clip(np.searchsorted(xs, grid, side="right") - 1, 0, len(ys) - 1)]
+    else:
+        values = np.interp(grid, xs, ys)
+    pixels = axes.transData.transform(np.column_stack([grid, values]))[:, 1]
+    return np.where(inside, pixels, np.nan)
+
+
+def _hide(one: np.ndarray, other: np.ndarray) -> bool:
+    either = np.isfinite(one) | np.isfinite(other)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(one - other) <= _NEAR_PX
+    return bool(either.sum() > 10) and float(near.sum()) > _MOSTLY * float(either.sum())
+
+
+def _short(text: Text) -> str:
+    words = " ".join(text.get_text().split())
+    return words if len(words) < 60 else words[:57] + "…"

@@ -1,0 +1,80 @@
+"""Which colour and dashes a label has: one table, so that a congestion control or a queue discipline looks the same in
+every figure."""
+
+import re
+from collections.abc import Sequence
+
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+
+# M. Okabe, K. Ito: Color Universal Design (2008), without yellow, which is lost on white.
+CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("-", "--", ":", "-.")
+TOLD_APART = len(CATEGORICAL)
+"""So many curves without an order can be told apart in one panel."""
+
+# In the order of the colours; each row of seven has dashes of its own.
+CONGESTION_CONTROLS = (
+    *("cubic", "bbr", "reno", "dctcp", "vegas", "westwood", "htcp"),
+    *("bic", "bbr3", "illinois", "hybla", "nv", "veno", "yeah"),
+    *("highspeed", "prague", "scalable", "lp", "cdg"),
+)
+QUEUE_DISCIPLINES = (
+    *("pfifo", "red", "fq_codel", "codel", "pie", "cake", "fq"),
+    *("bfifo", "choke", "fq_pie", "sfq", "gred", "dualpi2", "tbf"),
+    *("pfifo_fast", "sfb", "drr", "qfq", "htb", "netem", "hhf"),
+)
+
+Look = tuple[str, str]
+"""Colour and dashes of a line."""
+
+
+def _table(names: Sequence[str]) -> dict[str, Look]:
+    count = len(CATEGORICAL)
+    return {name: (CATEGORICAL[at % count], DASHES[at // count]) for at, name in enumerate(names)}
+
+
+_KNOWN = _table(QUEUE_DISCIPLINES) | _table(CONGESTION_CONTROLS)
+
+
+def known_look(label: str) -> Look | None:
+    """The look of the first congestion control or queue discipline that the label names; None if it names none."""
+    return next((look for word in re.findall(r"[a-z0-9_]+", label.lower()) if (look := _KNOWN.get(word))), None)
+
+
+def colours(count: int, ordered: bool) -> list[str]:
+    """One colour an entry: shades from dark to light where the entries have an order, else distinct ones."""
+    if not ordered or count < 2:
+        return [CATEGORICAL[at % len(CATEGORICAL)] for at in range(count)]
+    shades = colormaps["viridis"]
+    return [to_hex(shades(0.86 * at / (count - 1))) for at in range(count)]
+
+
+def looks(labels: Sequence[str], ordered: bool = False) -> list[Look]:
+    """Colour and dashes for each label: shades where the labels have an order, else those of the table.
+
+    Of two labels that name the same the second has other dashes; what the table does not know takes colours that
+    are free.
+    """
+    if ordered and len(labels) > 1:
+        return [(colour, "-") for colour in colours(len(labels), ordered)]
+    wanted = [known_look(label) for label in labels]
+    taken: set[Look] = set()
+    found: dict[int, Look] = {}
+    for at, look in enumerate(wanted):
+        if look is not None:
+            found[at] = _free([look, *((look[0], dash) for dash in DASHES)], taken)
+    every = [(colour, dash) for dash in DASHES for colour in CATEGORICAL]
+    used = {colour for colour, _ in taken}
+    unused = [look for look in every if look[0] not in used]
+    for at, look in enumerate(wanted):
+        if look is None:
+            found[at] = _free([*unused, *every], taken)
+    return [found[at] for at in range(len(labels))]
+
+
+def _free(candidates: Sequence[Look], taken: set[Look]) -> Look:
+    """The first that no other label has; where there is none, the first."""
+    look = next((one for one in candidates if one not in taken), candidates[0])
+    taken.add(look)
+    return look

@@ -1,0 +1,80 @@
+"""Which quantities stand above each other on one time axis: a flow's RTT, its queue and its window; BBR's state."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from netwarp.plots import look
+from netwarp.plots.colours import looks
+from netwarp.plots.labels import is_ordered, slug
+from netwarp.plots.timeseries.comparison import RunSet, Shown, some
+from netwarp.plots.timeseries.curves import CWND, QUEUE, RTT
+from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack, Variant
+from netwarp.plots.timeseries.figure_specs import spec_of, subtitle
+from netwarp.plots.timeseries.several import BBR, START
+from netwarp.store.result import ResultDir
+
+_MAX_STACKED, _MAX_BBR = 3, 2
+"""So many of the compared values are stacked together; so many have a figure of BBR's state of their own."""
+
+
+def stacks_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, Stack]]:
+    """Of each group of TCP flows RTT, queue and window of a few of the compared runs; each with its file's stem."""
+    few = _few(run_set, _MAX_STACKED)
+    quantities = list(dict.fromkeys(quantity for run in few.runs for quantity in run.curves))
+    queue = next((q for q in quantities if q.stem.startswith(QUEUE)), None)
+    for window in (q for q in quantities if q.stem.startswith(CWND)):
+        group = window.group
+        rtt = next((q for q in quantities if q.stem == f"{RTT}{group}"), None)
+        rows = [spec_of(result, few, q) for q in (rtt, queue, window) if q is not None]
+        if len(rows) < 2:
+            continue
+        limits = rows[-1].limits or (0.0, rows[-1].duration_s)
+        rows = [_bare(row, limits) for row in rows]
+        words = subtitle(result, few, few.runs, "RTT: each ACK's own sample" if rtt else "")
+        yield f"stack-{slug(group)}", Stack(f"RTT, queue and window of {group}", words, [rows])
+
+
+def bbr_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, Stack]]:
+    """BBR's gains, its bandwidth estimate, RTT and window, of the whole run and of its start, of a few runs."""
+    having = [n for n, run in enumerate(run_set.runs) if any(q.stem.startswith(BBR) for q in run.named)]
+    for number in some(having, is_ordered([run_set.labels[n] for n in having]), _MAX_BBR):
+        run, label = run_set.runs[number], run_set.labels[number]
+        one = replace(run_set, labels=[label], runs=[run], of=1)
+        for group in dict.fromkeys(q.group for q in run.named if q.stem.startswith(BBR)):
+            columns = [rows for suffix in ("", START) if (rows := _bbr_rows(run, group, suffix))]
+            words = subtitle(result, one, [run], "left: the run, right: its start" if len(columns) > 1 else "")
+            stem = "-".join([f"{BBR}{slug(group)}", *([slug(label)] if len(having) > 1 else [])])
+            yield stem, Stack(f"BBR's phases, gains and bandwidth estimate of {group}", words, columns)
+
+
+def _bbr_rows(run: Shown, group: str, suffix: str) -> list[FigureSpec]:
+    found = {q: curves for q, curves in run.named.items() if q.group == group and q.stem.startswith(BBR)}
+    rows = {q: curves for q, curves in found.items() if q.stem.endswith(START) == bool(suffix)}
+    if not rows or (suffix and look.current().narrow):
+        return []
+    times = [curve.times for curve in next(iter(rows.values())).values()]
+    whole = look.current().xlim or (0.0, run.duration_s)
+    limits = (float(min(t[0] for t in times)), float(max(t[-1] for t in times))) if suffix else whole
+    scenes: list[FigureSpec] = []
+    for quantity, curves in rows.items():
+        variants = [
+            Variant(name, *drawn, [curve])
+            for (name, curve), drawn in zip(curves.items(), looks(list(curves)), strict=True)
+        ]
+        if not scenes:
+            variants = [replace(variant, phases=run.phases.get(group, ())) for variant in variants]
+        log = look.current().ylog
+        scenes.append(FigureSpec(quantity, "", "", run.duration_s, variants, run.changes, limits=limits, log=log))
+    return scenes
+
+
+def _few(run_set: RunSet, most: int) -> RunSet:
+    """So many of the compared runs, from the lowest to the highest where they have an order."""
+    kept = some(range(len(run_set.runs)), is_ordered(run_set.labels), most)
+    labels, runs = [run_set.labels[n] for n in kept], [run_set.runs[n] for n in kept]
+    return replace(run_set, labels=labels, runs=runs, references=[])
+
+
+def _bare(row: FigureSpec, limits: tuple[float, float]) -> FigureSpec:
+    """A scene without what one row of several has no room for."""
+    return replace(row, limits=limits, schedules=())

@@ -38,9 +38,12 @@ def rtt(run, ids):
 
 PING = '''
 def ping(run, flow_id):
-    """The RTT of each echo request in ms, a gap where no reply came."""
+    """The RTT of each echo request in ms, when its reply came; a gap where none did."""
     pings = table(run, "pings").filter(pl.col("flow_id") == flow_id).sort("sent_ns")
-    return pings["sent_ns"] / 1e9, pings["rtt_ns"].cast(pl.Float64).fill_null(float("nan")) / 1e6
+    came = pl.col("sent_ns") + pl.col("rtt_ns").fill_null(0)
+    came = pl.when(pl.col("rtt_ns").is_null()).then(came.cum_max()).otherwise(came)
+    pings = pings.with_columns(came=came).sort("came", maintain_order=True)
+    return pings["came"] / 1e9, pings["rtt_ns"].cast(pl.Float64).fill_null(float("nan")) / 1e6
 '''
 
 QUEUE = '''

@@ -342,6 +342,7 @@ def test_a_machine_that_is_too_small_says_so(place: Path) -> None:
         (["--time-limit", "soon", "--", "true"], "soon"),
         (["--env", "A B=1", "--", "true"], "cannot name a variable"),
         (["--confine", "--read", "/no/such", "--", "true"], "there is no such file or directory"),
+        (["--engine", "host", "--", "true"], "has no machine of its own to run a command in"),
     ],
 )
 def test_what_is_asked_for_wrongly_is_refused(arguments: list[str], reason: str, place: Path) -> None:

@@ -7,6 +7,7 @@ from netwarp.plan import Plan
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.loader import problems_at
 from netwarp.scenario.model import Record, Scenario
+from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scenario.source import Keys
 
 
@@ -30,6 +31,8 @@ def _refuse(found: Iterable[tuple[Keys, str]], scenario: Scenario) -> None:
 
 def _beyond(plan: Plan, engine: Engine) -> Iterator[tuple[Keys, str]]:
     """What follows from the engine's capabilities alone."""
+    if isinstance(plan.scenario, ExecScenario) and engine.capabilities.clock != "virtual":
+        yield ("exec",), f'the engine "{engine.spec.name}" has no machine of its own to run a command in; use "uml"'
     for key, section in plan.sections:
         if isinstance(section, Record) and section.captures and not engine.capabilities.captures:
             yield (*key, "captures"), f'the engine "{engine.spec.name}" cannot capture packets'

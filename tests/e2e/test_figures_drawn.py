@@ -42,8 +42,10 @@ SHORT: dict[str, tuple[str, ...]] = {
     "bufferbloat": (*UNWARMED, "--sweep", TWO),
     "bufferbloat-50-100-150": UNWARMED,
     "buffer-sizing": (*UNWARMED, "--sweep", 'flows.bulk.cc=["cubic", "bbr"]', "--sweep", SIZES),
+    "bufferbloat-first-peak": (*UNWARMED, "--set", 'duration="6s"'),
     "coexistence": (*UNWARMED, "--sweep", "flows.cubic.count=[10]"),
     "differential": (*BRIEF, "--case", "baseline", "--case", "bw-h1 5", "--case", "bw-h1 20", "--case", "delay-h2 50"),
+    "diurnal": ("--seeds", "1"),
     "join-and-leave": ("--seeds", "1", "--case", "bbr"),
     "md1": THEORY,
     "mitigate": (),
@@ -189,9 +191,13 @@ def _within(curve: Curve, times: np.ndarray, values: np.ndarray) -> bool:
     """Whether each sample of the figure, which is reduced, is one of the script's."""
     if abs(times[0] - curve.times[0]) > 1e-6 or abs(times[-1] - curve.times[-1]) > 1e-6:
         return False
-    at = np.searchsorted(times, curve.times - 1e-7)
-    alike = np.abs(values[at] - curve.values) <= 1e-6 * np.maximum(1.0, np.abs(curve.values))
-    return bool((alike | (np.isnan(values[at]) & np.isnan(curve.values))).mean() > 0.999)
+    first = np.searchsorted(times, curve.times - 1e-7)
+    alike = np.zeros(len(first), bool)
+    for later in (0, 1):  # the gap of a missing reply stands where the one before it came
+        found = values[np.minimum(first + later, len(values) - 1)]
+        alike |= np.abs(found - curve.values) <= 1e-6 * np.maximum(1.0, np.abs(curve.values))
+        alike |= np.isnan(found) & np.isnan(curve.values)
+    return bool(alike.mean() > 0.999)
 
 
 def test_print(results: dict[str, Path], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -58,7 +58,7 @@ facts() {
         $run ip -4 route show table all > "$out/$ns.route4"
         $run ip -6 route show table all > "$out/$ns.route6"
         $run ip neigh show | sort > "$out/$ns.neigh"
-        for device in $($run ls /sys/class/net); do
+        for device in $($run sh -c "cd /sys/class/net && ls -d */" | tr -d /); do
             $run ethtool -k "$device" > "$out/$ns.$device.features"
             $run tc -details qdisc show dev "$device" | sed 's/ seed [0-9]*//' > "$out/$ns.$device.qdisc"
             $run tc -details class show dev "$device" > "$out/$ns.$device.class"

@@ -175,7 +175,9 @@ c = { ends = ["r2", "h2"], rate = "8mbit", queue = "pfifo limit 10" }
 
 def test_every_table_is_as_the_page_of_records_says(runs: Runs) -> None:
     run = runs(pair(flow("cbr", "cbr", 'rate = "5mbit"')))
-    for table in TABLES.values():
+    for name, table in TABLES.items():
+        if name in ("sysctls", "machine"):  # of programs as tuners, and of real time: their own tests have these
+            continue
         written = pa.ipc.open_stream(pa.memory_map(str(run.path / table.file))).schema
         # Order, types, what may be absent, units and meanings.
         assert written.equals(table.schema, check_metadata=True), table.name

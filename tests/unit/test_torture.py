@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -22,10 +23,14 @@ from bench.torture.repeats import same
 from bench.torture.scenarios import BOUNDARIES, Scenarios
 from bench.torture.state import Count, State
 
-SHORT = Limits(seconds=1.0, wall_s=60.0, memory_bytes=400 << 20)
+
+def _short() -> Limits:
+    """Little time, and 400 MB beyond what this process has already, which a forked one begins with."""
+    peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    return Limits(seconds=1.0, wall_s=60.0, memory_bytes=peak_bytes + (400 << 20))
 
 
-def _attacked(tmp_path: Path, action: Callable[..., object], limits: Limits = SHORT) -> list[str]:
+def _attacked(tmp_path: Path, action: Callable[..., object], limits: Limits | None = None) -> list[str]:
     """The kinds of failures that a case has whose command does `action`, in a process that can adopt what it leaves."""
     reader, writer = os.pipe()
     pid = os.fork()
@@ -34,7 +39,7 @@ def _attacked(tmp_path: Path, action: Callable[..., object], limits: Limits = SH
 
         adopt_orphans()
         case = Case.begin("unit", 1, tmp_path / "case", Bases(tmp_path, tmp_path))
-        case.netwarp("attack", action=lambda _: action(case), limits=limits)
+        case.netwarp("attack", action=lambda _: action(case), limits=limits or _short())
         case.report.failures.sort(key=lambda failure: failure.kind)
         os.write(writer, case.report.to_json())
         os._exit(0)

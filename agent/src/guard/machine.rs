@@ -211,6 +211,10 @@ fn arguments(options: &Options, agent: &Path) -> Vec<String> {
         // What the kernel does not know becomes the environment of init, and so of every program in the lab.
         format!("PATH={}", options.search_path),
     ];
+    if !options.output {
+        // A lab has no use for it, and its periodic work would share instants with timers of the network.
+        arguments.push("cgroup_disable=memory".into());
+    }
     // tc's own variable (iproute2, tc/tc_util.c), which the wires' jitter goes by as well.
     if let Some(place) = &options.tc_directory {
         arguments.push(format!("{TC_DIRECTORY}={}", place.display()));

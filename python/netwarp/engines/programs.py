@@ -109,7 +109,7 @@ def _names(data: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
                 yield from ((keys, name) for name in _command(value))
             case ("tuners", _, "program"):
                 yield from ((keys, name) for name in _command(value))
-            case ("exec", "command"):
+            case ("exec", _):
                 yield from ((keys, name) for name in _of_command(value, data["exec"]))
             case ("record", "captures") if any(isinstance(c, Mapping) and c.get("filter") for c in _list(value)):
                 yield keys, FILTER_COMPILER

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netwarp.constants import LAB_FORMAT, SEARCH_PATH
-from netwarp.lab.model import Lab
+from netwarp.lab.model import Lab, LabExec
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE
 from netwarp.scenario.model.exec import ExecScenario
 
@@ -42,9 +42,9 @@ def build_exec_lab(scenario: ExecScenario, seed: int) -> Lab:
         "changes": [],
         "tuners": [],
         "record": {"exact": False, "sample_ns": 0, "captures": []},
-        "exec": {
-            "command": list(scenario.exec.command),
-            "directory": scenario.exec.directory,
-            "env": {**ENV, **scenario.exec.env},
-        },
+        "exec": LabExec(
+            command=list(scenario.exec.command),
+            directory=scenario.exec.directory,
+            env={**ENV, **scenario.exec.env},
+        ),
     }

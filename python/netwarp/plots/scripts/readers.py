@@ -37,7 +37,7 @@ def rtt(run, ids):
 '''
 
 PING = '''
-def ping(run, flow_id):
+def echo(run, flow_id):
     """The RTT of each echo request in ms, when its reply came; a gap where none did."""
     pings = table(run, "pings").filter(pl.col("flow_id") == flow_id).sort("sent_ns")
     came = pl.col("sent_ns") + pl.col("rtt_ns").fill_null(0)
@@ -102,7 +102,7 @@ def bbr(run, ids, column, unit):
 '''
 
 IPERF3 = '''
-def iperf3(run, file, start_s):
+def reported(run, file, start_s):
     """What iperf3 printed of each interval in Mbit/s."""
     document = json.loads((RESULT / "runs" / run / file).read_text())
     sums = [interval["sum"] for interval in document["intervals"]]

@@ -22,12 +22,12 @@ _TEXTS = {
     "window": readers.WINDOW,
     "sampled_window": readers.SAMPLED_WINDOW,
     "rtt": readers.RTT,
-    "ping": readers.PING,
+    "echo": readers.PING,
     "queue": readers.QUEUE,
     "goodput": readers.GOODPUT,
     "interface": readers.INTERFACE,
     "bbr": readers.BBR,
-    "iperf3": readers.IPERF3,
+    "reported": readers.IPERF3,
 }
 _HEAD = '''"""{title}
 
@@ -133,7 +133,7 @@ def _text(head: tuple[str, str, str], calls: Sequence[Call], labels: Sequence[st
     """The script; `head` is the figure's title, the script's name and where the result is."""
     title, stem, place = head
     used = list(dict.fromkeys(call.reader for call in calls))
-    imports = "".join(f"import {name}\n" for name in (*(["json"] if "iperf3" in used else []), "sys"))
+    imports = "".join(f"import {name}\n" for name in (*(["json"] if "reported" in used else []), "sys"))
     begin = _HEAD.format(title=title, name=stem, imports=f"{imports}from pathlib import Path\n", place=place)
     read = "\n".join(text for text in (readers.TABLE, *(_TEXTS[name] for name in used)))
     curves = "\n".join(call.text for call in calls)
@@ -195,7 +195,7 @@ def _window(one: _Records, group: str) -> Iterator[tuple[str, Sequence[object]]]
 def _rtt(one: _Records, group: str) -> Iterator[tuple[str, Sequence[object]]]:
     for data in one.of(group):
         if data.pings is not None:
-            yield "ping", (one.name, data.flow.id)
+            yield "echo", (one.name, data.flow.id)
         elif data.sender is not None and not data.sender.sampled:
             yield "rtt", (one.name, one.ids(data))
 
@@ -232,7 +232,7 @@ def _iperf3(one: _Records, base: str) -> Iterator[tuple[str, str, Sequence[objec
             ("server", f"iperf3-{data.flow.name}-server.json"),
         ):
             if (one.run.path / file).is_file():
-                yield f"iperf3's {side}", "iperf3", (one.name, file, data.start_ns / 1e9)
+                yield f"iperf3's {side}", "reported", (one.name, file, data.start_ns / 1e9)
         for reader, given in _goodput(one, slug(data.flow.group)):
             yield "arrived", reader, given
 

@@ -4,7 +4,6 @@ Until the change the new run is the old one, to the nanosecond, so that all that
 counterfactual. There are no checkpoints; the run is executed anew, which is exact.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.engines import Engine
 from netwarp.explain import ChosenRun, Explanation, explain, open_pair
 from netwarp.scenario import Scenario, parse_scenario
+from netwarp.scenario.model.paths import toml
 from netwarp.store.description import End
 from netwarp.store.errors import SelectionError
 from netwarp.store.files import read_text
@@ -41,12 +41,12 @@ class Intervention:
     words: str
     change: Mapping[str, Any]
 
-    def as_toml(self) -> str:
+    def astoml(self) -> str:
         """The change as a section of a scenario file, under its words as a comment."""
         lines = [
             f"# What if: {self.words}",
             "[[changes]]",
-            *(f"{key} = {_toml(it)}" for key, it in self.change.items()),
+            *(f"{key} = {toml(it)}" for key, it in self.change.items()),
         ]
         return "\n" + "\n".join(lines) + "\n"
 
@@ -109,18 +109,9 @@ def _scenario(result: ResultDir, run: ChosenRun, interventions: Sequence[Interve
     if re.search(r"(?m)^\s*changes\s*=", text):
         raise SelectionError(f"{path} writes its changes as one list; write them as [[changes]] to add others")
     point = {axis: value for axis, value in run.run.description.point.items() if axis in plain.sweep}
-    settings = [f"{axis}={_toml(value)}" for axis, value in point.items()]
-    added = "".join(one.as_toml() for one in interventions)
+    settings = [f"{axis}={toml(value)}" for axis, value in point.items()]
+    added = "".join(one.astoml() for one in interventions)
     return parse_scenario(f"{text.rstrip()}\n{added}", str(path), [*given, *settings], result.path)
-
-
-def _toml(value: Any) -> str:
-    """The value in TOML, on one line."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(str(key))} = {_toml(one)}" for key, one in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _find(run: RunDir, packet: str) -> tuple[End, int]:

@@ -41,23 +41,30 @@ def open_input(letter: str, path: Path, choices: Sequence[str] = ()) -> Comparis
     """
     result = open_verified(path)
     summary, axes = _texts(result), tuple(result.axes)
+    present = [axis for axis in axes if axis in summary.columns]
+    values = {axis: summary[axis].unique(maintain_order=True).drop_nulls().to_list() for axis in present}
     chosen = {}
     for choice in choices:
-        axis, equals, value = choice.partition("=")
-        if not equals:
-            raise SelectionError(f'"{choice}" is not PATH=VALUE, such as flows.bulk.cc=cubic')
-        if axis not in axes:
-            raise SelectionError(
-                f'"{axis}" is not an axis of {path}{did_you_mean(axis, axes) if axes else ": none is"}'
-            )
-        known = [text for text in summary[axis].unique(maintain_order=True).to_list() if text is not None]
-        if value not in known:
-            raise SelectionError(f'{axis} is never "{value}" in {path}{did_you_mean(value, known)}')
+        axis, value = parse_choice(choice, path, values)
         chosen[axis] = value
     kept = summary.filter(*(pl.col(axis) == value for axis, value in chosen.items()))
     if kept.is_empty():
         raise SelectionError(f"no run of {path} has {', '.join(f'{axis} = {value}' for axis, value in chosen.items())}")
     return ComparisonInput(letter, path, chosen, result.plan, axes, kept)
+
+
+def parse_choice(choice: str, path: Path, values: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+    """`PATH=VALUE` as an axis and one of its `values`, by axis, in the result at `path`. Raises SelectionError."""
+    axis, equals, value = choice.partition("=")
+    if not equals:
+        raise SelectionError(f'"{choice}" is not PATH=VALUE, such as flows.bulk.cc=cubic')
+    if axis not in values:
+        raise SelectionError(
+            f'"{axis}" is not an axis of {path}{did_you_mean(axis, values) if values else ": none is"}'
+        )
+    if value not in values[axis]:
+        raise SelectionError(f'{axis} is never "{value}" in {path}{did_you_mean(value, values[axis])}')
+    return axis, value
 
 
 def _texts(result: ResultDir) -> pl.DataFrame:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from netwarp.explain.effects import Effect, effects_since
 from netwarp.explain.events import Events, load_events
 from netwarp.explain.pairs import ChosenRun
-from netwarp.explain.parting import Parting, first_packet, first_parting
+from netwarp.explain.parting import Parting, partings
 from netwarp.explain.settings import lab_differences
 
 
@@ -25,18 +25,23 @@ class Explanation:
     effects: Sequence[Effect]
     events: tuple[Events, Events]
 
+    def flow_of(self, tuple_name: str) -> str | None:
+        """What the flow of a tuple is called in either run; None if it is no flow's."""
+        return next((events.flows[tuple_name] for events in self.events if tuple_name in events.flows), None)
+
 
 def explain(a: ChosenRun, b: ChosenRun) -> Explanation:
     """Explain why run B differs from run A. Raises StoreError."""
     events = load_events(a.run), load_events(b.run)
-    parting = first_parting(*events)
+    found = partings(*events)
+    parting = found[0] if found else None
     effects = effects_since(a.run, b.run, parting.time_ns) if parting else []
     return Explanation(
         a=a,
         b=b,
         settings=lab_differences(a.run, b.run),
         parting=parting,
-        packet=first_packet(*events) if parting else None,
+        packet=next((one for one in found if one.of_packet), None),
         effects=effects,
         events=events,
     )

@@ -97,7 +97,7 @@ def _panels(found: Explanation, parting: Parting) -> list[_Panel]:
     if queues := [_queue(events, place) for events in found.events if place]:
         panels.append(_Panel(f"{place}\nqueue (packets)", queues))
     if data is not None:
-        name = next((events.flows[data] for events in found.events if data in events.flows), "flow")
+        name = found.flow_of(data) or "flow"
         windows = [_curve(events.by_kind["ack"], data, "snd_cwnd_pkts") for events in found.events]
         if any(len(times) for times, _ in windows):
             panels.append(_Panel(f"{name}\ncwnd (packets)", windows))
@@ -150,6 +150,6 @@ def _ahead(a: Events, b: Events, name: str) -> tuple[np.ndarray, np.ndarray]:
 def _subtitle(found: Explanation) -> str:
     row = found.parting.row if found.parting else {}
     name = str(row.get("tuple", ""))
-    flow = next((events.flows[name] for events in found.events if name in events.flows), name)
+    flow = found.flow_of(name) or name
     what = f"packet {row['number'] + 1:,} of {flow} at {row['place']}" if "number" in row else f"an ACK of {flow}"
     return f"the first event that differs: {what} (dotted line)"

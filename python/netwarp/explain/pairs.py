@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netwarp.compare.comparison_input import parse_choice
 from netwarp.store.digests import changed_files
 from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir, open_run
 from netwarp.store.summary import PlannedRun, axis_text
-from netwarp.words import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -79,29 +79,18 @@ def _candidates(letter: str, path: Path, choices: Sequence[str]) -> list[ChosenR
         point = {axis: axis_text(value) for axis, value in run.description.point.items()}
         return [ChosenRun(letter, path, run, run.description.seed, point, path.parent.parent / "plots")]
     result = open_result(path)
-    wanted = dict(_choice(text, result) for text in choices)
+    points = [_point(result, run) for run in result.good]
+    values = {axis: list(dict.fromkeys(point[axis] for point in points)) for axis in result.axes}
+    wanted = dict(parse_choice(text, path, values) for text in choices)
     found = [
         ChosenRun(letter, path, result.run(run.id), run.seed, point, result.plots)
-        for run in result.good
-        if wanted.items() <= (point := _point(result, run)).items()
+        for run, point in zip(result.good, points, strict=True)
+        if wanted.items() <= point.items()
     ]
     if not found:
         what = f" with {', '.join(f'{axis} = {value}' for axis, value in wanted.items())}" if wanted else ""
         raise SelectionError(f"{path} has no run{what} that did not fail")
     return found
-
-
-def _choice(text: str, result: ResultDir) -> tuple[str, str]:
-    axis, equals, value = text.partition("=")
-    if not equals:
-        raise SelectionError(f'"{text}" is not PATH=VALUE, such as flows.bulk.cc=cubic')
-    if axis not in result.axes:
-        known = did_you_mean(axis, result.axes) if result.axes else ": none is"
-        raise SelectionError(f'"{axis}" is not an axis of {result.path}{known}')
-    values = list(dict.fromkeys(_point(result, run)[axis] for run in result.good))
-    if value not in values:
-        raise SelectionError(f'{axis} is never "{value}" in {result.path}{did_you_mean(value, values)}')
-    return axis, value
 
 
 def _point(result: ResultDir, run: PlannedRun) -> dict[str, str]:

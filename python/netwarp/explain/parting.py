@@ -24,6 +24,11 @@ class Parting:
     b: Row | None
 
     @property
+    def of_packet(self) -> bool:
+        """Whether it is a packet's own, and not what a socket makes of one."""
+        return self.kind in ("enqueue", "dequeue", "drop")
+
+    @property
     def row(self) -> Row:
         """The event, of the run that has it first."""
         row = self.a if self.a is not None and self.a["time_ns"] == self.time_ns else self.b
@@ -38,16 +43,9 @@ class Parting:
         return [name for name in self.a if name in self.b and self.a[name] != self.b[name]]
 
 
-def first_parting(a: Events, b: Events) -> Parting | None:
-    """The earliest event in which the runs differ; None if all their events are the same."""
-    found = sorted(_partings(a, b), key=lambda parting: (parting.time_ns, KINDS.index(parting.kind)))
-    return found[0] if found else None
-
-
-def first_packet(a: Events, b: Events) -> Parting | None:
-    """The same, of packets in queues alone: what a sender's state makes of it comes after."""
-    found = [parting for parting in _partings(a, b) if parting.kind in ("enqueue", "dequeue", "drop")]
-    return min(found, key=lambda parting: (parting.time_ns, KINDS.index(parting.kind)), default=None)
+def partings(a: Events, b: Events) -> list[Parting]:
+    """Of each kind the first event in which the runs differ, the earliest first; empty if all are the same."""
+    return sorted(_partings(a, b), key=lambda parting: (parting.time_ns, KINDS.index(parting.kind)))
 
 
 def _partings(a: Events, b: Events) -> Iterator[Parting]:

@@ -25,7 +25,7 @@ def sentences(found: Explanation) -> Iterator[str]:
     yield f"They part at {_seconds(found.parting.time_ns)}: {_event(found, found.parting)}."
     yield from _fates(found, found.parting)
     packet = found.packet
-    if packet is not None and found.parting.kind not in ("enqueue", "dequeue", "drop"):
+    if packet is not None and not found.parting.of_packet:
         yield f"The first packet that this changed, at {_seconds(packet.time_ns)}: {_event(found, packet)}."
         yield from _fates(found, packet)
     elif packet is None:
@@ -57,7 +57,7 @@ def _event(found: Explanation, parting: Parting) -> str:
 
 def _who(found: Explanation, row: Row) -> str:
     name = str(row["tuple"])
-    known = next((events.flows[name] for events in found.events if name in events.flows), None)
+    known = found.flow_of(name)
     return f"{known} ({name})" if known else name
 
 
@@ -124,7 +124,7 @@ def _parting_json(found: Explanation, parting: Parting | None) -> dict[str, Any]
         return None
     row = parting.row
     name = str(row["tuple"])
-    flow = next((events.flows[name] for events in found.events if name in events.flows), None)
+    flow = found.flow_of(name)
     facts = {"kind": parting.kind, "time_ns": parting.time_ns, "flow": flow, "tuple": name}
     facts |= {key: row[key] for key in ("place", "number") if key in row}
     return facts | {"a": parting.a, "b": parting.b}

@@ -4,8 +4,6 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from netwarp.store.errors import StoreError
-from netwarp.store.files import read_json
 from netwarp.store.rundir import RunDir
 
 MAX_CHARS = 60
@@ -14,18 +12,8 @@ _NAMED = ("name", "interface", "at_ns")
 
 
 def lab_differences(a: RunDir, b: RunDir) -> list[str]:
-    """Each setting of the lab that differs, as `links.bottleneck.ends.r1.queue.limit: 20 → 21`."""
-    return [f"{path.lstrip('.')}: {one} → {other}" for path, one, other in _differences("", _lab(a), _lab(b))]
-
-
-def _lab(run: RunDir) -> Any:
-    described = read_json(run.path / "run.json")
-    if "lab" in described:
-        return described["lab"]
-    try:
-        return read_json(run.path / "lab.json")
-    except StoreError:
-        return {}
+    """Each setting of the lab that differs, as `links.bottleneck.ends.r1.queue.limit: 20 → 21`. Raises StoreError."""
+    return [f"{path.lstrip('.')}: {one} → {other}" for path, one, other in _differences("", a.lab, b.lab)]
 
 
 def _differences(path: str, a: Any, b: Any) -> Iterator[tuple[str, str, str]]:

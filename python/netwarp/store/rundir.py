@@ -37,7 +37,13 @@ class RunDir:
     @cached_property
     def network(self) -> Network:
         """The network that it ran on, from the same file. Raises StoreError."""
-        return network_of(self._described["lab"])
+        return network_of(self.lab)
+
+    @property
+    def lab(self) -> dict[str, Any]:
+        """The lab that its engine got, as it was written. Raises StoreError."""
+        lab: dict[str, Any] = self._described["lab"]
+        return lab
 
     @property
     def _described(self) -> dict[str, Any]:

@@ -51,6 +51,7 @@ STAGES = [
     "rerun",
     "whatif",
     "agreement",
+    "serve",
     "api",
     "cli",
 ]

@@ -4,6 +4,7 @@ Exit codes: 0 fine; 1 an expectation failed or a regression was found; 2 usage o
 4 this environment can't; 130 interrupted; 141 whoever read the output has gone (`netwarp … | head`): no verdict.
 """
 
+import contextlib
 import os
 import signal
 import sys
@@ -20,6 +21,8 @@ from netwarp.cli.exec import exec_
 from netwarp.cli.explain import explain, whatif
 from netwarp.cli.export import export
 from netwarp.cli.kernel import kernel_app
+from netwarp.cli.serve import serve as serve_
+from netwarp.cli.serve import served
 from netwarp.words import tolerate
 
 
@@ -46,6 +49,7 @@ for of_results in (*_OF_RESULTS, compare.compare, explain, whatif, agreement.agr
 app.command(imports.import_, name="import")
 app.command(scenarios.list_, name="list")
 app.command(exec_, name="exec")
+app.command(serve_, name="serve")
 
 
 def main() -> NoReturn:
@@ -99,6 +103,8 @@ def run(
     dask: str | None = None,
     plots: bool = True,
     report: Annotated[bool, Parameter(negative=())] = False,
+    serve: Annotated[bool, Parameter(negative=())] = False,
+    port: int | None = None,
     fail_fast: Annotated[bool, Parameter(negative=())] = False,
     retry_failed: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
@@ -135,6 +141,10 @@ def run(
         Draw the figures.
     report
         Also write the page report.html, as `netwarp report` does.
+    serve
+        Show in a browser how the plan fills up, as `netwarp serve` does; the address is printed.
+    port
+        Where `--serve` listens; default: a port that is free.
     fail_fast
         Stop at the first run that fails.
     retry_failed
@@ -153,21 +163,25 @@ def run(
         loaded = load_scenario(scenario, [*(set_ or ()), *(f"sweep.{axis}" for axis in sweep or ())])
         for note in notes(loaded, network_notes, cases=case):
             say(f"note: {note.render(loaded.source.label)}")
-        study = make_study(
-            loaded,
-            find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ()))),
-            output or default_directory(loaded),
-            seeds=range(1, seeds + 1) if seeds else None,
-            cases=case,
-            jobs=jobs,
-            dask=dask,
-            fail_fast=fail_fast,
-            retry_failed=retry_failed,
-            plots=plots,
-            page=report,
-            console=stderr(),
-        )
-        return results.print_study(study, as_json=json)
+        directory = output or default_directory(loaded)
+        with served(directory, port) if serve or port is not None else contextlib.nullcontext() as address:
+            if address:
+                say(f"watch it at {address}")
+            study = make_study(
+                loaded,
+                find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ()))),
+                directory,
+                seeds=range(1, seeds + 1) if seeds else None,
+                cases=case,
+                jobs=jobs,
+                dask=dask,
+                fail_fast=fail_fast,
+                retry_failed=retry_failed,
+                plots=plots,
+                page=report,
+                console=stderr(),
+            )
+            return results.print_study(study, as_json=json)
     raise AssertionError("unreachable")
 
 

@@ -53,10 +53,36 @@ def write_report(result: ResultDir, summary: pl.DataFrame, study: Written, *, fi
     It is one file that asks for nothing from outside; without `figures` it has no static ones. What it leaves out for
     want of room it says.
     """
-    content = _context(result, summary, study, figures)
     path = result.path / FILE_NAME
-    write_text(path, _templates().get_template("page.html").render(content))
+    write_text(path, render_report(result, summary, study, figures=figures))
     return path
+
+
+def render_report(
+    result: ResultDir,
+    summary: pl.DataFrame,
+    study: Written,
+    *,
+    figures: bool = True,
+    back: tuple[str, str] | None = None,
+    part: str = "",
+) -> str:
+    """The page of a result as HTML; `back`: a link in its head (text, address). Raises StoreError.
+
+    `part` says of what part of the result it is: expectations, which are of the whole, are then not spoken of.
+    """
+    content = _context(result, summary, study, figures) | {"back": back, "part": part}
+    return _templates().get_template("page.html").render(content)
+
+
+def page_style() -> str:
+    """The style sheet of the page."""
+    return _asset("page.css")
+
+
+def tables_script() -> str:
+    """The scripts that sort and save tables."""
+    return "\n".join(_asset(name) for name in ("save.js", "tables.js"))
 
 
 @cache

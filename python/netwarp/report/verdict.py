@@ -47,13 +47,17 @@ def verdict(outcomes: Sequence[RunOutcome], checked: Sequence[Checked], findings
         headline=headline,
         sentence=_sentence(counts, len(outcomes)),
         counts=[(status, many) for status, many in counts.items() if many],
-        expectations=[
-            Line(_MARKS[one.judgement], one.judgement.value, f"{one.subject}: {one.bound}", one.found)
-            for one in checked
-        ],
+        expectations=expectation_lines(checked),
         findings=[_finding(one) for one in findings],
         left_out=list(left_out(outcomes)),
     )
+
+
+def expectation_lines(checked: Sequence[Checked]) -> list[Line]:
+    """Each expectation as a line."""
+    return [
+        Line(_MARKS[one.judgement], one.judgement.value, f"{one.subject}: {one.bound}", one.found) for one in checked
+    ]
 
 
 def _headline(counts: dict[str, int], checked: Sequence[Checked], failed: int) -> tuple[str, str]:

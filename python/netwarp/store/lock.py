@@ -11,6 +11,7 @@ from typing import TextIO
 from netwarp.store.errors import StoreError, store_errors
 
 NAME = ".lock"
+_MAX_LENGTH = 1000
 
 
 class InUseError(StoreError):
@@ -42,8 +43,29 @@ def locked(directory: Path) -> Iterator[None]:
             file.truncate(0)
 
 
+def holder(directory: Path) -> tuple[int, str] | None:
+    """Process and host that hold the directory's lock, as they wrote themselves down; None if nobody does.
+
+    The lock itself is not touched: whoever wants it would find it taken. A process of this host must still be there.
+    """
+    try:
+        handle = os.open(directory / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
+            found = _written(file)
+    except OSError:
+        return None
+    if found is None or (found[1] == socket.gethostname() and not Path(f"/proc/{found[0]}").exists()):
+        return None
+    return found
+
+
 def _holder(file: TextIO) -> str:
-    """Who holds the lock, as it wrote itself down; nothing if it has not come to that yet."""
+    """Who holds the lock, in words; nothing if it has not come to writing itself down yet."""
+    found = _written(file)
+    return f" (process {found[0]} on {found[1]})" if found else ""
+
+
+def _written(file: TextIO) -> tuple[int, str] | None:
     file.seek(0)
-    pid, _, host = file.read().strip().partition(" ")
-    return f" (process {pid} on {host})" if pid and host else ""
+    pid, _, host = file.read(_MAX_LENGTH).strip().partition(" ")
+    return (int(pid), host) if pid.isascii() and pid.isdigit() and host else None

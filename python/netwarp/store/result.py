@@ -45,6 +45,12 @@ class ResultDir:
     """One result directory; opening it reads nothing."""
 
     path: Path
+    chosen: frozenset[str] | None = None
+    """The ids of the runs that are looked at; None: all that are planned."""
+
+    def only(self, run_ids: Collection[str]) -> "ResultDir":
+        """The same result, as if these runs alone had been planned."""
+        return ResultDir(self.path, frozenset(run_ids))
 
     @cached_property
     def plan(self) -> dict[str, Any]:
@@ -70,7 +76,8 @@ class ResultDir:
     def planned(self) -> list[PlannedRun]:
         """The planned runs, in the plan's order. Raises StoreError."""
         try:
-            return planned_runs(self.plan)
+            runs = planned_runs(self.plan)
+            return runs if self.chosen is None else [run for run in runs if run.id in self.chosen]
         except (KeyError, TypeError) as error:
             raise StoreError(
                 f"cannot read {self.path / 'plan.json'}: its list of runs is incomplete ({error})"
@@ -145,7 +152,7 @@ class ResultDir:
 
     def outcomes(self) -> list[RunOutcome]:
         """Status and metrics of every planned run, in the plan's order; one not made yet is `missing`."""
-        return [self._outcome(run) for run in self.planned]
+        return [self.outcome(run) for run in self.planned]
 
     def write_summary(
         self, reported: Collection[str] = (), derive: Callable[[pl.DataFrame], pl.DataFrame] | None = None
@@ -184,7 +191,8 @@ class ResultDir:
         """Read `statistics.parquet`. Raises StoreError."""
         return read_parquet(self.path / "statistics.parquet", _STATISTICS_SCHEMA)
 
-    def _outcome(self, run: PlannedRun) -> RunOutcome:
+    def outcome(self, run: PlannedRun) -> RunOutcome:
+        """Status and metrics of a planned run. Raises StoreError."""
         directory = self.run(run.id)
         if not self.is_complete(run.id):
             return RunOutcome(run, MISSING, "it has not been made", None)

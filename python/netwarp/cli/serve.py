@@ -1,0 +1,61 @@
+"""`netwarp serve`, and what `netwarp run --serve` shares with it."""
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from netwarp.cli.common import OK, USAGE, errors, fail, say
+
+MAX_PORT = 65535
+_LOOK_S = 0.2
+
+
+def serve(directory: Path, /, *, port: int = 0) -> int:
+    """Show the results in a directory in a browser, while runs are made and afterwards.
+
+    The pages are on this machine's loopback alone, for whoever has the address that is printed; they change nothing.
+    Ctrl-C ends it.
+
+    Parameters
+    ----------
+    directory
+        A result directory, or a directory that has results in it.
+    port
+        Where to listen; default: a port that is free.
+    """
+    with errors():
+        if not directory.is_dir():
+            fail(FileNotFoundError(f"{directory} is not a directory"), USAGE)
+        with contextlib.suppress(KeyboardInterrupt), served(directory, port) as address:
+            sys.stdout.write(f"{address}\n")
+            sys.stdout.flush()
+            _wait_for_ever()
+    return OK
+
+
+def _wait_for_ever() -> None:
+    """Until an interrupt: polars handles SIGINT so that a system call begins again after it, hence short waits."""
+    never = threading.Event()
+    while not never.wait(_LOOK_S):
+        pass
+
+
+@contextlib.contextmanager
+def served(directory: Path, port: int | None) -> Iterator[str]:
+    """Serve a directory's results while the block runs; yields the address."""
+    from netwarp.serve import Server
+
+    chosen = port or 0
+    if not 0 <= chosen <= MAX_PORT:
+        say(f"error: --port must be from 1 to {MAX_PORT}, or 0 for one that is free, not {chosen}", style="red")
+        sys.exit(USAGE)
+    try:
+        server = Server(directory, chosen)
+    except OSError as error:
+        raise OSError(
+            f"cannot listen at port {chosen}: {error.strerror}; choose another, or none for a free one"
+        ) from None
+    with server:
+        yield server.address

@@ -1,0 +1,150 @@
+"""What has become of a result so far, read from its directory again and again without writing into it."""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from netwarp.analysis.summary.harm import with_harm
+from netwarp.store.digests import changed_files
+from netwarp.store.errors import StoreError
+from netwarp.store.lock import holder
+from netwarp.store.result import ResultDir, open_result
+from netwarp.store.summary import MISSING, PlannedRun, RunOutcome, summary_frame
+
+_RECENT = 30
+"""Of so many runs made last the rate is told."""
+
+
+class State(StrEnum):
+    """Where a planned run is."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    OK = "ok"
+    SUSPECT = "suspect"
+    FAILED = "failed"
+
+
+MADE = (State.OK, State.SUSPECT, State.FAILED)
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A planned run, where it is, and why if it failed or is suspect."""
+
+    run: PlannedRun
+    state: State
+    reason: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """All runs of a result in the plan's order; whether a netwarp is making some; seconds left, if they can be told."""
+
+    runs: Sequence[RunState]
+    live: bool
+    left_s: float | None
+
+    @cached_property
+    def counts(self) -> Counter[State]:
+        """How many runs are in each state."""
+        return Counter(one.state for one in self.runs)
+
+    @property
+    def made(self) -> int:
+        """How many runs have been made, failed ones included."""
+        return sum(self.counts[state] for state in MADE)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run has been made."""
+        return self.made == len(self.runs)
+
+
+@dataclass
+class Watched:
+    """A result directory that is looked at again and again; what does not change is read once."""
+
+    name: str
+    path: Path
+    _outcomes: dict[str, tuple[int, RunOutcome]] = field(default_factory=dict)
+    _intact: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def result(self) -> ResultDir:
+        """The result. Raises StoreError."""
+        return open_result(self.path)
+
+    def progress(self) -> Progress:
+        """Where every run is now. Raises StoreError."""
+        entries = self._entries()
+        live = holder(self.path) is not None
+        running = {name.split(".", 1)[0] for name in entries if name.endswith(".part")} if live else set()
+        runs = [self._state(run, entries, running) for run in self.result.planned]
+        return Progress(runs, live, _left(entries, runs) if live else None)
+
+    def outcomes(self) -> list[RunOutcome]:
+        """Status and metrics of every planned run, in the plan's order. Raises StoreError."""
+        entries = self._entries()
+        return [self._outcome(run, entries) for run in self.result.planned]
+
+    def summary(self) -> pl.DataFrame:
+        """The rows of `summary.parquet` for the runs that there are now. Raises StoreError."""
+        return with_harm(summary_frame(self.result.axes, self.outcomes()), self.result.axes)
+
+    def verify(self, run_ids: Sequence[str]) -> None:
+        """Raise StoreError if the records of a run are not what was written when it was made."""
+        entries = self._entries()
+        for run_id in run_ids:
+            if run_id in entries and self._intact.get(run_id) != entries[run_id]:
+                if changed := changed_files(self.result.run(run_id).path):
+                    raise StoreError(
+                        f"{self.path} is damaged: runs/{run_id}/{changed[0]} changed since the run was made "
+                        "(digests.json); remove the run's directory and give the same `netwarp run` again"
+                    )
+                self._intact[run_id] = entries[run_id]
+
+    def _entries(self) -> dict[str, int]:
+        """The directories of runs, made and being made, with the time of their last change in ns."""
+        try:
+            with os.scandir(self.path / "runs") as found:
+                return {
+                    entry.name: entry.stat(follow_symlinks=False).st_mtime_ns
+                    for entry in found
+                    if entry.is_dir(follow_symlinks=False)
+                }
+        except FileNotFoundError:
+            return {}  # also where a run was renamed meanwhile: the next look sees it
+        except OSError as error:
+            raise StoreError(f"cannot read {self.path / 'runs'}: {error.strerror}") from error
+
+    def _state(self, run: PlannedRun, entries: dict[str, int], running: set[str]) -> RunState:
+        if run.id not in entries:
+            return RunState(run, State.RUNNING if run.id in running else State.WAITING, "")
+        outcome = self._outcome(run, entries)
+        state = State(outcome.status) if outcome.status in MADE else State.FAILED
+        return RunState(run, state, outcome.reason or "")
+
+    def _outcome(self, run: PlannedRun, entries: dict[str, int]) -> RunOutcome:
+        if run.id not in entries:
+            return RunOutcome(run, MISSING, "it has not been made", None)
+        known = self._outcomes.get(run.id)
+        if known is None or known[0] != entries[run.id]:
+            known = (entries[run.id], self.result.outcome(run))
+            self._outcomes[run.id] = known
+        return known[1]
+
+
+def _left(entries: dict[str, int], runs: Sequence[RunState]) -> float | None:
+    """Seconds until all runs are made, at the rate of the last ones; None while that is unknown."""
+    made = sorted(entries[one.run.id] for one in runs if one.state in MADE)[-_RECENT:]
+    missing = sum(one.state not in MADE for one in runs)
+    if len(made) < 3 or made[-1] == made[0]:
+        return None
+    return missing * (made[-1] - made[0]) / 1e9 / (len(made) - 1)

@@ -120,6 +120,16 @@ def test_a_damaged_file_gives_what_was_before_the_damage(tmp_path: Path) -> None
         flows_of(capture)
 
 
+def test_a_file_with_a_hole_of_a_terabyte_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "huge.pcap"
+    path.write_bytes(_talk(path))
+    with path.open("rb+") as file:
+        file.truncate(1 << 40)
+    answer = netwarp("pcap", path)
+    assert answer.code != 0
+    assert f"claims {1 << 40} bytes" in answer.words
+
+
 def test_what_is_no_capture(tmp_path: Path) -> None:
     wrong = {
         "empty.pcap": (b"", "the file is empty"),

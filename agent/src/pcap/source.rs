@@ -1,14 +1,20 @@
 //! A capture file, read in large pieces into one buffer. Not mapped: a file that is cut while it is read would end the
 //! program, and pipes could not be read.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use netwarp_capture::file::{Damage, Frame, MAGIC_BYTES, MAX_STEP_BYTES, Reader, Step};
 
 const BUFFER_BYTES: usize = 1 << 20;
+/// A file with a hole larger than what it holds, as `store/files.py` has it: zeros are empty frames, and a terabyte of
+/// them would be read for hours.
+const SPARSE_BYTES: u64 = 1 << 30;
+const SPARSE_SHARE: u64 = 1000;
+const BLOCK_BYTES: u64 = 512;
 const _: () = assert!(BUFFER_BYTES >= 2 * MAX_STEP_BYTES);
 
 /// How a file ended.
@@ -20,6 +26,20 @@ pub enum End {
     Cut { bytes: usize },
     /// It cannot be read from this byte on
     Damaged { at: u64, why: Damage },
+}
+
+fn refuse_sparse(facts: &Metadata) -> Result<()> {
+    let held = facts.blocks() * BLOCK_BYTES;
+    if facts.is_file()
+        && facts.len() > SPARSE_BYTES
+        && held.saturating_mul(SPARSE_SHARE) < facts.len()
+    {
+        bail!(
+            "it claims {} bytes and holds {held}; it is damaged",
+            facts.len()
+        );
+    }
+    Ok(())
 }
 
 /// An open capture.
@@ -43,7 +63,9 @@ impl Source {
             if path.is_dir() {
                 bail!("this is a directory, not a capture");
             }
-            Box::new(File::open(path).context("cannot open it")?)
+            let file = File::open(path).context("cannot open it")?;
+            refuse_sparse(&file.metadata()?)?;
+            Box::new(file)
         };
         let mut source = Self {
             file,

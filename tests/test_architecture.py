@@ -91,12 +91,15 @@ def _imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, module.split(".")[1]
 
 
-IMPORTS = [
-    (f"{path.relative_to(ROOT)}:{line}", _stage(path), target)
-    for path in sorted(ROOT.rglob("*.py"))
-    if path != ROOT / "__init__.py"  # which hands out the interface, when it is asked for
-    for line, target in _imported(_tree(path))
-]
+@cache
+def _imports() -> list[tuple[str, str, str]]:
+    """Every import: where it is, the stage that it is in, and the stage that it names."""
+    return [
+        (f"{path.relative_to(ROOT)}:{line}", _stage(path), target)
+        for path in sorted(ROOT.rglob("*.py"))
+        if path != ROOT / "__init__.py"  # which hands out the interface, when it is asked for
+        for line, target in _imported(_tree(path))
+    ]
 
 
 def test_every_module_has_its_place() -> None:
@@ -107,7 +110,7 @@ def test_every_module_has_its_place() -> None:
 def test_no_import_goes_against_the_stream() -> None:
     against = [
         f"{place} ({stage}) imports {target}"
-        for place, stage, target in IMPORTS
+        for place, stage, target in _imports()
         if STAGES.index(target) > STAGES.index(stage)
     ]
     assert against == []
@@ -117,7 +120,7 @@ def test_no_import_goes_against_the_stream() -> None:
 def test_the_wings_meet_in_the_store_alone(wing: set[str], other: set[str]) -> None:
     across = [
         f"{place} ({stage}) imports {target}"
-        for place, stage, target in IMPORTS
+        for place, stage, target in _imports()
         if stage in wing and target in other and (stage, target) not in MEETING
     ]
     assert across == []

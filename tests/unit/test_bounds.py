@@ -123,13 +123,20 @@ def test_a_trace_is_a_file(tmp_path: Path, place: str) -> None:
     ("text", "why"),
     [
         ("1\n999999999999\n", "a year"),
-        ("time,rate\n" + "".join(f"{number / 1e6:.6f},5mbit\n" for number in range(MAX_ROWS + 2)), "at most 200,000"),
         ("1\n" * 900_000, "more than"),
     ],
 )
+@pytest.mark.slow
 def test_traces_have_bounds(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         parse_trace(text, "t")
+
+
+@pytest.mark.slow
+def test_traces_have_as_many_rows_as_they_may() -> None:
+    rows = "".join(f"{number / 1e6:.6f},5mbit\n" for number in range(MAX_ROWS + 2))
+    with pytest.raises(ValueError, match="at most 200,000"):
+        parse_trace("time,rate\n" + rows, "t")
 
 
 def test_the_bounds_are_of_fields_that_there_are() -> None:

@@ -167,6 +167,7 @@ def test_where_no_test_can_be_used_nothing_is_made(scripts: Path) -> None:
     assert not (scripts.parents[2] / "result").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(FILES.values()))
 def test_what_is_no_file_is_left_out(scripts: Path, name: str) -> None:
     (scripts / name).unlink()

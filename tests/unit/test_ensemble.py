@@ -7,7 +7,6 @@ from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.cli.tables import ensemble_table
 from netwarp.stats.statistics import median_coverage, median_rank
 from rich.console import Console
-from scipy import stats  # type: ignore[import-untyped]
 
 SCHEMA = {
     "run_id": pl.String,
@@ -50,9 +49,12 @@ def test_few_runs_have_the_widest_interval_and_say_how_sure_it_is(n: int) -> Non
     assert median_coverage(n, 1) == 1 - 2 ** (1 - n) < 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [6, 9, 15, 31, 101])
 def test_the_interval_is_scipys_bootstrap_made_to_cover_what_it_says(n: int) -> None:
     """Never narrower than the percentile bootstrap's, and of many runs nearly the same."""
+    from scipy import stats  # type: ignore[import-untyped]  # takes a second
+
     values = np.sort(np.random.default_rng(n).normal(size=n))
     plain = stats.bootstrap(
         (values,), np.median, n_resamples=9999, method="percentile", rng=np.random.default_rng(1)
@@ -63,8 +65,11 @@ def test_the_interval_is_scipys_bootstrap_made_to_cover_what_it_says(n: int) -> 
         assert high - low < 1.3 * (plain.high - plain.low)
 
 
+@pytest.mark.slow
 def test_the_percentile_bootstrap_alone_would_cover_too_little() -> None:
     """Why it is calibrated: 7 runs, whose uncalibrated interval is from the second value to the sixth."""
+    from scipy import stats
+
     values = np.arange(1.0, 8.0)
     plain = stats.bootstrap((values,), np.median, method="percentile", rng=np.random.default_rng(1)).confidence_interval
     assert (plain.low, plain.high) == (2, 6)

@@ -127,9 +127,8 @@ def test_damaged_parquet_is_an_error_message(tmp_path: Path, cut: int) -> None:
         RunDir(tmp_path).metrics()
 
 
-@pytest.mark.parametrize(
-    "bits", [0xFF, pytest.param(0x01, marks=pytest.mark.slow), pytest.param(0x80, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("bits", [0xFF, 0x01, 0x80])
 def test_no_byte_of_a_table_of_records_can_end_the_process(tmp_path: Path, bits: int) -> None:
     """Every byte of a small table, changed in a separate process: it is read or refused; no signal ends the process."""
     write_run(tmp_path)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from netwarp.stats.effect_size import needed_runs, paired_shift, unpaired_shift
 from netwarp.stats.permutation import can_detect, fewest_paired, paired_p_values, unpaired_p_values
-from scipy import stats  # type: ignore[import-untyped]
 
 # Critical values of Wilcoxon's signed-rank and rank-sum tests, two-sided 5 %, as in any table of them.
 SIGNED_RANK = {6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 15: 25, 20: 52, 25: 89}
@@ -52,7 +51,10 @@ def test_six_pairs_suffice_for_any_number_of_metrics() -> None:
     assert (p_values[10:] > 0.05).all()
 
 
+@pytest.mark.slow
 def test_one_metric_alone_has_the_p_value_of_the_plain_permutation_test() -> None:
+    from scipy import stats  # type: ignore[import-untyped]  # takes a second
+
     random = np.random.default_rng(2)
     one, other = random.normal(0, 1, (7, 1)), random.normal(0.9, 1, (7, 1))
 
@@ -79,8 +81,9 @@ def _null(random: np.random.Generator, runs: int, metrics: int) -> np.ndarray:
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
-@pytest.mark.parametrize(("runs", "trials"), [pytest.param(6, 400, marks=pytest.mark.slow), (16, 60)])
+@pytest.mark.parametrize(("runs", "trials"), [(6, 400), (16, 60)])
 def test_false_alarms_are_at_most_five_percent(runs: int, trials: int, paired: bool) -> None:
     """Nothing differs, 40 metrics: in at most 5 % of comparisons any is said to, give or take what the trials allow."""
     random = np.random.default_rng(runs)

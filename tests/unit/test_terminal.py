@@ -67,6 +67,7 @@ def test_json_is_utf_8_everywhere(capfdbinary: pytest.CaptureFixture[bytes]) -> 
     assert json.loads(out.decode("utf-8")) == {"a": "漢\udcff"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["list"], ["show", "bufferbloat"], ["--help"], ["run", "no such ✓"]])
 def test_commands_print_in_latin_1(arguments: list[str]) -> None:
     environment = {"PYTHONIOENCODING": "latin-1", "PATH": "/usr/bin:/bin"}

@@ -212,6 +212,7 @@ def test_too_many_changes_are_refused_before_any_is_made(fields: tuple[str, ...]
         parse_scenario(DUMBBELL + change("0s", *fields))
 
 
+@pytest.mark.slow
 def test_a_trace_of_too_many_moments_is_refused_before_any_is_made(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("time,rate\n0,1mbit\n0.000000001,2mbit\n0.000000002\n")
     text = replaced(('rate = "10mbit"', 'trace = "t.csv"'))

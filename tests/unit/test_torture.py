@@ -101,9 +101,9 @@ def _leave(_: Case) -> None:
 @pytest.mark.parametrize(
     ("action", "kinds"),
     [
-        (_spin, ["hang"]),
-        (_sleep, ["hang"]),
-        (_grow, ["memory"]),
+        pytest.param(_spin, ["hang"], marks=pytest.mark.slow),
+        pytest.param(_sleep, ["hang"], marks=pytest.mark.slow),
+        pytest.param(_grow, ["memory"], marks=pytest.mark.slow),
         (_die, ["crash"]),
         (_raise, ["traceback"]),
         (_panic, ["crash", "traceback"]),
@@ -111,7 +111,7 @@ def _leave(_: Case) -> None:
         (_refuse, []),
         (_destroy, ["outside"]),
         (_litter, ["outside"]),
-        (_leave, ["left"]),
+        pytest.param(_leave, ["left"], marks=pytest.mark.slow),
     ],
 )
 def test_each_kind_of_failure_is_seen(tmp_path: Path, action: Callable[..., object], kinds: list[str]) -> None:

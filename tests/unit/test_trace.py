@@ -109,7 +109,12 @@ def test_mahimahi_at_a_constant_rate() -> None:
         ("5\n6\n5\n", "t:3: times must not decrease; 5 comes after 6"),
         ("1\n999999999999\n", "t:2: 999999999999 ms is longer than a trace may last: a year, 31622400000 ms"),
         (f"1\n{'9' * 5000}\n", "ms is longer than a trace may last"),
-        ("1\n" * 1_000_000, "t:831118: more than 831117 opportunities at 1 ms, which is all that a link of 10tbit has"),
+        pytest.param(
+            "1\n" * 1_000_000,
+            "t:831118: more than 831117 opportunities at 1 ms, which is all that a link of 10tbit has",
+            marks=pytest.mark.slow,
+            id="too many opportunities",
+        ),
         ("0\n0\n", "t:2: the trace ends when it begins"),
     ],
 )

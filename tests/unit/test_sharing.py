@@ -72,11 +72,11 @@ def test_fair_shares_follow_the_rate_and_who_is_there() -> None:
     """10 Mbit/s until 10 s, then 20; alone until 5 s, then two flows: the payload of each, by the second."""
     one = sending(flow(0, "one"), [(0, 1.0)])
     two = sending(flow(1, "two", start_s=5), [(5, 1.0)])
-    courses = flow_progress(described([one, two], ((-(2**62), RATE_BPS), (10 * SECOND, 2 * RATE_BPS))), [one, two])
-    fair = courses[0].fair_bytes[::50] * 8 / 1e6 / PAYLOAD
+    progress = flow_progress(described([one, two], ((-(2**62), RATE_BPS), (10 * SECOND, 2 * RATE_BPS))), [one, two])
+    fair = progress[0].fair_bytes[::50] * 8 / 1e6 / PAYLOAD
     assert fair[[5, 10, 20]] == pytest.approx([50, 75, 175])
-    assert courses[1].fair_bytes[-1] * 8 / 1e6 / PAYLOAD == pytest.approx(125)
-    assert courses[1].delivered_bytes[-1] * 8 / 1e6 == pytest.approx(15, rel=1e-3)
+    assert progress[1].fair_bytes[-1] * 8 / 1e6 / PAYLOAD == pytest.approx(125)
+    assert progress[1].delivered_bytes[-1] * 8 / 1e6 == pytest.approx(15, rel=1e-3)
 
 
 def test_start_up_and_convergence_of_a_ramp() -> None:

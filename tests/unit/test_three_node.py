@@ -137,15 +137,15 @@ AGREES = {"a": {1: 6.0, 2: 7.0, 3: 8.0}, "b": {1: 2.0, 2: 2.0, 3: 2.0}, "c": {1:
     [
         ({}, Holds.YES, "3 to 5 ×"),
         ({"c": {1: 1.0, 2: 1.5, 3: 1.9}}, Holds.NO, "not in 1 of 2 places: 1.5 × [1, 1.9] (c)"),
-        ({"c": {1: 1.0, 2: 3.0, 3: 3.0}}, Holds.UNTOLD, "seeds disagree: in 2 of 3 (c)"),
-        ({"c": {}}, Holds.UNTOLD, "1 of 2 places not measured"),
-        ({"c": {1: 3.0, 2: 3.0}}, Holds.UNTOLD, "2 of the 3 seeds that it takes"),
-        ({"c": {1: 1.0, 2: 1.0}}, Holds.UNTOLD, "2 of the 3 seeds that it takes"),
+        ({"c": {1: 1.0, 2: 3.0, 3: 3.0}}, Holds.INCONCLUSIVE, "seeds disagree: in 2 of 3 (c)"),
+        ({"c": {}}, Holds.INCONCLUSIVE, "1 of 2 places not measured"),
+        ({"c": {1: 3.0, 2: 3.0}}, Holds.INCONCLUSIVE, "2 of the 3 seeds that it takes"),
+        ({"c": {1: 1.0, 2: 1.0}}, Holds.INCONCLUSIVE, "2 of the 3 seeds that it takes"),
         # A pair is compared under the same seed, of those that both have.
-        ({"b": {3: 2.0, 4: 2.0, 5: 2.0}}, Holds.UNTOLD, "1 of the 3 seeds that it takes"),
+        ({"b": {3: 2.0, 4: 2.0, 5: 2.0}}, Holds.INCONCLUSIVE, "1 of the 3 seeds that it takes"),
         # What one place refutes no missing row can mend.
         ({"a": {}, "c": {1: 1.0, 2: 1.0, 3: 1.0}}, Holds.NO, "not in 1 of 2 places: 1 × [1, 1] (c)"),
-        ({"a": {}, "b": {}, "c": {}}, Holds.UNTOLD, "its rows were not run"),
+        ({"a": {}, "b": {}, "c": {}}, Holds.INCONCLUSIVE, "its rows were not run"),
     ],
 )
 def test_the_rule(changed: dict[str, dict[int, float]], holds: Holds, words: str) -> None:
@@ -155,7 +155,7 @@ def test_the_rule(changed: dict[str, dict[int, float]], holds: Holds, words: str
 
 def test_what_was_never_measured_cannot_be_told() -> None:
     judged = judge(CLAIM["udp-starves"], lambda row, column: {1: 1.0, 2: 1.0, 3: 1.0})
-    assert judged.holds is Holds.UNTOLD
+    assert judged.holds is Holds.INCONCLUSIVE
     assert "one after the other" in judged.words
     assert judge_published(CLAIM["udp-starves"], lambda row, column: 1.0) is None
 
@@ -201,7 +201,7 @@ def test_a_recommendation_is_as_good_as_its_grounds() -> None:
     assert "4 of its 5 grounds hold" in latency.measured
     assert "not measured: ECN" in latency.measured
     few = {found.finding: found for found in check(_conditions(_as_published, seeds=2))}
-    assert few["recommended – avoid pfifo altogether"].judgement is Holds.UNTOLD
+    assert few["recommended – avoid pfifo altogether"].judgement is Holds.INCONCLUSIVE
 
 
 def test_the_table_of_findings_has_a_row_for_each(tmp_path: Path) -> None:

@@ -40,6 +40,6 @@ def test_findings_come_back_as_they_were_written(tmp_path: Path) -> None:
     findings = [
         Finding('pfifo bloats, "much"', Holds.YES, "9.1 × RED's", "8.1 × RED's"),
         Finding("CUBIC is fairer", Holds.NO, "0.98 against 0.99"),
-        Finding("UDP loses", Holds.UNTOLD, "no run of this is there"),
+        Finding("UDP loses", Holds.INCONCLUSIVE, "no run of this is there"),
     ]
     assert read_findings(write_findings(tmp_path, findings)) == findings

@@ -70,7 +70,7 @@ def _folder(study: "Study", path: Path) -> str:
 
 
 def _print_findings(findings: "list[Finding]", console: "Console") -> None:
-    styles = {"holds": "green", "does not hold": "yellow", "cannot be told": "dim"}
+    styles = {"holds": "green", "does not hold": "yellow", "inconclusive": "dim"}
     brief = len(findings) > MAX_FINDINGS_WITH_VALUES
     for found in findings:
         published = f"published: {found.published}; " if found.published else ""

@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 # M. Okabe, K. Ito: Color Universal Design (2008), without yellow, which is lost on white.
 CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", ":", "-.")
-TOLD_APART = len(CATEGORICAL)
+MAX_DISTINCT = len(CATEGORICAL)
 """So many curves without an order can be told apart in one panel."""
 
 # In the order of the colours; each row of seven has dashes of its own.

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from netwarp.plots.colours import TOLD_APART
+from netwarp.plots.colours import MAX_DISTINCT
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Panel, Values, Variant
 
 MAX_ORDERED = 12
@@ -31,7 +31,7 @@ _STRIPE = 3.5
 
 def fits_one_panel(count: int, ordered: bool) -> bool:
     """Whether so many variants can be told apart when they are drawn over each other."""
-    return count <= (MAX_ORDERED if ordered else TOLD_APART)
+    return count <= (MAX_ORDERED if ordered else MAX_DISTINCT)
 
 
 def striped(spec: FigureSpec, *, alone: bool) -> tuple[FigureSpec, list[str]]:

@@ -26,7 +26,7 @@ _SWEPT = Markup('fill="#0b5cad" font-weight="600"')
 
 
 @dataclass(frozen=True)
-class _Sheet:
+class _Drawing:
     """What a drawing shows and where: the middle of each node, lines of text of each link and node.
 
     `standing`: columns go down the page.
@@ -88,41 +88,41 @@ def draw(
     where = places(network, [source for source, _ in ends.values()])
     labels = {link.name: _label(link, swept) for link in network.links}
     tags = {node: _tags(node, ends) for node in network.nodes}
-    lying, standing = (_svg(_Sheet(network, where, labels, tags, upright)) for upright in (False, True))
+    lying, standing = (_svg(_Drawing(network, where, labels, tags, upright)) for upright in (False, True))
     return lying, standing
 
 
-def _svg(sheet: _Sheet) -> Markup:
-    parts = [*_links(sheet)]
-    for node in sheet.network.nodes:
-        parts += _node(sheet, node)
-    left, top, width, height = sheet.box
+def _svg(drawing: _Drawing) -> Markup:
+    parts = [*_links(drawing)]
+    for node in drawing.network.nodes:
+        parts += _node(drawing, node)
+    left, top, width, height = drawing.box
     head = Markup(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="{:.0f} {:.0f} {:.0f} {:.0f}" width="{:.0f}" height="{:.0f}" '
         'role="img" aria-label="The network: nodes {}; its links are in the table below" '
         'font-family="system-ui, sans-serif" font-size="12">'
-    ).format(left, top, width, height, width, height, ", ".join(sheet.network.nodes))
+    ).format(left, top, width, height, width, height, ", ".join(drawing.network.nodes))
     return head + Markup("").join(parts) + Markup("</svg>")
 
 
-def _links(sheet: _Sheet) -> Iterator[Markup]:
+def _links(drawing: _Drawing) -> Iterator[Markup]:
     """Lines first, then their labels, so that no line crosses a word; links between the same nodes bend apart."""
     twins: dict[frozenset[str], int] = {}
     texts: list[Markup] = []
-    for link in sheet.network.links:
+    for link in drawing.network.links:
         one, other = link.directions[0].source, link.directions[0].target
         pair = frozenset((one, other))
         twins[pair] = twins.get(pair, -1) + 1
-        dx, dy = (twins[pair] * 2 * _BEND, 0.0) if sheet.standing else (0.0, twins[pair] * 2 * _BEND)
-        (x1, y1), (x2, y2) = sheet.centres[one], sheet.centres[other]
+        dx, dy = (twins[pair] * 2 * _BEND, 0.0) if drawing.standing else (0.0, twins[pair] * 2 * _BEND)
+        (x1, y1), (x2, y2) = drawing.centres[one], drawing.centres[other]
         yield Markup(
             '<path d="M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}" fill="none" stroke="#7c8793" stroke-width="2"/>'
         ).format(x1, y1, (x1 + x2) / 2 + dx, (y1 + y2) / 2 + dy, x2, y2)
         # On a slanting line the label stands nearer to the end beside the main line, where there is room.
-        outer = sheet.where[one][1] - sheet.where[other][1]
+        outer = drawing.where[one][1] - drawing.where[other][1]
         share = 0.5 if outer == 0 else 0.38 if outer > 0 else 0.62
         x, y = x1 + (x2 - x1) * share + dx / 2, y1 + (y2 - y1) * share + dy / 2
-        texts += _text(sheet.labels[link.name], x, y, sheet.standing, slanting=outer != 0)
+        texts += _text(drawing.labels[link.name], x, y, drawing.standing, slanting=outer != 0)
     yield from texts
 
 
@@ -139,10 +139,10 @@ def _text(label: Sequence[Text], x: float, y: float, standing: bool, *, slanting
         )
 
 
-def _node(sheet: _Sheet, name: str) -> Iterator[Markup]:
+def _node(drawing: _Drawing, name: str) -> Iterator[Markup]:
     """A host as a box, a router rounded, its flows beside it."""
-    x, y = sheet.centres[name]
-    forwards = name in sheet.network.forwarding
+    x, y = drawing.centres[name]
+    forwards = name in drawing.network.forwarding
     yield Markup(
         '<g><title>{}</title><rect x="{:.1f}" y="{:.1f}" width="{}" height="{}" rx="{}" fill="{}" stroke="#33475b" '
         'stroke-width="1.5"/><text x="{:.1f}" y="{:.1f}" text-anchor="middle" font-weight="600" font-size="13" '
@@ -159,11 +159,11 @@ def _node(sheet: _Sheet, name: str) -> Iterator[Markup]:
         y + 4.5,
         _cut(name, _NODE_CHARS),
     )
-    tags = sheet.tags[name]
+    tags = drawing.tags[name]
     for number, tag in enumerate(tags):
         spot = (
             (x + _NODE_W / 2 + 8, y + 4.5 + (number - (len(tags) - 1) / 2) * _LINE_H, "start")
-            if sheet.standing
+            if drawing.standing
             else (x, y + _NODE_H / 2 + (number + 1) * _LINE_H, "middle")
         )
         yield Markup(

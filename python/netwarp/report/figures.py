@@ -15,7 +15,7 @@ from netwarp.plots.charts.chart import Chart, series_text
 from netwarp.plots.charts.metric import KINDS, charts
 from netwarp.plots.labels import numbers_of
 from netwarp.plots.timeseries import timeline
-from netwarp.plots.timeseries.timeline import Life, Steps, Timeline
+from netwarp.plots.timeseries.timeline import Lifetime, StepSeries, Timeline
 from netwarp.report.svg import inline
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import ResultDir
@@ -27,8 +27,8 @@ _MAX_NAMES = 3
 _MAX_CURVES = 12
 _BOXES_FROM = 5
 _MAP_FROM = 3
-_MAX_LIVES = 24
-_MAX_COURSES = 6
+_MAX_ROWS = 24
+_MAX_SERIES = 6
 _OVERVIEW = (
     ("flow", ("goodput_mbps",)),
     ("flow", ("rtt_ms_p95", "delay_ms_p95")),
@@ -137,14 +137,14 @@ def _timeline(run: RunDir) -> Drawn | None:
     """Who runs when and what changes, where something does; of a run with more flows or changes the first ones."""
     what, network = run.description, run.network
     end_s = what.duration_ns / 1e9
-    lives: dict[str, Life] = {}
+    lives: dict[str, Lifetime] = {}
     for flow in what.flows:
         start, stop = flow.start_ns / 1e9, min((flow.start_ns + flow.duration_ns) / 1e9, end_s)
-        before = lives.get(flow.group, Life(flow.group, start, stop))
-        lives[flow.group] = Life(flow.group, min(before.start_s, start), max(before.end_s, stop))
+        before = lives.get(flow.group, Lifetime(flow.group, start, stop))
+        lives[flow.group] = Lifetime(flow.group, min(before.start_s, start), max(before.end_s, stop))
     uneven = any(life.start_s > 0.05 * end_s or life.end_s < 0.95 * end_s for life in lives.values())
     series = {
-        (link.name, one.name, one.steps): Steps(
+        (link.name, one.name, one.steps): StepSeries(
             f"{link.name}\n{one.name}", one.unit, [(at_ns / 1e9, value) for at_ns, value in one.steps]
         )
         for link in network.links
@@ -154,14 +154,14 @@ def _timeline(run: RunDir) -> Drawn | None:
     moments = [(change.at_ns / 1e9, change.what) for change in what.changes if "queue " in change.what]
     if not (uneven or series or moments):
         return None
-    shown = list(lives.values())[:_MAX_LIVES]
+    shown = list(lives.values())[:_MAX_ROWS]
     drawn = Timeline(
         "What happens when",
         f"{what.scenario} · flows, and what changes on the links",
         end_s,
         shown,
-        list(series.values())[:_MAX_COURSES],
-        moments[:_MAX_LIVES],
+        list(series.values())[:_MAX_SERIES],
+        moments[:_MAX_ROWS],
     )
     return Drawn("timeline", drawn.title, inline(timeline.draw(drawn), "timeline", drawn.title), _timeline_csv(drawn))
 
@@ -170,9 +170,9 @@ def _timeline_csv(drawn: Timeline) -> str:
     held = io.StringIO()
     writer = csv.writer(held, lineterminator="\n")
     writer.writerow(["what", "from_s", "to_s", "value", "unit"])
-    for life in drawn.lives:
+    for life in drawn.flows:
         writer.writerow([life.name, f"{life.start_s:.6g}", f"{life.end_s:.6g}", "", "flow"])
-    for one in drawn.courses:
+    for one in drawn.series:
         ends = [at_s for at_s, _ in one.steps[1:]] + [drawn.duration_s]
         for (at_s, value), stop in zip(one.steps, ends, strict=True):
             writer.writerow([one.label.replace("\n", " "), f"{at_s:.6g}", f"{stop:.6g}", f"{value:.6g}", one.unit])

@@ -11,7 +11,7 @@ from netwarp.store.summary import RunOutcome
 
 _STATUSES = ("ok", "suspect", "failed", "missing")
 _MARKS = {Judgement.MET: "met", Judgement.FAILED: "failed", Judgement.UNCHECKED: "open"}
-_HOLDS = {Holds.YES: "met", Holds.NO: "open", Holds.UNTOLD: "open"}
+_HOLDS = {Holds.YES: "met", Holds.NO: "open", Holds.INCONCLUSIVE: "open"}
 
 
 @dataclass(frozen=True)

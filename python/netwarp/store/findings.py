@@ -24,7 +24,7 @@ class Holds(StrEnum):
 
     YES = "holds"
     NO = "does not hold"
-    UNTOLD = "cannot be told"
+    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True)

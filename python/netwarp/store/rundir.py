@@ -19,7 +19,7 @@ from netwarp.store.streams import StreamState, has_rows, scan_stream, stream_sta
 from netwarp.store.tables import read_parquet
 
 METRICS_SCHEMA = pl.Schema({"scope": pl.String, "name": pl.String, "metric": pl.String, "value": pl.Float64})
-_COMPUTED_BY = "reckoned_by"
+_COMPUTED_BY = "computed_by"
 STATUSES = ("ok", "suspect", "failed")
 
 

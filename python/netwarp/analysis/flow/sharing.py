@@ -42,13 +42,13 @@ class ShareProgress:
 
 def sharing_metrics(description: Description, flows: Sequence[FlowData]) -> Iterator[Metric]:
     """Of every flow and of the flows of one name: share, start-up, convergence; of the run Jain's index over time."""
-    courses = flow_progress(description, flows)
+    progress = flow_progress(description, flows)
     goodputs = {data.flow.id: data.goodput_mbps() for data in flows if data.flow.transport != "icmp"}
     known = [goodput for goodput in goodputs.values() if goodput is not None]
     total = sum(known) if len(known) == len(goodputs) > 1 else 0.0
     for group, members in groupby(flows, key=lambda data: data.flow.group):
         together = list(members)
-        found = [_metrics(courses.get(data.flow.id)) for data in together]
+        found = [_metrics(progress.get(data.flow.id)) for data in together]
         shares = [_share_pct(goodputs.get(data.flow.id), total) for data in together]
         for data, values, share in zip(together, found, shares, strict=True):
             yield from rows("flow", data.flow.name, {"share_pct": share, **values})
@@ -91,7 +91,7 @@ def jain_over_time(flows: Sequence[FlowData], window: Window | None = None) -> p
 
 
 def flow_progress(description: Description, flows: Sequence[FlowData]) -> dict[int, ShareProgress]:
-    """The courses of all TCP flows with exact records whose bottleneck is known, by the flow's id.
+    """The progress of all TCP flows with exact records whose bottleneck is known, by the flow's id.
 
     The fair share of a flow is its bottleneck's rate, of a full frame the payload, divided by the number of flows that
     are active in this bottleneck at that moment, be they TCP or UDP; echo and other requests do not count.

@@ -33,8 +33,8 @@ def draw(chart: Chart) -> Figure:
         np.ma.masked_invalid(grid), aspect="auto", cmap="cividis", norm=norm(finite.min(), finite.max() or 1)
     )
     texts = value_texts(grid.ravel().tolist())
-    for ((row, column), value), told in zip(np.ndenumerate(grid), texts, strict=True):
-        text = told if np.isfinite(value) else "–"
+    for ((row, column), value), label in zip(np.ndenumerate(grid), texts, strict=True):
+        text = label if np.isfinite(value) else "–"
         dark = np.isfinite(value) and float(image.norm(float(value))) < 0.55  # type: ignore[arg-type]
         axes.text(
             column, row, text, ha="center", va="center", fontsize=style.points(10), color="white" if dark else style.INK

@@ -23,7 +23,7 @@ MAX_SEEDS = 8
 
 
 @dataclass(frozen=True)
-class Shown:
+class PlottedRun:
     """A run to draw: its id, where it stands on the axes, and its curves."""
 
     id: str
@@ -54,10 +54,10 @@ class RunSet:
 
     differs: str
     labels: Sequence[str]
-    runs: Sequence[Shown]
+    runs: Sequence[PlottedRun]
     rest: Mapping[str, Any]
     stem: str
-    references: Sequence[tuple[str, Shown]] = ()
+    references: Sequence[tuple[str, PlottedRun]] = ()
     together: bool = False
     of: int = 0
 
@@ -66,7 +66,7 @@ class RunSet:
         """Where its runs stand on the axes in which they do not differ, in words."""
         return [axis_text(v) if path == CASE else f"{axis_title(path)} {axis_text(v)}" for path, v in self.rest.items()]
 
-    def reference_of(self, run: Shown) -> tuple[str, Shown] | None:
+    def reference_of(self, run: PlottedRun) -> tuple[str, PlottedRun] | None:
         """What one of its runs is compared with, and how that is called."""
         if len(self.references) > 1:
             return next(found for one, found in zip(self.runs, self.references, strict=True) if one is run)
@@ -89,7 +89,7 @@ def run_sets(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None 
     read = curves_of or partial(run_curves, queue=queue, average=together)
 
     @cache
-    def shown(number: int) -> Shown:
+    def shown(number: int) -> PlottedRun:
         return _shown(result.run(runs[number].id), runs[number], read)
 
     if axis == CASE and result.baseline is not None and len(runs) > 1:
@@ -108,7 +108,7 @@ def run_sets(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None 
         place = {path: value for path, value in runs[alike[0]].point.items() if path != axis}
         if len(rest) > len(place):
             place["queue"] = rest[-1]
-        references: list[tuple[str, Shown]] = []
+        references: list[tuple[str, PlottedRun]] = []
         if default:
             references = [(DEFAULT_TUNER, shown(default[0]))]
         elif result.baseline is not None and place.get(CASE, result.baseline) != result.baseline:
@@ -178,7 +178,7 @@ def compared_axis(result: ResultDir) -> str:
     return next((axis for axis in result.axes if axis != CASE), CASE if result.axes else SEED)
 
 
-def _against_baseline(result: ResultDir, shown: Sequence[Shown]) -> Iterator[RunSet]:
+def _against_baseline(result: ResultDir, shown: Sequence[PlottedRun]) -> Iterator[RunSet]:
     """The cases that set the same paths, and the baseline; cases that set several things bear their own names."""
     cases = {run.point[CASE]: run for run in shown}
     baseline = cases.pop(result.baseline, None)
@@ -200,11 +200,11 @@ def _against_baseline(result: ResultDir, shown: Sequence[Shown]) -> Iterator[Run
         yield RunSet(differs, [labels[name] for name in names], runs, {}, slug("-".join(varied)), references)
 
 
-def _shown(directory: RunDir, run: PlannedRun, curves_of: Callable[[RunDir], RunCurves]) -> Shown:
+def _shown(directory: RunDir, run: PlannedRun, curves_of: Callable[[RunDir], RunCurves]) -> PlottedRun:
     found = curves_of(directory)
     steps = tuple(schedules(directory.description))
     changes = [(c.at_ns / 1e9, c.besides_the_rate if steps else c.what) for c in directory.description.changes]
-    return Shown(
+    return PlottedRun(
         id=run.id,
         point=run.point,
         suspect=directory.status().get("status") == "suspect",

@@ -8,7 +8,7 @@ from netwarp.plots import look, style
 from netwarp.plots.colours import CATEGORICAL, looks
 from netwarp.plots.labels import is_ordered
 from netwarp.plots.legibility import MAX_PANELS
-from netwarp.plots.timeseries.comparison import RunSet, Shown
+from netwarp.plots.timeseries.comparison import PlottedRun, RunSet
 from netwarp.plots.timeseries.curves import GOODPUT
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Panel, Quantity, Variant
 from netwarp.plots.timeseries.spread import across, span_s, together
@@ -103,7 +103,7 @@ def lines_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSp
 
 
 def _scene(
-    runs: Sequence[Shown], quantity: Quantity, subtitle: str, legend_title: str, variants: Sequence[Variant]
+    runs: Sequence[PlottedRun], quantity: Quantity, subtitle: str, legend_title: str, variants: Sequence[Variant]
 ) -> FigureSpec:
     """A scene of the runs, with the changes and schedules that all of them have."""
     return FigureSpec(
@@ -138,17 +138,17 @@ def _crowds(variants: Sequence[Variant]) -> str:
     return "a line for each flow" if any(len(variant.curves) > 1 for variant in variants) else ""
 
 
-def _runs(runs: Sequence[Shown]) -> str:
+def _runs(runs: Sequence[PlottedRun]) -> str:
     """How many, and whether they are none that count."""
     return f"{len(runs)} {'suspect ' if all(run.suspect for run in runs) else ''}{'run' if len(runs) == 1 else 'runs'}"
 
 
-def _sound(runs: Sequence[Shown]) -> Sequence[Shown]:
+def _sound(runs: Sequence[PlottedRun]) -> Sequence[PlottedRun]:
     """The runs whose numbers count; all where none does."""
     return [run for run in runs if not run.suspect] or runs
 
 
-def _averaging(quantity: Quantity, runs: Sequence[Shown]) -> str:
+def _averaging(quantity: Quantity, runs: Sequence[PlottedRun]) -> str:
     """In words how a run's values became those of spans; nothing where they are counted in intervals anyway."""
     return "" if quantity.interval_s else f"means of {1e3 * span_s(quantity, runs[0].duration_s):.3g} ms"
 
@@ -159,22 +159,24 @@ def _spread(label: str, colour: str, dash: str, runs: Sequence[Sequence[Curve]])
     return Variant(label, colour, dash, [median], bands=bands)
 
 
-def _lines(run: Shown, drawn: Mapping[str, tuple[str, str]], behind: tuple[str, Shown] | None) -> list[Variant]:
+def _lines(
+    run: PlottedRun, drawn: Mapping[str, tuple[str, str]], behind: tuple[str, PlottedRun] | None
+) -> list[Variant]:
     """The goodputs of a run's flows, and before them those of the run behind it."""
     lines = [_reference(f"{q.group}, {behind[0]}", c) for q, c in _goodputs(behind[1]).items()] if behind else []
     return lines + [Variant(q.group, *drawn[q.group], curves) for q, curves in _goodputs(run).items()]
 
 
-def _labelled(run_set: RunSet) -> Iterator[tuple[str, Shown]]:
+def _labelled(run_set: RunSet) -> Iterator[tuple[str, PlottedRun]]:
     for label, run in zip(run_set.labels, run_set.runs, strict=True):
         yield label + (" (suspect)" if run.suspect else ""), run
 
 
-def _goodputs(run: Shown) -> dict[Quantity, Sequence[Curve]]:
+def _goodputs(run: PlottedRun) -> dict[Quantity, Sequence[Curve]]:
     return {quantity: curves for quantity, curves in run.curves.items() if quantity.stem.startswith(GOODPUT)}
 
 
-def _goodput_of(run: Shown, group: str) -> Sequence[Curve]:
+def _goodput_of(run: PlottedRun, group: str) -> Sequence[Curve]:
     return next((curves for quantity, curves in _goodputs(run).items() if quantity.group == group), ())
 
 
@@ -182,7 +184,7 @@ def _reference(label: str, curves: Sequence[Curve]) -> Variant:
     return Variant(label, style.REFERENCE, "-", curves, reference=True)
 
 
-def subtitle(result: ResultDir, run_set: RunSet, runs: Sequence[Shown], *how: str) -> str:
+def subtitle(result: ResultDir, run_set: RunSet, runs: Sequence[PlottedRun], *how: str) -> str:
     """The scenario, where the runs stand on what they do not differ in, their seed, and how it was measured."""
     seeds = len({run.seed for run in result.planned})
     parts = [str(result.plan.get("name", "")), *run_set.place]

@@ -9,7 +9,7 @@ from netwarp.analysis.flow.flows import FlowData
 from netwarp.analysis.flow.phases import UNIT, BbrState, bbr_states
 from netwarp.analysis.run import series
 from netwarp.plots import look
-from netwarp.plots.colours import TOLD_APART
+from netwarp.plots.colours import MAX_DISTINCT
 from netwarp.plots.timeseries.figure_spec import Curve, Quantity
 from netwarp.plots.timeseries.series import COLUMNS, cut, reduce_series
 from netwarp.store.description import Description, End
@@ -42,7 +42,7 @@ def _interfaces(run: RunDir, interval_ns: int) -> Iterator[tuple[Quantity, Mappi
     how = f"headers included, in each {spoken(step_ns)} · interfaces with under a tenth of the most left out"
     title = "Rate at which each interface sends"
     quantity = Quantity(INTERFACES, title, how, "rate (Mbit/s)", False, interval_s=step_ns / 1e9, empties=True)
-    yield quantity, {name: _curve(rates[name]["time_s"], rates[name]["rate_mbps"]) for name in busy[:TOLD_APART]}
+    yield quantity, {name: _curve(rates[name]["time_s"], rates[name]["rate_mbps"]) for name in busy[:MAX_DISTINCT]}
 
 
 def _interface(description: Description, end: End) -> str:

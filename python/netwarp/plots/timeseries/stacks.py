@@ -6,7 +6,7 @@ from dataclasses import replace
 from netwarp.plots import look
 from netwarp.plots.colours import looks
 from netwarp.plots.labels import is_ordered, slug
-from netwarp.plots.timeseries.comparison import RunSet, Shown, some
+from netwarp.plots.timeseries.comparison import PlottedRun, RunSet, some
 from netwarp.plots.timeseries.curves import CWND, QUEUE, RTT
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack, Variant
 from netwarp.plots.timeseries.figure_specs import spec_of, subtitle
@@ -47,7 +47,7 @@ def bbr_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, Stack]]:
             yield stem, Stack(f"BBR's phases, gains and bandwidth estimate of {group}", words, columns)
 
 
-def _bbr_rows(run: Shown, group: str, suffix: str) -> list[FigureSpec]:
+def _bbr_rows(run: PlottedRun, group: str, suffix: str) -> list[FigureSpec]:
     found = {q: curves for q, curves in run.named.items() if q.group == group and q.stem.startswith(BBR)}
     rows = {q: curves for q, curves in found.items() if q.stem.endswith(START) == bool(suffix)}
     if not rows or (suffix and look.current().narrow):

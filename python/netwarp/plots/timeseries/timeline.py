@@ -19,7 +19,7 @@ _NAME_CHARS = 20
 
 
 @dataclass(frozen=True)
-class Life:
+class Lifetime:
     """When a flow was active, in seconds."""
 
     name: str
@@ -28,7 +28,7 @@ class Life:
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepSeries:
     """A property of a link over time: (from s, value), each holding until the next."""
 
     label: str
@@ -38,21 +38,24 @@ class Steps:
 
 @dataclass(frozen=True)
 class Timeline:
-    """A run's lives and changes; `moments` are (s, words) of changes that have no number, such as another queue."""
+    """The lifetimes of a run's flows, and its changes.
+
+    `moments` are (s, words) of changes that have no number, such as another queue.
+    """
 
     title: str
     subtitle: str
     duration_s: float
-    lives: Sequence[Life]
-    courses: Sequence[Steps]
+    flows: Sequence[Lifetime]
+    series: Sequence[StepSeries]
     moments: Sequence[tuple[float, str]]
 
 
 def draw(timeline: Timeline) -> Figure:
     """A bar for each flow, beneath it a panel for each property that changes, and a row for each other change."""
-    rows = len(timeline.lives) + len(timeline.moments)
+    rows = len(timeline.flows) + len(timeline.moments)
     bars_in = rows * _ROW_IN
-    panels = len(timeline.courses)
+    panels = len(timeline.series)
     height = _HEAD_IN + bars_in + panels * (_PANEL_IN + _GAP_IN) + _FOOT_IN
     figure = style.new_figure(height)
     style.head(figure, timeline.title, timeline.subtitle, 0.14 / style.width_in())
@@ -61,15 +64,15 @@ def draw(timeline: Timeline) -> Figure:
     left = _LEFT_IN / style.width_in()
     if rows:
         axes = figure.add_axes((left, (top - bars_in) / height, width, bars_in / height))
-        shades = colours(len(timeline.lives), False)
-        for row, (life, colour) in enumerate(zip(timeline.lives, shades, strict=True)):
-            axes.barh(row, life.end_s - life.start_s, left=life.start_s, height=0.62, color=colour, alpha=0.85)
-        for row, (at_s, words) in enumerate(timeline.moments, start=len(timeline.lives)):
+        shades = colours(len(timeline.flows), False)
+        for row, (flow, colour) in enumerate(zip(timeline.flows, shades, strict=True)):
+            axes.barh(row, flow.end_s - flow.start_s, left=flow.start_s, height=0.62, color=colour, alpha=0.85)
+        for row, (at_s, words) in enumerate(timeline.moments, start=len(timeline.flows)):
             late = at_s > timeline.duration_s / 2
             axes.plot([at_s], [row], "D", color=style.INK, markersize=4)
             pad = timeline.duration_s * (-0.01 if late else 0.01)
             axes.text(at_s + pad, row, words, va="center", ha="right" if late else "left", fontsize=style.points(8.5))
-        names = [shortened(life.name, _NAME_CHARS) for life in timeline.lives]
+        names = [shortened(flow.name, _NAME_CHARS) for flow in timeline.flows]
         axes.set_yticks(range(rows), [*names, *["change"] * len(timeline.moments)])
         axes.set_ylim(rows - 0.5, -0.5)
         axes.set_xlim(0, timeline.duration_s)
@@ -78,18 +81,18 @@ def draw(timeline: Timeline) -> Figure:
         axes.spines[["left"]].set_visible(False)
         axes.tick_params(labelbottom=panels == 0)
         top -= bars_in + _GAP_IN
-    for course in timeline.courses:
+    for series in timeline.series:
         axes = figure.add_axes((left, (top - _PANEL_IN) / height, width, _PANEL_IN / height))
-        ats = [at_s for at_s, _ in course.steps] + [timeline.duration_s]
-        values = [value for _, value in course.steps]
+        ats = [at_s for at_s, _ in series.steps] + [timeline.duration_s]
+        values = [value for _, value in series.steps]
         axes.plot(ats, [*values, values[-1]], drawstyle="steps-post", color=style.INK, linewidth=1.6)
         axes.set_xlim(0, timeline.duration_s)
         axes.set_ylim(0, max(values) * 1.12 or 1)
         axes.yaxis.set_major_locator(MaxNLocator(4))
         axes.set_ylabel(
-            f"{course.label}\n({course.unit})", rotation=0, ha="right", va="center", fontsize=style.points(9)
+            f"{series.label}\n({series.unit})", rotation=0, ha="right", va="center", fontsize=style.points(9)
         )
-        axes.tick_params(labelbottom=course is timeline.courses[-1])
+        axes.tick_params(labelbottom=series is timeline.series[-1])
         top -= _PANEL_IN + _GAP_IN
     figure.axes[-1].set_xlabel("time (s)")
     return figure

@@ -40,11 +40,11 @@ def _finding(claim: Claim, ours: Judged, theirs: Judged | None) -> Finding:
 
 
 def _advice(one: Recommendation, judged: Mapping[str, Judged], texts: Mapping[str, str]) -> Finding:
-    """A recommendation is as good as its grounds: all hold, or one does not, or it cannot be told."""
+    """A recommendation is as good as its grounds: all hold, or one does not hold, or it is inconclusive."""
     by_verdict = {verdict: [texts[id_] for id_ in one.grounds if judged[id_].holds is verdict] for verdict in Holds}
-    verdict = next((bad for bad in (Holds.NO, Holds.UNTOLD) if by_verdict[bad]), Holds.YES)
+    verdict = next((bad for bad in (Holds.NO, Holds.INCONCLUSIVE) if by_verdict[bad]), Holds.YES)
     words = [f"{len(by_verdict[Holds.YES])} of its {len(one.grounds)} grounds hold"]
-    for bad in (Holds.NO, Holds.UNTOLD):
+    for bad in (Holds.NO, Holds.INCONCLUSIVE):
         words += [f"{bad}: {text}" for text in by_verdict[bad]]
     words.append(f"not measured: {one.beyond}")
     return Finding(f"recommended – {one.text}", verdict, "; ".join(words), None, one.source)
@@ -68,4 +68,4 @@ def write_table(folder: Path, findings: Sequence[Finding]) -> Path:
     return path
 
 
-_PLURAL = {Holds.YES: "hold", Holds.NO: "do not hold", Holds.UNTOLD: "cannot be told"}
+_PLURAL = {Holds.YES: "hold", Holds.NO: "do not hold", Holds.INCONCLUSIVE: "are inconclusive"}

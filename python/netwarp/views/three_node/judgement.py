@@ -3,13 +3,13 @@
 A claim names places: rows of the study, or pairs of rows. A place is **settled** if its rows were run with at least
 MIN_SEEDS seeds, as many as the study repeated each row. A pair is compared seed by seed.
 
-- The claim **holds** if every place is settled, and its value lies between the claim's bounds under every seed.
-- It **does not hold** if at one settled place the value lies outside them under every seed.
-- Else it **cannot be told**: rows are missing, or have too few seeds, or the seeds disagree; the reason says which.
+- The claim **holds** if every place is settled and its value lies between the claim's bounds for every seed.
+- It **does not hold** if there is a settled place whose value lies outside the bounds for every seed.
+- Otherwise it is **inconclusive**: rows are missing, there are too few seeds, or seeds disagree; the reason says which.
 
-With three seeds a value that is as likely inside as outside is mistaken for settled once in four places; with six seeds
-(`--seeds 6`), once in 32. The published numbers are means of three repetitions without their spread: of them a claim
-holds if each mean lies between the bounds, and else does not.
+With three seeds, a value that is as likely inside as outside is mistaken for settled once in four places; with six seeds
+(`--seeds 6`), once in 32. The published numbers are means of three repetitions without their spread: a claim holds for
+them if every mean lies between the bounds, and otherwise does not.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -50,7 +50,7 @@ class _Measured:
 def judge(claim: Claim, read: Reading) -> Judged:
     """Apply the rule to our runs."""
     if claim.unmeasured is not None:
-        return Judged(Holds.UNTOLD, claim.unmeasured)
+        return Judged(Holds.INCONCLUSIVE, claim.unmeasured)
     measured = [_measure(claim, place, read) for place in claim.places]
     words = _values(claim, measured)
     against = [one for one in measured if one.settled and one.agreeing == 0]
@@ -59,7 +59,7 @@ def judge(claim: Claim, read: Reading) -> Judged:
     if all(one.settled for one in measured):
         return Judged(Holds.YES, words)
     reason = _reason(measured)
-    return Judged(Holds.UNTOLD, f"{reason}; {words}" if words else reason)
+    return Judged(Holds.INCONCLUSIVE, f"{reason}; {words}" if words else reason)
 
 
 def judge_published(claim: Claim, read: Callable[[str, str], float]) -> Judged | None:

@@ -7,7 +7,7 @@ MIN_SEEDS seeds, as many as the study repeated each row. A pair is compared seed
 - It **does not hold** if there is a settled place whose value lies outside the bounds for every seed.
 - Otherwise it is **inconclusive**: rows are missing, there are too few seeds, or seeds disagree; the reason says which.
 
-With three seeds, a value that is as likely inside as outside is mistaken for settled once in four places; with six seeds
+With three seeds a value that is as likely inside as outside is mistaken for settled once in four places; with six seeds
 (`--seeds 6`), once in 32. The published numbers are means of three repetitions without their spread: a claim holds for
 them if every mean lies between the bounds, and otherwise does not.
 """

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import html
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -115,6 +117,16 @@ def test_what_is_recorded_has_a_figure(results: dict[str, Path], tmp_path_factor
     rates = mobile["interfaces--lte-fq-codel"].spec
     assert isinstance(rates, FigureSpec)
     assert {"server → r1 (core)", "r1 → phone (radio)"} <= {variant.label for variant in rates.variants}
+    titles = _figures_in_the_page(made(results, tmp_path_factory, "mobile"))
+    assert {rates.quantity.title, bbr.title, stack.title} <= titles
+
+
+def _figures_in_the_page(result: Path) -> set[str]:
+    """The titles of the figures in a result's page."""
+    answer = netwarp("report", result)
+    assert answer.code in (0, 1), answer.err
+    labels = re.findall(r'role="img" aria-label="([^";]*)', (result / "report.html").read_text())
+    return {html.unescape(label) for label in labels}
 
 
 def test_iperf3s_own_intervals(tmp_path: Path) -> None:
@@ -128,6 +140,7 @@ def test_iperf3s_own_intervals(tmp_path: Path) -> None:
     sender, arrived = spec.shown_alone[0].variants
     assert (sender.label, arrived.label) == ("iperf3's sender", "arrived, in each 100 ms")
     assert sender.curves[0].values.max() > arrived.curves[0].values.max(), "the first peak: buffers are filled"
+    assert spec.quantity.title in _figures_in_the_page(tmp_path / "r")
 
 
 def test_the_study_of_many_rows(results: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -1,16 +1,20 @@
 """What figures compare: axes, cases and the baseline; rates that change; axes that fit the values."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from netwarp.plots.timeseries import figure, strip
 from netwarp.plots.timeseries.comparison import TUNER, run_sets
 from netwarp.plots.timeseries.curves import schedules
+from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity
 from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
 from netwarp.plots.timeseries.result import draw_comparisons
 from netwarp.plots.timeseries.scale import log_ticks, wants_log
+from netwarp.plots.timeseries.spread import across
 from netwarp.store.description import Description, End
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
@@ -165,3 +169,24 @@ def test_tuners_are_compared_with_the_default(tmp_path: Path) -> None:
     assert references == [[("default", "default")], [("default", "default")]]
     (alone,) = run_sets(make(tmp_path / "s", runs[:1], (QUEUE, TUNER)))
     assert (alone.labels, alone.references) == (["default"], ())
+
+
+def test_labels_beside_a_strip_can_be_told_apart() -> None:
+    assert strip.distinct(["bbr", "cubic"]) == ["bbr", "cubic"]
+    assert strip.distinct(["", "pfifo limit 33", "pfifo limit 132"]) == ["", "… 33", "… 132"]
+
+
+def test_lines_of_a_trace_are_not_spoken_of() -> None:
+    """Of changes that are too many for lines, no subtitle says that they are dashed."""
+    spec = FigureSpec(Quantity("rtt-a", "RTT", "", "RTT (ms)", False, "a"), "", "", 10.0, [])
+    few, many = (replace(spec, changes=[(at / 10, f"change {at}") for at in range(count)]) for count in (3, 40))
+    assert strip.marks(few) == [0.0, 0.1, 0.2] and strip.marks(many) == []
+    assert figure._spoken(few) == ["dashed: change 0; change 1; change 2"] and figure._spoken(many) == []
+
+
+def test_the_median_of_flows_is_of_those_that_are_there() -> None:
+    times = np.arange(4.0)
+    always, late = np.full(4, 2.0), np.array([np.nan, np.nan, np.nan, 5.0])
+    curves = [Curve(times, always), *[Curve(times, late)] * 3]
+    assert across(curves)[0].values[:3].tolist() != [2.0] * 3
+    assert across(curves, "flows", least=0)[0].values.tolist() == [2.0, 2.0, 2.0, 5.0]

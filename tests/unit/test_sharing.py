@@ -14,6 +14,7 @@ from netwarp.analysis.flow.sharing import flow_progress, jain_over_time, sharing
 from netwarp.analysis.metric import Metric
 from netwarp.analysis.queue.queues import Packets, rate_metrics
 from netwarp.analysis.queue.throughput import capacity_bits, capacity_until
+from netwarp.analysis.run.series import throughput
 from netwarp.analysis.summary.harm import harm, with_harm
 from netwarp.stats.weighting import Window
 from netwarp.store.description import Description, End, Flow
@@ -245,3 +246,20 @@ def test_harm_takes_the_run_of_the_same_seed_in_which_the_flow_is_alone() -> Non
     assert with_harm(other, axes).equals(other), "alone in another queue says nothing"
     without = other.drop("case")
     assert with_harm(without, axes[1:]) is without, "nothing but cases and counts can leave a flow alone"
+
+
+def test_what_sockets_hold_at_a_flows_end_is_no_peak_of_goodput() -> None:
+    """3 Mbit/s until 5 s, sampled; what is still in flight then is acknowledged until 6 s, after a warm-up of 1 s."""
+    known = sending(flow(0, "a", end_s=6), [(0, 3)])
+    assert known.deliveries is not None
+    total = int(known.deliveries.total_bytes[-1])
+    data = replace(
+        known,
+        window=Window(SECOND, 5 * SECOND),
+        account={"received_bytes": total},
+        deliveries=replace(known.deliveries, sampled=True),
+    )
+    rates = throughput([data], Window(0, 20 * SECOND), SECOND // 2)["throughput_mbps"].to_numpy()
+    assert rates[:12] == pytest.approx([3] * 12, rel=0.01)
+    assert rates[13:].max() == 0
+    assert rates.sum() / 2 == pytest.approx(total * 8 / 1e6, rel=1e-6)

@@ -135,8 +135,11 @@ def _context(result: ResultDir, summary: pl.DataFrame, study: Written, figures: 
 def _figures(result: ResultDir, run_id: str) -> tuple[list[Any], list[str]]:
     # Lazily: without figures matplotlib need not be loaded, which takes a second.
     from netwarp.report.figures import static_figures  # noqa: PLC0415
+    from netwarp.report.states import state_figures  # noqa: PLC0415
 
-    return static_figures(result, result.run(run_id))
+    drawn, left = static_figures(result, result.run(run_id))
+    states, more = state_figures(result)
+    return drawn + states, left + more
 
 
 def _asset(name: str) -> str:

@@ -142,7 +142,7 @@ class FlowData:
 def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     """All flows of a run in the lab's order, with what the records know of each.
 
-    Without `passages`, what queues did to a flow's packets, which takes longest to load, is left out.
+    Without `transits`, what queues did to a flow's packets, which takes longest to load, is left out.
     """
     description = run.description
     senders = load_senders(run, description.flows)

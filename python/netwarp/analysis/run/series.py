@@ -112,7 +112,8 @@ def throughput(flows: Sequence[FlowData], window: Window, interval_ns: int = 10*
 def _throughput(data: FlowData, window: Window, interval_ns: int) -> tuple[Values, Values] | None:
     """Goodput of one flow; None without records.
 
-    If only samples exist, its first and last values come from the flow's own totals.
+    If only samples exist, its first and last values come from the flow's own totals. What its sockets held at its end
+    is acknowledged after that: as samples show, else by then.
     """
     known = data.deliveries
     if known is None:
@@ -122,9 +123,12 @@ def _throughput(data: FlowData, window: Window, interval_ns: int) -> tuple[Value
     times, counter = known.times_ns, known.total_bytes
     total = data.account.get("received_bytes")
     if isinstance(total, int):
-        inside = (times > data.window.start_ns) & (times < data.window.end_ns) & (counter <= total)
-        times = np.concatenate([[data.window.start_ns], times[inside], [data.window.end_ns]])
-        counter = np.concatenate([[0], counter[inside], [total]])
+        seen = (times > data.start_ns) & (counter <= total)
+        times, counter = times[seen], counter[seen]
+        step_ns = int(times[-1] - times[-2]) if len(times) > 1 else 0
+        last_ns = max(data.window.end_ns, int(times[-1]) + step_ns) if len(times) else data.window.end_ns
+        times = np.concatenate([[data.start_ns], times, [last_ns]])
+        counter = np.concatenate([[0], counter, [total]])
     return sampled_per_interval(times, counter, window, interval_ns)
 
 

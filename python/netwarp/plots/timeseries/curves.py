@@ -71,7 +71,9 @@ def run_curves(run: RunDir, queue: str | None, *, average: bool = False) -> RunC
     bands: dict[Quantity, Sequence[Band]] = {}
     for quantity, some in frames.items():
         if len(some) > MAX_LINES:
-            median, bands[quantity] = across([averaged(quantity, curve, length_s) for curve in some], "flows")
+            # Of those that are there: by night four of forty users may be.
+            flow_means = [averaged(quantity, curve, length_s) for curve in some]
+            median, bands[quantity] = across(flow_means, "flows", least=0)
             found[quantity] = [_known(median)]
         else:
             found[quantity] = [_reduced(curve) for curve in some]

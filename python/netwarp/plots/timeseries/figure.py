@@ -266,7 +266,9 @@ def finish(axes: Axes, spec: FigureSpec, ticks: int) -> None:
 
 
 def _spoken(spec: FigureSpec) -> list[str]:
-    """What the dashed lines mean, in words if they are few; nothing where the panels show it."""
+    """What the dashed lines mean, in words if they are few; nothing where the panels show it or there are no lines."""
+    if not strip.marks(spec):
+        return []
     texts = [words for _, words in spec.changes if words]
     if not spec.quantity.secondary_axis:
         texts += [f"rate of {s.label} {', '.join(f'{rate:g}' for _, rate in s.steps)} Mbit/s" for s in spec.schedules]

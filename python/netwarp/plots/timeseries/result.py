@@ -75,16 +75,20 @@ def figures_of(
                 yield Figure(stem, spec, False, run_set)
             if several and (alone or not fits_one_panel(len(spec.variants), False)):
                 yield Figure(f"{stem}-each", spec, True, run_set)
-        if curves_of is not None:
-            continue
-        if (shares := shares_of(result, run_set)) is not None:
-            yield Figure(_stem(shares.quantity.stem, run_set), shares, True, run_set)
-        named = dict.fromkeys(quantity for run in run_set.runs for quantity in run.named)
-        for quantity in (q for q in named if not q.stem.startswith(BBR)):
-            yield Figure(_stem(quantity.stem, run_set), lines_of(result, run_set, quantity), True, run_set)
-        if not run_set.together:
-            for name, stack in (*stacks_of(result, run_set), *bbr_of(result, run_set)):
-                yield Figure(_stem(name, run_set), stack, False, run_set)
+        if curves_of is None:
+            if (shares := shares_of(result, run_set)) is not None:
+                yield Figure(_stem(shares.quantity.stem, run_set), shares, True, run_set)
+            yield from states_of(result, run_set)
+
+
+def states_of(result: ResultDir, run_set: RunSet) -> Iterator[Figure]:
+    """The figures that have several quantities of a run: interfaces, iperf3, RTT with queue and window, BBR."""
+    named = dict.fromkeys(quantity for run in run_set.runs for quantity in run.named)
+    for quantity in (q for q in named if not q.stem.startswith(BBR)):
+        yield Figure(_stem(quantity.stem, run_set), lines_of(result, run_set, quantity), True, run_set)
+    if not run_set.together:
+        for name, stack in (*stacks_of(result, run_set), *bbr_of(result, run_set)):
+            yield Figure(_stem(name, run_set), stack, False, run_set)
 
 
 def _helpers(result: ResultDir) -> int:

@@ -20,7 +20,7 @@ INTERFACES, IPERF3, BBR, START = "interfaces", "iperf3-", "bbr-", "-start"
 _ROUND_TRIPS = 60
 """From BBR's start: Startup, Drain and some cycles of ProbeBW, each eight round trips long."""
 _QUIET = 0.1
-"""Below this part of the busiest interface's traffic an interface carries ACKs, which nobody would see."""
+"""Below this part of what the other end of its link sends an interface carries ACKs, which nobody would see."""
 
 Named = Mapping[Quantity, Mapping[str, Curve]]
 
@@ -31,18 +31,19 @@ def named_curves(run: RunDir, flows: Sequence[FlowData], interval_ns: int) -> Na
 
 
 def _interfaces(run: RunDir, interval_ns: int) -> Iterator[tuple[Quantity, Mapping[str, Curve]]]:
-    """What the busiest interfaces sent over time, the busiest first."""
+    """What interfaces sent over time, the busiest first."""
     what = run.description
     step_ns = max(interval_ns, what.sample_ns)
-    rates = {_interface(what, end): series.interface_rate(run, end, step_ns) for end in what.ends}
-    means = {name: float(frame["rate_mbps"].mean() or 0) for name, frame in rates.items() if frame.height > 1}  # type: ignore[arg-type]
-    busy = [name for name in sorted(means, key=lambda name: -means[name]) if means[name] > _QUIET * max(means.values())]
+    frames = {end: series.interface_rate(run, end, step_ns) for end in what.ends}
+    means = {end: float(frame["rate_mbps"].mean() or 0) for end, frame in frames.items() if frame.height > 1}  # type: ignore[arg-type]
+    most = {link: max(mean for end, mean in means.items() if end.link == link) for link in {end.link for end in means}}
+    busy = [end for end in sorted(means, key=lambda end: -means[end]) if means[end] > _QUIET * most[end.link]]
     if not busy:
         return
-    how = f"headers included, in each {spoken(step_ns)} · interfaces with under a tenth of the most left out"
+    how = f"headers included, in each {spoken(step_ns)} · without those that send under a tenth of what their peers do"
     title = "Rate at which each interface sends"
     quantity = Quantity(INTERFACES, title, how, "rate (Mbit/s)", False, interval_s=step_ns / 1e9, empties=True)
-    yield quantity, {name: _curve(rates[name]["time_s"], rates[name]["rate_mbps"]) for name in busy[:MAX_DISTINCT]}
+    yield quantity, {_interface(what, end): _curve(*frames[end].get_columns()) for end in busy[:MAX_DISTINCT]}
 
 
 def _interface(description: Description, end: End) -> str:

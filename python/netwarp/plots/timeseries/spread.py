@@ -39,13 +39,14 @@ def together(curves: Sequence[Curve]) -> Curve:
     return Curve(curves[0].times, _divided(sums, known.sum(axis=0).astype(np.float64)))
 
 
-def across(curves: Sequence[Curve], of: str = "runs") -> tuple[Curve, list[Band]]:
-    """The median of curves over the same spans, and their bands; NaN where fewer than half of them have a value.
+def across(curves: Sequence[Curve], of: str = "runs", least: float = 0.5) -> tuple[Curve, list[Band]]:
+    """The median of curves over the same spans, and their bands; NaN where fewer than `least` of them have a value.
 
     `of` is what they are curves of, in words.
     """
     values = np.stack([curve.values for curve in curves])
-    enough = 2 * np.isfinite(values).sum(axis=0) >= len(curves)
+    known = np.isfinite(values).sum(axis=0)
+    enough = (known > 0) & (known >= least * len(curves))
     times = curves[0].times
     percents = [50.0, *(percent for _, *ends in BANDS for percent in ends)]
     found = np.full((len(percents), len(times)), np.nan)

@@ -37,7 +37,8 @@ def stacked(stack: Stack) -> Figure:
         style.legend_rows_in(text, wide - _LEFT_IN - RIGHT_IN) + _LEGEND_GAP_IN if show else 0.0
         for text, show in zip(texts, shown, strict=True)
     ]
-    phases = next((v.phases for row in rows for v in row.variants if v.phases), ())
+    of_variants = {tuple(variant.phases) for variant in rows[0].variants if variant.phases}
+    phases = of_variants.pop() if len(of_variants) == 1 else ()  # of several, nobody would know whose they are
     top_in = 0.16 if phases else 0.0
     foot_in = FOOT_IN + (style.line_in(9) if phases else 0.0)
     subtitle = " · ".join([stack.subtitle, *notes])

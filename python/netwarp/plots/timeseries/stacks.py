@@ -72,7 +72,8 @@ def _few(run_set: RunSet, most: int) -> RunSet:
     """So many of the compared runs, from the lowest to the highest where they have an order."""
     kept = some(range(len(run_set.runs)), is_ordered(run_set.labels), most)
     labels, runs = [run_set.labels[n] for n in kept], [run_set.runs[n] for n in kept]
-    return replace(run_set, labels=labels, runs=runs, references=[])
+    shared = run_set.references if len(run_set.references) == 1 else ()
+    return replace(run_set, labels=labels, runs=runs, references=shared)
 
 
 def _bare(row: FigureSpec, limits: tuple[float, float]) -> FigureSpec:

@@ -18,6 +18,7 @@ _MAX_ROWS = 6
 _RATE_IN = 0.34
 _MAX_NUMBERS = 14
 _MAX_MARKS = 15
+_MAX_CHARS = 11
 _LOG_FROM = 30
 _SHARE = 0.72
 
@@ -55,10 +56,15 @@ def change_rows(spec: FigureSpec, width_in: float) -> list[list[tuple[float, str
     return rows if len(rows) <= _MAX_ROWS else []
 
 
+def marks(spec: FigureSpec) -> list[float]:
+    """When something changed, in seconds; nothing where the lines of a trace would hide the curves."""
+    moments = list(dict.fromkeys(at_s for at_s, _ in spec.changes))
+    return moments if len(moments) <= _MAX_MARKS else []
+
+
 def mark_changes(axes: Axes, spec: FigureSpec) -> None:
-    """A line through the panel wherever something changed; none where a trace would make a hatching of them."""
-    moments = dict.fromkeys(at_s for at_s, _ in spec.changes)
-    for at_s in moments if len(moments) <= _MAX_MARKS else ():
+    """A line through the panel wherever something changed."""
+    for at_s in marks(spec):
         axes.axvline(at_s, color=style.MUTED, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1.5)
 
 
@@ -128,7 +134,7 @@ def _draw_rows(
     labels = [*[""] * len(changes), *(label for label, _, _ in phases)]
     for row, (_, _, bars) in enumerate(phases, start=len(changes)):
         draw_bars(axes, bars, row + 0.5)
-    names = [shortened(label) for label in labels]
+    names = distinct(labels)
     axes.set_yticks([row + 0.5 for row in range(len(labels))], names, fontsize=style.points(8))
     axes.tick_params(axis="y", length=0, pad=2)
 
@@ -164,6 +170,16 @@ def phase_legend(figure: Figure, x: float, y: float, *, beside: bool) -> None:
     legend.set_alignment("left")
 
 
-def shortened(label: str, most: int = 11) -> str:
+def distinct(labels: Sequence[str]) -> list[str]:
+    """Labels that fit beside a strip: without the words with which all of them begin, where they are too long."""
+    names = [shortened(label) for label in labels]
+    if len(set(names)) == len(set(labels)):
+        return names
+    words = [label.split() for label in labels if label]
+    alike = next((at for at, column in enumerate(zip(*words, strict=False)) if len(set(column)) > 1), 0)
+    return [shortened(f"… {' '.join(label.split()[alike:])}") if label else "" for label in labels]
+
+
+def shortened(label: str, most: int = _MAX_CHARS) -> str:
     """A label that fits beside a strip."""
     return label if len(label) <= most else label[: most - 1] + "…"

@@ -11,10 +11,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netwarp.plots.look import Look, current, looking
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
 from netwarp.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -34,18 +38,22 @@ class Task:
 def draw(tasks: Sequence[Task]) -> list[Path]:
     """Draw the tasks in this process; returns the files. Raises StoreError."""
     from netwarp.plots import style  # noqa: PLC0415
-    from netwarp.plots.timeseries.figure import multiples, overlay  # noqa: PLC0415
-    from netwarp.plots.timeseries.stack import stacked  # noqa: PLC0415
 
     files: list[Path] = []
     for task in tasks:
         with looking(task.look), style.drawing():
-            if isinstance(task.spec, Stack):
-                figure = stacked(task.spec)
-            else:
-                figure = multiples(task.spec) if task.alone else overlay(task.spec)
-            files += style.save(figure, task.stem, task.formats)
+            files += style.save(figure_of(task.spec, alone=task.alone), task.stem, task.formats)
     return files
+
+
+def figure_of(spec: FigureSpec | Stack, *, alone: bool) -> "Figure":
+    """The figure as drawn; if `alone`, each variant has a panel of its own."""
+    from netwarp.plots.timeseries.figure import multiples, overlay  # noqa: PLC0415
+    from netwarp.plots.timeseries.stack import stacked  # noqa: PLC0415
+
+    if isinstance(spec, Stack):
+        return stacked(spec)
+    return multiples(spec) if alone else overlay(spec)
 
 
 def shares(tasks: Sequence[Task], count: int) -> list[list[Task]]:

@@ -18,8 +18,8 @@ from PIL import Image
 ROOT = Path(__file__).parents[1]
 NETWARP = Path(sys.executable).parent / "netwarp"
 IMAGES = ROOT / "docs" / "images"
-COLOURS = 64
-"""So many are enough for lines and the edges of letters, and make a file a quarter as large."""
+COLOURS = 128
+"""So many are enough for lines and the edges of letters, and make a file a third as large."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ def draw(name: str, results: Path) -> Path:
         plot = [NETWARP, "plot", result, source.figure, "--format", "png", "-o", folder]
         subprocess.run(plot, stdout=subprocess.DEVNULL, check=True)
         drawn = Image.open(Path(folder) / f"{source.figure}.png").convert("RGB")
-        drawn.quantize(COLOURS, dither=Image.Dither.NONE).save(IMAGES / f"{name}.png", optimize=True)
+        small = drawn.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        small.save(IMAGES / f"{name}.png", optimize=True)
     return IMAGES / f"{name}.png"
 
 

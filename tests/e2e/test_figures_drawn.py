@@ -141,8 +141,8 @@ def _figures_in_the_page(result: Path) -> set[str]:
     """The titles of the figures in a result's page."""
     answer = netwarp("report", result)
     assert answer.code in (0, 1), answer.err
-    labels = re.findall(r'role="img" aria-label="([^";]*)', (result / "report.html").read_text())
-    return {html.unescape(label) for label in labels}
+    labels = re.findall(r'role="img" aria-label="([^"]*)', (result / "report.html").read_text())
+    return {html.unescape(label).split("; ")[0] for label in labels}
 
 
 def test_iperf3s_own_intervals(tmp_path: Path) -> None:

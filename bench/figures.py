@@ -32,8 +32,8 @@ NETWARP = Path(sys.executable).parent / "netwarp"
 LOOKS = {"a page": Look(), "a column": Look(width_in=3.3, title=False)}
 
 
-def faults(result: Path, look: Look) -> tuple[int, list[str]]:
-    """How many figures a result has, and what is wrong with them; nothing is written."""
+def faults(result: Path, look: Look) -> tuple[list[str], list[str]]:
+    """The names of a result's figures, and what is wrong with them; nothing is written."""
     found: list[str] = []
     with _shown(found) as drawn:
         draw_figures(result, look)
@@ -41,7 +41,7 @@ def faults(result: Path, look: Look) -> tuple[int, list[str]]:
         for stem, chart, kind in _charts(open_result(result)):
             drawn.append(stem)
             found.extend(f"{stem}: {problem}" for problem in problems(KINDS[kind](chart)))
-    return len(drawn), found
+    return drawn, found
 
 
 def _charts(result: ResultDir) -> Iterator[tuple[str, Chart, str]]:
@@ -74,9 +74,9 @@ def main(names: Sequence[str]) -> int:
             command = [str(NETWARP), "run", name, "--no-plots", "-o", str(result)]
             subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
             for where, look in LOOKS.items():
-                count, found = faults(result, look)
+                drawn, found = faults(result, look)
                 bad += len(found)
-                sys.stdout.write(f"{name} on {where}: {count} figures, {len(found)} faults\n")
+                sys.stdout.write(f"{name} on {where}: {len(drawn)} figures, {len(found)} faults\n")
                 sys.stdout.writelines(f"  {one}\n" for one in found)
     return 1 if bad else 0
 

@@ -28,7 +28,7 @@ _FLAT = 0.03
 def problems(figure: Figure) -> list[str]:
     """Everything that is wrong with a figure, in words."""
     canvas = FigureCanvasAgg(figure)
-    canvas.draw()  # type: ignore[no-untyped-call]
+    figure.draw_without_rendering()  # the layout is all that is looked at; pixels would take as long again
     renderer: Any = canvas.get_renderer()  # type: ignore[no-untyped-call]
     texts = [(text, text.get_window_extent(renderer)) for text in _texts(figure)]
     return [

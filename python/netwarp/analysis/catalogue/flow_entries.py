@@ -8,12 +8,12 @@ _SPREAD = "mean, percentiles and maximum of "
 FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "goodput_mbps",
-        "payload delivered × 8 / the time that it belongs to. Of a flow of a given size that was complete in the "
-        "window: its bytes / its completion time. Of others: what arrived in the flow's life in the window / its "
-        "length; the life of iperf3 is that of its test, from its first packet (UDP: from the arrival of that) to its "
-        "end or its last byte. Without exact records: of iperf3 what its receiver counted / the time in which it did "
-        "(UDP with a warm-up: by intervals of 100 ms or more), of others growth of the sender's `bytes_acked` between "
-        "samples",
+        "payload delivered × 8 / the time in which it was. For a flow of a given size that completed in the window: "
+        "its bytes / its completion time. For others: what arrived during the flow's life in the window / the length "
+        "of that; the life of iperf3 is its test, from its first packet (UDP: from the arrival of that packet) to its "
+        "end or its last byte. Without exact records: for iperf3 what its receiver counted / the time in which it did "
+        "(UDP with a warm-up: by intervals of 100 ms or more), for others the growth of the sender's `bytes_acked` "
+        "between samples",
         "bytes; of flows together all payload / the time from the first one's beginning to the last one's end",
         "`arrivals`; `datagrams`; `transfers`; else iperf3's own JSON; `flows`; `sockets`",
         better=HIGHER,
@@ -33,8 +33,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "rtt_ms_min",
-        "the lowest RTT sample in the whole run, warm-up included: what the path takes while its queues are "
-        "empty, as far as the flow has seen it so",
+        "the smallest RTT sample in the whole run, warm-up included: the RTT of the path with empty queues, if the "
+        "flow ever found them empty",
         "packets",
         "`acks`; `pings`",
         better=LOWER,
@@ -43,7 +43,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "rtt_increase_ms_mean rtt_increase_ms_p95",
-        "`rtt_ms_mean` and `rtt_ms_p95` less `rtt_ms_min`: what the load adds, most of it by queueing",
+        "`rtt_ms_mean` and `rtt_ms_p95` minus `rtt_ms_min`: the delay that the load adds, mostly queueing",
         "time",
         "`acks`; `pings`",
         better=LOWER,
@@ -52,8 +52,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "loaded_ms_p50 loaded_ms_p95",
-        "latency under load: percentiles of the round trips (echo replies; answers to requests, those still awaited "
-        "as of `completion_ms`) that began while a flow was active that is no such probe",
+        "latency under load: percentiles of the round trips (echo replies; answers to requests, unanswered ones as for "
+        "`completion_ms`) that began while a flow other than such probes was active",
         "packets or transfers",
         "`pings`; `transfers`",
         better=LOWER,
@@ -63,7 +63,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "idle_ms_p50",
-        "median of the round trips during which, and for a second before which, no flow but such probes was "
+        "median of the round trips during which, and in the second before which, no flow but such probes was "
         "active; in the whole run, warm-up included",
         "packets or transfers",
         "`pings`; `transfers`",
@@ -73,7 +73,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "load_increase_ms_p50 load_increase_ms_p95",
-        "`loaded_ms_p50` and `loaded_ms_p95` less `idle_ms_p50`; absent where there was no idle time",
+        "`loaded_ms_p50` and `loaded_ms_p95` minus `idle_ms_p50`; absent if there was no idle time",
         "packets or transfers",
         "`pings`; `transfers`",
         better=LOWER,
@@ -112,9 +112,10 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "startup_ms",
-        "from the flow's start (warm-up or not) to the first 200 ms, or the time of 50 full packets if longer, "
-        "in which it had 90 % of its fair share: the payload of its bottleneck's rate, divided by the flows "
-        "active there then, TCP and UDP. Resolution 20 ms; of several flows the last one's",
+        "from the flow's start (even before the warm-up ends) to the first interval in which it had 90 % of its fair "
+        "share: the bottleneck's rate in payload, divided by the number of TCP and UDP flows active there. The "
+        "interval is 200 ms, or the time of 50 full packets if that is longer. Resolution 20 ms; of several flows the "
+        "last",
         "flows",
         "`arrivals`, `packets`",
         better=LOWER,
@@ -123,8 +124,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "converged",
-        "1 if for 5 s on end the goodput in every interval of 1 s was within 25 % of the fair share (M. Dong et "
-        "al.: PCC, NSDI 2015, 4.2.2), else 0; absent for a life of less than 5 s; of several flows 1 if all have",
+        "1 if the goodput in every interval of 1 s was within 25 % of the fair share for 5 s without a break (M. Dong "
+        "et al.: PCC, NSDI 2015, 4.2.2), else 0; absent for a life of less than 5 s; of several flows 1 if all have",
         "flows",
         "`arrivals`, `packets`",
         better=HIGHER,
@@ -133,7 +134,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "convergence_s",
-        "from the flow's start to the first such 5 s; absent if there are none; of several flows the last one's",
+        "from the flow's start to the first such 5 s; absent if there are none; of several flows the last",
         "flows",
         "`arrivals`, `packets`",
         better=LOWER,
@@ -142,8 +143,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "stability_pct",
-        "standard deviation of the goodput per second from then on, each in percent of the fair share then (ibid.); of "
-        "several flows the greatest",
+        "standard deviation of the goodput per second from then on, in percent of the fair share in that second "
+        "(ibid.); of several flows the largest",
         "seconds",
         "`arrivals`, `packets`",
         better=LOWER,
@@ -152,9 +153,9 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "harm_goodput harm_rtt_p95 harm_completion_p95",
-        "what sharing takes from the flow: (alone − shared) / alone of its goodput, (shared − alone) / shared of "
-        "`rtt_ms_p95` and `completion_ms_p95`; 0 is none, below 0 a gain (R. Ware et al.: Beyond Jain's Fairness "
-        "Index, HotNets 2019). It takes a run of the same seed in which the flow is alone: see statistics.md",
+        "how much sharing harms the flow: (alone − shared) / alone for its goodput, (shared − alone) / shared for "
+        "`rtt_ms_p95` and `completion_ms_p95`; 0 is no harm, below 0 a gain (R. Ware et al.: Beyond Jain's Fairness "
+        "Index, HotNets 2019). It needs a run with the same seed in which the flow is alone: see statistics.md",
         "as its parts",
         "two runs of the summary",
         better=LOWER,
@@ -201,8 +202,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "cwnd_pkts_first_peak",
         "the congestion window before it shrinks for the first time, in the whole run, warm-up included: where slow "
-        "start, or what follows it, first meets a loss or a mark; absent while it has not shrunk; of several flows the "
-        "greatest",
+        "start, or what follows it, first meets a loss or a mark; absent if it never shrinks; of several flows the "
+        "largest",
         "flows",
         "`acks`",
         better=None,
@@ -211,8 +212,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "loss_pct",
-        "100 × lost / sent: datagrams sent in the window that never arrived, echo requests without reply. What "
-        "was sent within the longest delay seen before the end may only have been cut off: it counts as neither",
+        "100 × lost / sent: datagrams sent in the window that never arrived, echo requests without reply. Packets "
+        "sent less than the longest observed delay before the end may still have been on their way: they do not count",
         "packets",
         "`datagrams` and `flows`; `pings`; iperf3's own JSON",
         better=LOWER,
@@ -281,8 +282,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "completion_ms_mean completion_ms_p50 completion_ms_p95 completion_ms_p99 completion_ms_max",
         _SPREAD + "the time from request (or the flow's start) to the last byte. Those not complete are censored: "
-        "they took longer than until the end (E. L. Kaplan, P. Meier: J. American Statistical Association 53, 1958). "
-        "Absent: a percentile that lies among them, and mean and maximum if the longest is one of them",
+        "only that they took longer is known (E. L. Kaplan, P. Meier: J. American Statistical Association 53, 1958). "
+        "A percentile that falls among them is absent, and so are mean and maximum if the longest is one of them",
         "transfers",
         "`transfers`",
         better=LOWER,
@@ -301,8 +302,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "drops",
-        "data packets of the flow dropped all along its way: by queues, filters, routers and hosts (see `place`); not "
-        "what wires lost; aggregates count as their segments",
+        "data packets of the flow dropped anywhere on its path by queues, filters, routers and hosts (see `place`), "
+        "without those lost on wires; aggregates count as their segments",
         "sum",
         "`packets`, `drops`",
         better=None,
@@ -320,7 +321,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "queue_ms_mean queue_ms_p95 queue_ms_max",
-        _SPREAD + "the sojourn of its data packets in its bottleneck: the queue where they waited longest in all",
+        _SPREAD
+        + "the sojourn time of its data packets in its bottleneck: the queue where they waited longest in total",
         "packets",
         "`packets`",
         better=LOWER,

@@ -54,7 +54,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         ),
         entry(
             "marks",
-            "packets of the wire that came without and left with congestion experienced",
+            "packets of the wire that arrived without a mark and left with congestion experienced",
             "sum",
             "`packets`",
             better=None,
@@ -81,10 +81,10 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "place": (
         entry(
             "drops",
-            "packets dropped in the window at a place that is no queue; the name says where: `bottleneck:r1 egress "
+            "packets dropped in the window elsewhere than in a queue; the name says where: `bottleneck:r1 egress "
             "filter`, `… ingress filter`, `… input` (no route, TTL, header checksum), `… output`; `h2 closed port`, "
             "`h2 receive buffer`, `h2 checksum`, `h2 transport`. Only places where something was dropped have a row. "
-            "Not what was lost on a wire, nor what TCP throws away because it has it already or because its "
+            "Losses on a wire do not count, nor what TCP discards because it has it already or because its "
             "connection is closed",
             "sum",
             "`drops`",

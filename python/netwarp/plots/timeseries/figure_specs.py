@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from netwarp.analysis.summary.selection import SEED
 from netwarp.plots import look, style
 from netwarp.plots.colours import CATEGORICAL, looks
@@ -11,6 +13,7 @@ from netwarp.plots.legibility import MAX_PANELS
 from netwarp.plots.timeseries.comparison import PlottedRun, RunSet
 from netwarp.plots.timeseries.curves import GOODPUT
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Panel, Quantity, Variant
+from netwarp.plots.timeseries.several import PRINTED
 from netwarp.plots.timeseries.spread import across, span_s, together
 from netwarp.store.result import ResultDir
 
@@ -90,7 +93,7 @@ def lines_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSp
     several = len(run_set.runs) > 1
     panels = [
         Panel(
-            label if several else "",
+            " · ".join(part for part in (label if several else "", _deviation(run.named[quantity])) if part),
             [Variant(name, *drawn[name], [curve]) for name, curve in run.named[quantity].items()],
         )
         for label, run in having
@@ -100,6 +103,13 @@ def lines_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSp
     spec = _scene(runs, quantity, words, run_set.differs if several else "", every)
     shown = [variant for panel in panels for variant in panel.variants]
     return replace(spec, panels=panels, limits=look.current().xlim or _life(quantity, shown, spec.duration_s))
+
+
+def _deviation(curves: Mapping[str, Curve]) -> str:
+    """How much what iperf3 printed of its intervals differs among them, in words; nothing of other curves."""
+    parts = [(name, curve.values[np.isfinite(curve.values)]) for name, curve in curves.items() if PRINTED in name]
+    found = [f"{name}: σ {values.std(ddof=1):.2f} Mbit/s" for name, values in parts if len(values) > 1]
+    return ", ".join(found)
 
 
 def _scene(

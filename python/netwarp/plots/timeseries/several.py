@@ -17,6 +17,7 @@ from netwarp.store.rundir import RunDir
 
 INTERFACES, IPERF3, BBR, START = "interfaces", "iperf3-", "bbr-", "-start"
 """How the stems of these figures are called, begin, or end."""
+PRINTED = "iperf3's"
 _ROUND_TRIPS = 60
 """From BBR's start: Startup, Drain and some cycles of ProbeBW, each eight round trips long."""
 _QUIET = 0.1
@@ -58,7 +59,7 @@ def _iperf3(run: RunDir, flows: Sequence[FlowData], interval_ns: int) -> Iterato
         printed = series.reported_rates(run, data)
         if not printed:
             continue
-        curves = {f"iperf3's {side}": _curve(part["time_s"], part["rate_mbps"]) for side, part in printed.items()}
+        curves = {f"{PRINTED} {side}": _curve(part["time_s"], part["rate_mbps"]) for side, part in printed.items()}
         known = series.throughput([data], series.whole_run(run), interval_ns)
         if known.height > 1:
             arrived = data.deliveries is not None and data.deliveries.arrived

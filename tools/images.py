@@ -1,0 +1,90 @@
+"""The pictures of the documentation, drawn from shipped scenarios as they are.
+
+`python -m tools.images [IMAGE...]` runs what the named pictures need (all of them take ten minutes on two CPUs), draws
+each and writes it to docs/images. `--results DIR` keeps the results there, so that only what is missing is run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+ROOT = Path(__file__).parents[1]
+NETWARP = Path(sys.executable).parent / "netwarp"
+IMAGES = ROOT / "docs" / "images"
+COLOURS = 128
+"""So many are enough for lines and the edges of letters, and make a file a third as large."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a picture comes from: a scenario, how it is run, and the name of the figure."""
+
+    scenario: str
+    figure: str
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def result(self) -> str:
+        """The name of its result, which pictures of the same runs share."""
+        return "-".join([self.scenario, *(["tuned"] if self.arguments else [])])
+
+
+TUNED = ("--case", "TCP and UDP", "--sweep", 'run.tuner=["default","small-buffers","large-buffers"]')
+SOURCES = {
+    "bufferbloat-cwnd": Source("bufferbloat", "cwnd-bulk--cubic"),
+    "bufferbloat-cwnd-reno": Source("bufferbloat", "cwnd-bulk--reno"),
+    "bufferbloat-first-peak": Source("bufferbloat-first-peak", "cwnd-bulk--Reno-offloads"),
+    "lab-differential-cwnd": Source("differential", "monitor-snd-cwnd-tcp--links.h1.delay"),
+    "lab-differential-rate": Source("differential", "monitor-delivery-rate-bps-tcp--links.h2.rate"),
+    "lab-diurnal": Source("diurnal", "throughput-all-flows"),
+    "lab-md1": Source("md1", "queueing-theory"),
+    "lab-mitigate-ping": Source("mitigate", "rtt-ping"),
+    "lab-mitigate-rtt": Source("mitigate", "rtt-bulk"),
+    "lab-mitigate-throughput": Source("mitigate", "throughput-bulk-each"),
+    "lab-mm1k": Source("mm1k", "queueing-theory"),
+    "lab-mobile-rtt": Source("mobile", "rtt-bulk--lte-pfifo-limit-1000"),
+    "lab-red-law": Source("red-law", "red-law"),
+    "lab-tcp-vs-udp": Source("tcp-vs-udp", "throughput-all-flows--TCP-and-UDP"),
+    "lab-tcp-vs-udp-tuners": Source("tcp-vs-udp", "throughput-all-flows--TCP-and-UDP-pfifo-limit-165", TUNED),
+    "lab-tuners": Source("tuners", "tuners"),
+}
+
+
+def draw(name: str, results: Path) -> Path:
+    """Run what a picture needs, if it has not been run, and draw it; returns the file."""
+    source = SOURCES[name]
+    result = results / source.result
+    run = [NETWARP, "run", source.scenario, *source.arguments, "--no-plots", "-o", result]
+    if subprocess.run(run, stdout=subprocess.DEVNULL, check=False).returncode not in (0, 1):
+        raise SystemExit(f"{source.scenario} failed; see {result}")
+    with tempfile.TemporaryDirectory() as folder:
+        plot = [NETWARP, "plot", result, source.figure, "--format", "png", "-o", folder]
+        subprocess.run(plot, stdout=subprocess.DEVNULL, check=True)
+        drawn = Image.open(Path(folder) / f"{source.figure}.png").convert("RGB")
+        small = drawn.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        small.save(IMAGES / f"{name}.png", optimize=True)
+    return IMAGES / f"{name}.png"
+
+
+def main() -> None:
+    """Draw the named pictures, or all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("images", nargs="*", metavar="IMAGE", help=f"one of {', '.join(SOURCES)}")
+    parser.add_argument("--results", type=Path, help="a directory that keeps the results")
+    wanted = parser.parse_args()
+    if unknown := set(wanted.images) - set(SOURCES):
+        parser.error(f"there is no picture {', '.join(sorted(unknown))}; there are: {', '.join(SOURCES)}")
+    with tempfile.TemporaryDirectory(prefix="netwarp-images-") as scratch:
+        for name in wanted.images or SOURCES:
+            sys.stdout.write(f"{draw(name, wanted.results or Path(scratch)).relative_to(ROOT)}\n")
+
+
+if __name__ == "__main__":
+    main()

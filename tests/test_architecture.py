@@ -29,6 +29,8 @@ STAGES = [
     "traces",
     "units",
     "fields",
+    "files",
+    "module",
     "flows",
     "scenario",
     "plan",

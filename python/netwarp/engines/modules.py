@@ -25,6 +25,7 @@ TOLD = re.compile(r"Kernel panic|BUG: |WARNING: |netwarp: stuck: ")
 _FRAME = re.compile(r"(?P<function>[\w.]+)\+(?P<offset>0x[0-9a-f]+)/0x[0-9a-f]+ \[(?P<module>\w+)\]")
 _PLACE = re.compile(r":(\d+)(?: \(discriminator \d+\))?$")
 _FRAMES = 3
+_STUCK = re.compile(r"netwarp: stuck: (\d+) ")
 
 
 def modules_of(plan: Plan) -> Iterator[tuple[Keys, Module]]:
@@ -75,7 +76,7 @@ def hand_over(lab: Mapping[str, Any], kernel: Kernel, directory: Path) -> list[C
     return found
 
 
-def complaint(directory: Path, modules: list[Compiled]) -> str | None:
+def complaint(directory: Path, modules: list[Compiled], t0_ns: int) -> str | None:
     """What the kernel said of a module that went wrong, and the lines of source that it was at; None if it did not."""
     if not modules:
         return None
@@ -88,7 +89,12 @@ def complaint(directory: Path, modules: list[Compiled]) -> str | None:
     places = dict.fromkeys(place for match in _FRAME.finditer(trace) if (place := _place(match, modules)))
     if not places:
         return None
-    said = re.sub(r"^.*?(Kernel panic - not syncing: |netwarp: stuck: )", "", panic or lines[first])
+    stuck = [match for line in lines if (match := _STUCK.search(line))]
+    if stuck and panic is None:
+        at_s = (int(stuck[-1][1]) - t0_ns) / 1e9
+        said = f"the kernel computes without end, and virtual time stands still at {at_s:.6g} s of the run's"
+    else:
+        said = re.sub(r"^.*?Kernel panic - not syncing: ", "", panic or lines[first])
     return f"a module went wrong: {said}; at {', called from '.join(list(places)[:_FRAMES])}"
 
 

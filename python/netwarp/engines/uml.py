@@ -183,7 +183,7 @@ class UmlEngine:
         said = said or end_in_words("guard", "the virtual machine", guard.returncode)
         if report is None:
             return Outcome("failed", said)
-        return _judge(job, directory, report, odd, complaint(directory, modules))
+        return _judge(job, directory, report, odd, complaint(directory, modules, job.lab["t0_ns"]))
 
     def _command(self, job: Job, directory: Path, memory: Path, cpu: int | None, live: Mapping[str, int]) -> list[str]:
         options: dict[str, Any] = {

@@ -50,6 +50,7 @@ STAGES = [
     "views",
     "report",
     "study",
+    "dev",
     "rerun",
     "whatif",
     "agreement",

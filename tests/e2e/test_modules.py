@@ -43,15 +43,19 @@ def reason(folder: Path, answer: Answer) -> str:
 
 @pytest.mark.parametrize("window", [40, 100])
 def test_a_fixed_window_gives_the_round_trip_that_it_must(tmp_path: Path, window: int) -> None:
-    """W packets in flight at 10 Mbit/s: W x 1514 x 8 / 10^7 s, whatever the path."""
+    """W packets in flight at 10 Mbit/s: W x 1514 x 8 / 10^7 s, whatever the path.
+
+    An ACK stands for two packets, and lets two go: the second of them completes the window, the first has one packet
+    less before it. A sample is of the newest that an ACK stands for, which may be either.
+    """
     answer = run(tmp_path, "--set", f'flows.bulk.cc="file:tcp_template.c window={window}"')
     assert answer.code == 0, answer.err
     made = only_run(tmp_path / "result")
     late = made.scan("acks").filter((pl.col("time_ns") > 2 * 10**9) & pl.col("rtt_us").is_not_null()).collect()
     assert late.height > 500
     due_us = window * FRAME_BYTES * 8 / 10
-    assert late["rtt_us"].min() == pytest.approx(due_us, rel=0.005)
     assert late["rtt_us"].max() == pytest.approx(due_us, rel=0.005)
+    assert set((late["rtt_us"] * 10 / (FRAME_BYTES * 8)).round().to_list()) <= {window - 1, window}
 
 
 def test_what_a_module_exports_is_recorded_after_each_ack(tmp_path: Path) -> None:

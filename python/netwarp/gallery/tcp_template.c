@@ -3,7 +3,8 @@
  * A congestion control to start from: a window that does not change.
  *
  * With W packets in flight and a bottleneck of rate C, a round trip takes
- * W * packet / C once the queue is longer than the path, whatever the path.
+ * W * packet / C, however long the path is, as long as that is more than the
+ * path's own round trip.
  *
  *	netwarp run bufferbloat --set 'flows.bulk.cc=file:tcp_template.c window=50'
  *

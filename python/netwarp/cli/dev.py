@@ -67,8 +67,9 @@ def _print(saved: "Saved") -> None:
         out.print(metrics_table(saved.study.summary, saved.study.result.axes))
         for sentence in saved.verdict:
             out.print(sentence, soft_wrap=True)
-        for reason in saved.study.summary.filter(saved.study.summary["status"] != "ok")["reason"].unique():
-            say(str(reason), style="red")
+        for outcome in saved.study.execution.done.values():
+            if outcome.reason is not None:
+                say(f"{outcome.status}: {outcome.reason}", style="red")
     say(f"save {saved.number}: verdict after {saved.seconds:.1f} s, at {time.strftime('%H:%M:%S')}")
     if saved.study is not None and not saved.study.failed:
         begin = time.monotonic()

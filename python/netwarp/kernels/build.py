@@ -207,7 +207,7 @@ def _compile(unpacked: Path, jobs: int, log: Log, display: Display) -> None:
             display.advance()
 
     log.run(
-        [*_MAKE, f"LOCALVERSION={KERNEL_SUFFIX}", f"-j{jobs}", "linux", "modules"],
+        [*_MAKE, f"LOCALVERSION={KERNEL_SUFFIX}", f"-j{jobs}", "modules", "linux"],
         unpacked,
         "compiling the kernel",
         count,

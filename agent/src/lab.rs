@@ -433,8 +433,8 @@ mod tests {
                 let mut copy: Map<String, Value> = fields
                     .iter()
                     .map(|(name, value)| match name.as_str() {
-                        // Any name is a sysctl's or a variable's; flows have fields of their kind.
-                        "sysctl" | "flows" | "env" => (name.clone(), value.clone()),
+                        // Any name is that of a sysctl, a variable, a file or a parameter; flows have fields of their kind.
+                        "sysctl" | "flows" | "env" | "files" | "parameters" => (name.clone(), value.clone()),
                         _ => (name.clone(), with_one_more(value, wanted, seen)),
                     })
                     .collect();

@@ -68,7 +68,9 @@ class UmlEngine:
     memory_dir: Path
     read: tuple[Path, ...] = ()
 
-    capabilities = Capabilities(clock="virtual", deterministic=True, exact=True, captures=True, portable=True)
+    capabilities = Capabilities(
+        clock="virtual", deterministic=True, exact=True, captures=True, portable=True, modules=True
+    )
 
     @property
     def spec(self) -> EngineSpec:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from netwarp.agent import AgentError, find_agent
 from netwarp.constants import KERNEL_SUFFIX
-from netwarp.kernels.cache import Kernel, cache_directory
+from netwarp.kernels.cache import Kernel, cache_directory, development_cache
 from netwarp.kernels.commands import environment
 from netwarp.kernels.development import unpacked
 from netwarp.kernels.errors import KernelError
@@ -75,7 +75,7 @@ def compile_module(module: Module, kernel: Kernel, cache: Path | None = None) ->
         with contextlib.suppress(OSError):
             (place / _FACTS).touch()
         return found
-    development = unpacked(kernel.directory, kernel.key, cache.parent / "development")
+    development = unpacked(kernel.directory, kernel.key, development_cache(cache))
     cache.mkdir(parents=True, exist_ok=True)
     clean_stale([(cache, TEMPORARY)])
     work = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=cache))

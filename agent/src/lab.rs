@@ -434,7 +434,9 @@ mod tests {
                     .iter()
                     .map(|(name, value)| match name.as_str() {
                         // Any name is that of a sysctl, a variable, a file or a parameter; flows have fields of their kind.
-                        "sysctl" | "flows" | "env" | "files" | "parameters" => (name.clone(), value.clone()),
+                        "sysctl" | "flows" | "env" | "files" | "parameters" => {
+                            (name.clone(), value.clone())
+                        }
                         _ => (name.clone(), with_one_more(value, wanted, seen)),
                     })
                     .collect();

@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,14 +57,14 @@ def saves(
         begin, known = time.monotonic(), state
         number += 1
         try:
+            files = load_module(str(file.absolute()), {}, base.source.folder).files
             settings = _settings(file, last, base.source.folder, group, against)
             shutil.rmtree(directory := out / f"{number:03}", ignore_errors=True)
             study = make_study(
                 load_scenario(source, settings), engine, directory, console=Terminal(quiet=True), plots=False
             )
-            verdict = _verdict(study, group)
-            yield Saved(number, study, None, time.monotonic() - begin, verdict)
-            last = _keep(file, out)
+            last = _keep(files, out / LAST) / file.name
+            yield Saved(number, study, None, time.monotonic() - begin, _verdict(study, group))
         except (ScenarioError, EngineError, ValueError) as error:
             yield Saved(number, None, str(error), time.monotonic() - begin)
 
@@ -89,15 +89,14 @@ def _settings(file: Path, last: Path | None, folder: Path, group: str, against: 
     return [setting_of(f"sweep.flows.{group}.cc", [f"{FILE}{place}", *kept, *against])]
 
 
-def _keep(file: Path, out: Path) -> Path:
-    """The file and what lies beside it of its own, as they are now."""
-    kept = out / LAST
+def _keep(files: Mapping[str, str], kept: Path) -> Path:
+    """The sources as they were run; returns the directory."""
     shutil.rmtree(kept, ignore_errors=True)
-    for name, text in load_module(str(file.absolute()), {}, Path()).files.items():
+    for name, text in files.items():
         copy = kept / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(text)
-    return kept / file.name
+    return kept
 
 
 def _state(file: Path) -> tuple[int, int] | None:

@@ -170,6 +170,21 @@ def test_a_result_is_run_again_from_the_modules_that_it_keeps(tmp_path: Path) ->
     succeed("rerun", tmp_path / "result")
 
 
+def test_each_save_gets_a_verdict(tmp_path: Path) -> None:
+    """The first is what the file says when the command starts; one that does not compile is an answer, too."""
+    file = tmp_path / write(tmp_path, "mine").removeprefix("file:")
+    (tmp_path / "s.toml").write_text(dumbbell(duration="4s", queue="pfifo limit 300"))
+    command = ["dev", file, "--scenario", tmp_path / "s.toml", "--against", "cubic", "--saves", "1"]
+    answer = succeed(*command, "-o", tmp_path / "dev")
+    assert re.search(r"against cubic: .*RTT mean ms [\d.]+, not [\d.]+", answer.out)
+    assert "save 1: verdict after" in answer.err
+    assert (tmp_path / "dev" / "001" / "plots" / "state-bulk-acked.png").exists()
+    assert (tmp_path / "dev" / "last" / "tcp_mine.c").read_text() == file.read_text()
+    write(tmp_path, "mine", COUNTING.replace("acked +=", "aked +="))
+    answer = succeed(*command, "-o", tmp_path / "dev")
+    assert "did you mean 'acked'" in answer.err
+
+
 def test_a_qdisc_of_ones_own(tmp_path: Path) -> None:
     """A queue that drops every fifth packet, written here."""
     (tmp_path / "sch_fifth.c").write_text(FIFTH)

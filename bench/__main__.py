@@ -19,6 +19,7 @@ from bench import (
     growth,
     host,
     labs,
+    modules,
     pages,
     planted,
     runs,
@@ -28,7 +29,9 @@ from bench import (
 )
 from bench.row import MEASURES, Row
 
-MODULES = (advise, runs, labs, cluster, pages, captures, watch, comparisons, planted, growth, studies, shipped, host)
+MODULES = (
+    advise, runs, labs, modules, cluster, pages, captures, watch, comparisons, planted, growth, studies, shipped, host
+)  # fmt: skip
 """Each has put its measures into `MEASURES` by being imported; they are made in this order."""
 
 

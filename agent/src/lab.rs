@@ -28,6 +28,7 @@ pub struct Lab {
     pub t0_ns: i64,
     pub duration_ns: i64,
     pub machine: MachineSettings,
+    pub modules: Vec<Module>,
     pub wire: Wires,
     pub nodes: Vec<Node>,
     pub links: Vec<Link>,
@@ -64,6 +65,20 @@ pub struct MachineSettings {
     pub sysctl: Sysctls,
     /// How many each process may have.
     pub open_files: u64,
+}
+
+/// A kernel module of the scenario's own. The engine has compiled it; the agent loads what came of it.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Module {
+    pub name: String,
+    #[serde(rename = "place")]
+    pub _place: String,
+    #[serde(rename = "files")]
+    pub _files: BTreeMap<String, String>,
+    #[serde(rename = "parameters")]
+    pub _parameters: BTreeMap<String, String>,
 }
 
 /// The namespace that holds the wires.
@@ -418,8 +433,10 @@ mod tests {
                 let mut copy: Map<String, Value> = fields
                     .iter()
                     .map(|(name, value)| match name.as_str() {
-                        // Any name is a sysctl's or a variable's; flows have fields of their kind.
-                        "sysctl" | "flows" | "env" => (name.clone(), value.clone()),
+                        // Any name is that of a sysctl, a variable, a file or a parameter; flows have fields of their kind.
+                        "sysctl" | "flows" | "env" | "files" | "parameters" => {
+                            (name.clone(), value.clone())
+                        }
                         _ => (name.clone(), with_one_more(value, wanted, seen)),
                     })
                     .collect();

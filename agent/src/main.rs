@@ -3,6 +3,7 @@
 //! the host (`host`).
 
 mod backend;
+mod confine;
 mod constants;
 mod exec;
 mod guard;
@@ -59,6 +60,9 @@ enum Command {
     /// What this host can enforce of the confinement of virtual machines, as JSON
     #[command(hide = true)]
     Confinement,
+    /// Start a program that may read and write the files that are named, and no others
+    #[command(hide = true)]
+    Confine(confine::Options),
     /// Metrics of flows from captures (pcap, pcapng): RTT, bytes in flight, retransmissions
     #[command(
         override_usage = "netwarp pcap [OPTIONS] <FILE>...",
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
         Command::Guard(options) => guard::main(&options),
         Command::Host(options) => host::main(&options),
         Command::HostProbe => host::probe(),
+        Command::Confine(options) => confine::main(&options),
         Command::Confinement => guard::confinement(),
         Command::Pcap(options) => pcap::main(&options),
         Command::Watch(options) => watch::main(&options),

@@ -15,6 +15,7 @@ use crate::tuners::Tuners;
 /// Runs a lab to its end and leaves its tables in `dir`.
 pub fn run(backend: &'static dyn Backend, mut lab: Lab, dir: &Path) -> Result<()> {
     backend.configure(&lab.machine)?;
+    backend.load_modules(&lab.modules)?;
     exact_timers();
     let network = Network::build(&lab, backend)?;
     // From here on it is an instant of this machine's clock.

@@ -86,6 +86,19 @@ tables! {
         bbr_pacing_gain: Option<u16> = UInt16Builder, true, "1/256", "BBR's pacing gain";
         bbr_cwnd_gain: Option<u16> = UInt16Builder, true, "1/256", "BBR's window gain";
     }
+    /// `variables.arrows`: one variable that a congestion control of a module exports (kernel recorder, exact, where a module exports any).
+    variables<'r> {
+        variable_id: u32 = UInt32Builder, false, "", "key of states.arrows";
+        control: &'r str = StringBuilder, false, "", "name of the congestion control";
+        name: &'r str = StringBuilder, false, "", "its name there (NETWARP_EXPORT, docs/modules.md)";
+    }
+    /// `states.arrows`: the value of one variable of a congestion control after an ACK (kernel recorder, exact, where a module exports any).
+    states {
+        time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
+        tuple_id: u32 = UInt32Builder, false, "", "key into tuples.arrows, in the data's direction";
+        variable_id: u32 = UInt32Builder, false, "", "key into variables.arrows";
+        value: i64 = Int64Builder, false, "", "its value; 2^63 - 1 also stands for what is larger";
+    }
     /// `arrivals.arrows`: payload that reached the socket it was sent to: a TCP segment, acceptable and free of errors, or a datagram (kernel recorder, exact).
     arrivals {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";

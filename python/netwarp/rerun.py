@@ -21,7 +21,7 @@ from netwarp.store.digests import Difference, compare_digests, digest_run
 from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.planfile import IMPORTED, place_of
 from netwarp.store.result import ResultDir, create_result, open_result
-from netwarp.study import keep_traces, note_warnings, scenario_of, summarise
+from netwarp.study import keep_files, note_warnings, scenario_of, summarise
 from netwarp.terminal import Terminal
 
 
@@ -148,5 +148,5 @@ def _result(directory: Path, plan: Plan, engine: Engine) -> Iterator[ResultDir]:
     content = plan_json(plan, engine.spec.name)
     made = manifest(engine.spec.name, engine.own_identity, sys.argv)
     with create_result(directory, scenario_toml=text, plan=content, manifest=made) as result:
-        keep_traces(plan.scenario, result)
+        keep_files(plan.scenario, result)
         yield result

@@ -19,6 +19,8 @@ from netwarp.engines import Engine, identity_of, refuse_unsupported, refuse_with
 from netwarp.execute import Execution, execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
+from netwarp.module import KEPT as MODULES
+from netwarp.module import module_files
 from netwarp.plan import make_plan
 from netwarp.plots.look import Look
 from netwarp.scenario import Scenario, parse_scenario
@@ -82,11 +84,15 @@ def default_directory(scenario: Scenario) -> Path:
     return Path("results") / f"{scenario.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
 
 
-def keep_traces(scenario: Scenario, result: ResultDir) -> None:
-    """Copy the traces that the scenario names into the result, so that it can be run again from there alone."""
+def keep_files(scenario: Scenario, result: ResultDir) -> None:
+    """Copy the traces and modules that the scenario names into the result, so that it can be run again from there."""
     files = trace_files(scenario.source.data, scenario.source.folder)
     for name, content in files.items():
         write_bytes(make_folder(result.path / KEPT) / name, content)
+    for name, text in module_files(scenario.source.data, scenario.source.folder).items():
+        path = result.path / MODULES / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
 
 
 def make_study(
@@ -122,7 +128,7 @@ def make_study(
         plan=plan_json(plan, engine.spec.name, seeds, cases),
         manifest=manifest(engine.spec.name, engine.own_identity, sys.argv),
     ) as result:
-        keep_traces(scenario, result)
+        keep_files(scenario, result)
         with RunProgress(plan, Terminal(quiet=True) if live else console) as progress:
             make = partial(execute, jobs=jobs, live=live) if dask is None else _on_cluster(dask, console)
             execution = make(plan, engine, result, fail_fast=fail_fast, retry_failed=retry_failed, progress=progress)

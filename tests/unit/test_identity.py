@@ -73,6 +73,10 @@ TOML = tuple[str, str]
 VALUES: dict[str, TOML] = {
     "Scenario.name": ("", "other"),
     "Scenario.summary": ("", "other"),
+    "Scenario.modules": ("", '["one.c"]'),
+    "Module.name": ('["one.c"]', '["renamed.c"]'),
+    "Module.files": ('["one.c"]', '["changed/one.c"]'),
+    "Module.parameters": ('["one.c"]', '[{ file = "one.c", parameters = { limit = 1 } }]'),
     "Scenario.duration": ("", "9s"),
     "Scenario.warmup": ("", "1s"),
     "Scenario.seeds": ("", "[1, 2]"),
@@ -179,7 +183,10 @@ WITH = {
     "BulkFlow.connect_ahead": ("flows.bulk.start=2s",),
 }
 """What some fields cannot do without, set before and after."""
-WHOLE = {f"Capture.{name}": "record.captures" for name in ("at", "snap", "filter")}
+WHOLE = {
+    **{f"Capture.{name}": "record.captures" for name in ("at", "snap", "filter")},
+    **{f"Module.{name}": "modules" for name in ("name", "files", "parameters")},
+}
 """Fields that cannot be set alone: their values are those of the whole section."""
 FILE_ONLY = {
     "Scenario.sweep": '[sweep]\n"links.n.mtu" = [1500, 1400]\n',
@@ -195,10 +202,12 @@ FILE_ONLY = {
 }
 """What only a longer file has."""
 NO_VALUES = {
+    "Module.place": "see test_module.py: a module counts by what its files say",
     "Trace.name": "see test_a_trace_counts_by_its_content",
     "Row.line": "see test_a_trace_counts_by_its_content",
     **{f"{kind.model.__name__}.tool": "see test_the_tool_counts" for kind in KINDS.values()},
 }
+MODULES = {"one.c": "// one\n", "renamed.c": "// one\n", "changed/one.c": "// other\n"}
 TRACES = {
     "one.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n5,2mbit,1ms,1%\n",
     "at.csv": "time,rate,delay,loss\n0,1mbit,1ms,1%\n6,2mbit,1ms,1%\n",
@@ -262,9 +271,10 @@ FIELDS = [(OF_A_FLOW.sub(r"changes.1.\1", path), key) for path, key in walk(Scen
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with traces."""
+    """A folder with traces and modules."""
     place = tmp_path_factory.mktemp("traces")
-    for name, text in TRACES.items():
+    (place / "changed").mkdir()
+    for name, text in (TRACES | MODULES).items():
         (place / name).write_text(text)
     return place
 

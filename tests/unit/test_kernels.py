@@ -33,6 +33,7 @@ linux)
     while [ -e "$FAKE_STATE/hang" ]; do touch "$FAKE_STATE/hanging"; sleep 0.02; done
     mkdir -p include/config; echo 6.12.0-netwarp > include/config/kernel.release
     touch net/sched/sch_api.o net/sched/sch_red.o net/ipv4/tcp_mine.o
+    echo kernel/net/sched/sch-red.ko > modules.builtin
     cat hello.txt added.txt .config > linux; chmod +x linux ;;
 esac
 """

@@ -45,7 +45,7 @@ def objects(value: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any,
     if isinstance(value, dict):
         yield keys, value
         for key, child in value.items():
-            if key not in ("sysctl", "flows", "env"):
+            if key not in ("sysctl", "flows", "env", "files", "parameters"):
                 yield from objects(child, (*keys, key))
     elif isinstance(value, list):
         for number, child in enumerate(value):

@@ -318,3 +318,21 @@ def test_bbrs_time_is_shared_among_its_phases(tmp_path: Path) -> None:
     found = {key: value for key, value in _metrics(tmp_path).items() if key.startswith("bbr_")}
     wanted = {"bbr_startup_pct": 10, "bbr_drain_pct": 10, "bbr_probe_bw_pct": 70, "bbr_probe_rtt_pct": 10}
     assert found == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("reboot: Power down", "ok"),
+        ("WARNING: a program of the lab says this", "ok"),
+        ("WARNING: CPU: 0 PID: 0 at net/ipv4/tcp_input.c:3018 tcp_fastretrans_alert+0x4/0x9", "suspect"),
+        ("<4>BUG: sleeping function called from invalid context", "suspect"),
+    ],
+)
+def test_a_warning_of_the_kernel_makes_its_run_suspect(tmp_path: Path, line: str, status: str) -> None:
+    write_description(tmp_path, _lab("bulk"))
+    _account(tmp_path, "bulk")
+    (tmp_path / "console.log").write_text(f"first\n{line}\nlast\n")
+    verdict = check_run(tmp_path)
+    assert verdict.status == status, verdict
+    assert (line.removeprefix("<4>") in str(verdict.reason)) == (status == "suspect")

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail, ensure};
 
-use crate::lab::{Capture, Lab, MachineSettings};
+use crate::lab::{Capture, Lab, MachineSettings, Module};
 use crate::machine;
 use crate::time::monotonic_ns;
 
@@ -47,6 +47,18 @@ pub trait Backend: Sync {
             names.join(", ")
         );
         machine::limit_open_files(settings.open_files)
+    }
+
+    /// Loads kernel modules of the scenario's own. Only a kernel that is the lab's alone takes them.
+    fn load_modules(&self, modules: &[Module]) -> Result<()> {
+        let names: Vec<&str> = modules.iter().map(|m| m.name.as_str()).collect();
+        ensure!(
+            names.is_empty(),
+            "the engine {} loads no kernel modules, as its kernel is the machine's: {}",
+            self.name(),
+            names.join(", ")
+        );
+        Ok(())
     }
 
     /// The instant of CLOCK_MONOTONIC from which the lab's `t0_ns` counts, asked once the network is built.

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 use super::base::{Backend, Departure, TimedSender, Wiring};
-use crate::lab::{Capture, Lab, MachineSettings};
+use crate::lab::{Capture, Lab, MachineSettings, Module};
 use crate::time::{monotonic_ns, sleep_until};
 use crate::{machine, sysctl};
 
@@ -23,6 +23,8 @@ const RANDOMNESS: &str = "/proc/netwarp_chance";
 const SENDER: &str = "/proc/netwarp_send";
 const STDOUT: &str = "/proc/netwarp_stdout";
 const STDERR: &str = "/proc/netwarp_stderr";
+/// Beneath the run directory: what the engine has compiled.
+const MODULES: &str = "modules";
 
 /// Far shorter than any timer of a lab's network.
 const REST_NS: i64 = 1_000;
@@ -54,6 +56,13 @@ impl Backend for Uml {
     fn configure(&self, settings: &MachineSettings) -> Result<()> {
         machine::limit_open_files(settings.open_files)?;
         sysctl::write(&settings.sysctl)
+    }
+
+    fn load_modules(&self, modules: &[Module]) -> Result<()> {
+        if modules.is_empty() {
+            return Ok(());
+        }
+        machine::modules::load(&self.run_dir().join(MODULES))
     }
 
     /// The guest's clock begins with its boot.

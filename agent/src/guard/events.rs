@@ -9,9 +9,12 @@ use anyhow::{Context, Result, bail};
 use super::arrivals::Arrivals;
 use super::captures::Captures;
 use super::drops::Drops;
-use super::layout::{Ack, Arrival, Capture, Counts, Dequeue, Drop, Enqueue, Free, Symbol};
+use super::layout::{
+    Ack, Arrival, Capture, Counts, Dequeue, Drop, Enqueue, Free, State, Symbol, Variable,
+};
 use super::packets::Packets;
 use super::record::head;
+use super::states::States;
 use super::tuples::Tuples;
 use super::{acks, counts};
 use crate::table::Batch;
@@ -25,6 +28,7 @@ pub struct Recorder {
     drops: Drops,
     interfaces: Batch<interfaces::Rows>,
     acks: Batch<ack_table::Rows>,
+    states: States,
     arrivals: Arrivals,
     captures: Captures,
     tuples: Tuples,
@@ -41,6 +45,7 @@ impl Recorder {
             drops: Drops::create(dir)?,
             interfaces: Batch::create(dir)?,
             acks: Batch::create(dir)?,
+            states: States::new(dir),
             arrivals: Arrivals::create(dir)?,
             captures: Captures::create(dir, captures)?,
             tuples: Tuples::create(dir)?,
@@ -91,6 +96,8 @@ impl Recorder {
                 Symbol::TYPE => Symbol::SIZE,
                 Counts::TYPE => Counts::SIZE,
                 Arrival::TYPE => Arrival::SIZE,
+                Variable::TYPE => Variable::SIZE,
+                State::TYPE => State::SIZE,
                 _ => bail!(
                     "a record of unknown type {kind}: kernel and agent do not belong together"
                 ),
@@ -145,6 +152,12 @@ impl Recorder {
                 self.arrivals
                     .push(&arrival, from_t0(arrival.time_ns()), tuple)
             }
+            Variable::TYPE => self.states.name(&Variable(bytes)),
+            State::TYPE => {
+                let state = State(bytes);
+                let tuple = self.tuples.id(&state.tuple())?;
+                self.states.push(&state, from_t0(state.time_ns()), tuple)
+            }
             _ => {
                 let ack = Ack(bytes);
                 let tuple = self.tuples.id(&ack.tuple())?;
@@ -160,6 +173,7 @@ impl Recorder {
         self.drops.finish()?;
         self.interfaces.finish()?;
         self.acks.finish()?;
+        self.states.finish()?;
         self.arrivals.finish()?;
         self.captures.finish()?;
         self.tuples.finish()

@@ -153,4 +153,19 @@ records! {
         /// TCP: what the receiver waited for before it came
         rcv_nxt: u32, 60, 4;
     }
+    /// struct netwarp_variable: a variable that a congestion control exports (netwarp.h), before its first value
+    Variable: 20, 96 bytes {
+        /// from 1
+        id: u32, 4, 4;
+        time_ns: u64, 8, 8;
+        control: &'a [u8], 16, 16;
+        name: &'a [u8], 32, 64;
+    }
+    /// struct netwarp_state: what they were after an ACK: struct, then a signed number of eight bytes for each
+    State: 21, 56 bytes {
+        /// id of the first; the others follow
+        first: u32, 4, 4;
+        time_ns: u64, 8, 8;
+        tuple: Tuple<'a>, 16, 40;
+    }
 }

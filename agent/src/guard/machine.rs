@@ -196,7 +196,8 @@ fn arguments(options: &Options, agent: &Path) -> Vec<String> {
         "root=/dev/root".into(),
         "ro".into(),
         format!("init=\"{AGENT_PLACE}/{name}\""),
-        "quiet".into(),
+        // Warnings and worse, which the console keeps: one makes a run suspect.
+        "loglevel=5".into(),
         "con=null".into(),
         "con0=null,fd:1".into(),
         "time-travel=inf-cpu".into(),

@@ -16,6 +16,7 @@ mod options;
 mod output;
 mod packets;
 mod record;
+mod states;
 mod surroundings;
 mod tuples;
 mod watchdog;
@@ -30,6 +31,7 @@ use anyhow::{Context, Result};
 use nix::poll::{PollFd, PollFlags, poll};
 use serde::Serialize;
 
+pub use confinement::confine_program;
 use confinement::{Confinement, Level, Places, confine_guard};
 use events::Recorder;
 use machine::Machine;
@@ -46,15 +48,19 @@ const COMPUTING_PART: f64 = 0.1;
 const COMPUTING_TIME: Duration = Duration::from_secs(5);
 /// How long the machine may take to answer who runs.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
+/// Between two questions to a kernel that may be stuck.
+const STUCK_TIME: Duration = Duration::from_secs(1);
 /// How often the guard looks at the time while nothing happens, in milliseconds.
 const MOMENT: u16 = 200;
 /// How its kernel begins the answer.
 const ANSWER: &str = "netwarp: running: ";
+/// How its kernel begins the answer for itself: the time, and where it is.
+const STUCK: &str = "netwarp: stuck: ";
 
 /// How the machine ended, as JSON on standard output.
 #[derive(Serialize)]
 struct Report {
-    /// `ended`, or why it was killed: `time_limit`, `computing`, `cancelled`, `record_error`, `output_closed`
+    /// `ended`, or why it was killed: `time_limit`, `computing`, `stuck`, `cancelled`, `record_error`, `output_closed`
     end: &'static str,
     /// Of a machine that took too long: which program ran, as its kernel says
     running: Option<Running>,
@@ -156,8 +162,15 @@ fn guard(options: &Options) -> Result<Report> {
         if begin.elapsed() >= limit {
             break "time_limit";
         }
+        if !watchdog.is_due() {
+            continue;
+        }
         if watchdog.sees_endless() {
             break "computing";
+        }
+        let events = sinks.recorder.as_ref().map_or(0, Recorder::events);
+        if watchdog.sees_busy_kernel(events) && stands_still(&mut machine, &mut sinks) {
+            break "stuck";
         }
     };
     if matches!(end, "time_limit" | "computing") {
@@ -197,6 +210,27 @@ fn ask(machine: &mut Machine, sinks: &mut Sinks) -> Option<Running> {
         }
     }
     None
+}
+
+/// Whether the machine's kernel is asked twice where it is, and virtual time is the same: then nothing but its own
+/// computing can be what it is busy with, which has no end.
+fn stands_still(machine: &mut Machine, sinks: &mut Sinks) -> bool {
+    // The first question is for a program; only when none has run since does the kernel answer for itself.
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        let before = sinks.console.written;
+        machine.ask();
+        let begin = Instant::now();
+        while begin.elapsed() < STUCK_TIME {
+            if !matches!(watch(machine, sinks), Ok(None)) {
+                return false;
+            }
+        }
+        if sinks.console.written > before {
+            times.push(sinks.console.stuck_at());
+        }
+    }
+    matches!(times[..], [Some(first), Some(second)] if first == second)
 }
 
 /// Waits a moment for something to happen and deals with it; `Some` when the machine's life is over.
@@ -346,6 +380,13 @@ impl Console {
         let old = self.recent.len().saturating_sub(RECENT_BYTES);
         self.recent.drain(..old);
         Ok(())
+    }
+
+    /// CLOCK_MONOTONIC of the guest in the kernel's last answer for itself.
+    fn stuck_at(&self) -> Option<u64> {
+        let text = String::from_utf8_lossy(&self.recent);
+        let (_, answer) = text.rsplit_once(STUCK)?;
+        answer.split_whitespace().next()?.parse().ok()
     }
 
     /// The kernel's answer to `Machine::ask`, once it is whole.

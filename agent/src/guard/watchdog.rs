@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 /// How often it looks.
 const STEP: Duration = Duration::from_secs(1);
 
+/// CPU time of the kernel itself without a sign of life, after which it is asked where it is.
+const BUSY: Duration = Duration::from_secs(2);
+
 /// Looks at the kernel's process from outside. A program that makes no system call never wakes the kernel, which waits
 /// for it: its count of voluntary context switches stands still, while the host's process of the program takes time.
 pub struct Watchdog {
@@ -16,6 +19,9 @@ pub struct Watchdog {
     switches: Option<u64>,
     /// What the guest's programs had taken when the kernel last was awake
     since: Duration,
+    /// What the kernel itself had taken when it last waited for a program, or recorded something
+    kernel_since: Duration,
+    life: (Option<u64>, u64),
 }
 
 impl Watchdog {
@@ -26,15 +32,40 @@ impl Watchdog {
             looked: Instant::now(),
             switches: None,
             since: Duration::ZERO,
+            kernel_since: Duration::ZERO,
+            life: (None, 0),
         }
+    }
+
+    /// Whether it is time to look again.
+    pub fn is_due(&mut self) -> bool {
+        let due = self.looked.elapsed() >= STEP;
+        if due {
+            self.looked = Instant::now();
+        }
+        due
+    }
+
+    /// Whether the kernel itself has computed for too long without a sign of life: it has neither waited for a program
+    /// nor recorded an event. It may have much to do all the same: see `stands_still` of the guard.
+    pub fn sees_busy_kernel(&mut self, events: u64) -> bool {
+        let Some(taken) = taken_by(&self.pid.to_string()) else {
+            return false;
+        };
+        let life = (voluntary_switches(self.pid), events);
+        if self.life != life {
+            self.life = life;
+            self.kernel_since = taken;
+        }
+        let busy = taken.saturating_sub(self.kernel_since) >= BUSY;
+        if busy {
+            self.kernel_since = taken;
+        }
+        busy
     }
 
     /// Whether a program has computed for too long.
     pub fn sees_endless(&mut self) -> bool {
-        if self.looked.elapsed() < STEP {
-            return false;
-        }
-        self.looked = Instant::now();
         let Some((switches, taken)) = voluntary_switches(self.pid).zip(taken_by_children(self.pid))
         else {
             return false;
@@ -96,7 +127,7 @@ mod tests {
         let mut seen = false;
         while !seen && begin.elapsed() < patience {
             std::thread::sleep(Duration::from_millis(100));
-            seen = watchdog.sees_endless();
+            seen = watchdog.is_due() && watchdog.sees_endless();
         }
         for child in std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", parent.id()))
             .unwrap_or_default()

@@ -2,6 +2,7 @@
 
 pub mod changes;
 mod file_systems;
+pub mod modules;
 pub mod program;
 pub mod root;
 

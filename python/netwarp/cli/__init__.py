@@ -18,6 +18,7 @@ from netwarp.cli import agreement, compare, imports, results, scenarios
 from netwarp.cli.advise import advise
 from netwarp.cli.agent import pcap_app, watch_app
 from netwarp.cli.common import CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
+from netwarp.cli.dev import dev
 from netwarp.cli.exec import exec_
 from netwarp.cli.explain import explain, whatif
 from netwarp.cli.export import export
@@ -52,6 +53,7 @@ app.command(imports.import_, name="import")
 app.command(scenarios.list_, name="list")
 app.command(exec_, name="exec")
 app.command(serve_, name="serve")
+app.command(dev)
 
 
 def main() -> NoReturn:

@@ -37,7 +37,7 @@ class Capabilities:
     `clock`: whether a run's time is virtual, so that the host's load cannot affect it, or real. `deterministic`: the
     same scenario, seed and identity give the same bytes. `exact`: it records every packet and every ACK, not samples
     alone. `captures`: it can capture packets. `portable`: its runs may be made on any machine with the same identity,
-    as on the workers of a Dask scheduler.
+    as on the workers of a Dask scheduler. `modules`: it loads kernel modules of the scenario's own.
     """
 
     clock: Literal["virtual", "real"]
@@ -45,6 +45,7 @@ class Capabilities:
     exact: bool
     captures: bool
     portable: bool
+    modules: bool = False
 
 
 @dataclass(frozen=True)

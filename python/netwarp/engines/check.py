@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from netwarp.engines.base import Engine
+from netwarp.engines.modules import modules_of
 from netwarp.plan import Plan
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.loader import problems_at
@@ -33,6 +34,9 @@ def _beyond(plan: Plan, engine: Engine) -> Iterator[tuple[Keys, str]]:
     """What follows from the engine's capabilities alone."""
     if isinstance(plan.scenario, ExecScenario) and engine.capabilities.clock != "virtual":
         yield ("exec",), f'the engine "{engine.spec.name}" has no machine of its own to run a command in; use "uml"'
+    if not engine.capabilities.modules:
+        for keys, module in modules_of(plan):
+            yield keys, f'the engine "{engine.spec.name}" loads no kernel modules ({module.place}); use "uml"'
     for key, section in plan.sections:
         if isinstance(section, Record) and section.captures and not engine.capabilities.captures:
             yield (*key, "captures"), f'the engine "{engine.spec.name}" cannot capture packets'

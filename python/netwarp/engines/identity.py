@@ -8,7 +8,10 @@ from pathlib import Path
 from netwarp.engines.base import Engine
 from netwarp.scenario.model import Scenario
 
-RESOLUTION = ("constants.py", "qdisc.py", "units.py", "fields.py", "flows", "scenario", "plan.py", "lab")
+RESOLUTION = (
+    *("constants.py", "qdisc.py", "units.py", "fields.py", "files.py", "module.py"),
+    *("flows", "scenario", "plan.py", "lab"),
+)
 """Which of netwarp's own sources make a lab of a scenario."""
 
 

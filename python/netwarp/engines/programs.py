@@ -92,6 +92,11 @@ def programs_here(identity: Mapping[str, str]) -> dict[str, str]:
     return _digests([key.removeprefix(_PREFIX) for key in identity if key.startswith(_PREFIX)])
 
 
+def digests_of(names: Iterable[str]) -> dict[str, str]:
+    """`program NAME` → SHA-256 of its file and libraries; without those that are not there. Raises EngineError."""
+    return _digests(names)
+
+
 def _digests(names: Iterable[str]) -> dict[str, str]:
     return {_PREFIX + name: digest for name in names if (digest := _digest(name)) is not None}
 

@@ -28,8 +28,11 @@ from netwarp.engines.exec import facts_of, failure_of, live_descriptors
 from netwarp.engines.leavings import odd_files
 from netwarp.engines.mappings import too_many_mappings
 from netwarp.engines.memory import NoRoomError, find_memory_directory, reserved
+from netwarp.engines.modules import FOLDER as MODULES
+from netwarp.engines.modules import complaint, hand_over, module_problems, modules_of
 from netwarp.engines.programs import (
     digest_of,
+    digests_of,
     libraries_digest,
     program_digests,
     programs_here,
@@ -38,6 +41,8 @@ from netwarp.engines.programs import (
 )
 from netwarp.engines.supervisor import console_tail, end, end_in_words, read_outcome, start, wait
 from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
+from netwarp.kernels.modules import compiler_paths
+from netwarp.module import names_modules
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import KernelFeature, kernel_features
 from netwarp.scenario.model import RunOptions, Scenario
@@ -63,7 +68,9 @@ class UmlEngine:
     memory_dir: Path
     read: tuple[Path, ...] = ()
 
-    capabilities = Capabilities(clock="virtual", deterministic=True, exact=True, captures=True, portable=True)
+    capabilities = Capabilities(
+        clock="virtual", deterministic=True, exact=True, captures=True, portable=True, modules=True
+    )
 
     @property
     def spec(self) -> EngineSpec:
@@ -106,7 +113,7 @@ class UmlEngine:
 
     def identity(self, scenario: Scenario) -> Mapping[str, str]:
         """With the programs of this machine that run in the scenario's labs. Raises EngineError."""
-        return {**self.own_identity, **program_digests(scenario)}
+        return {**self.own_identity, **program_digests(scenario), **_compiler(scenario)}
 
     def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
         """With the programs that `asked` names. Raises EngineError."""
@@ -119,7 +126,15 @@ class UmlEngine:
     def check(self, plan: Plan) -> Iterator[tuple[Keys, str]]:
         """Congestion controls and queue disciplines that the kernel lacks. Raises EngineError."""
         described = _described(self.kernel)
-        has = {"congestion control": described.congestion_controls, "queue discipline": described.qdiscs}
+        yield from module_problems(plan, self.kernel, described)
+        modules = [module for _, module in modules_of(plan)]
+        has = {
+            "congestion control": (
+                *described.congestion_controls,
+                *(name for module in modules for name in module.congestion_controls),
+            ),
+            "queue discipline": (*described.qdiscs, *(name for module in modules for name in module.qdiscs)),
+        }
         for keys, feature in _asked_of_the_kernel(plan):
             if feature.name not in (known := has[feature.kind]):
                 yield (
@@ -154,16 +169,23 @@ class UmlEngine:
             return Outcome("failed", str(error))
 
     def _run(self, job: Job, directory: Path, memory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+        try:
+            modules = hand_over(job.lab, self.kernel, directory)
+        except EngineError as error:
+            return Outcome("failed", str(error))
         with live_descriptors(job.live) as live:
             guard = start(self._command(job, directory, memory, cpu, live), inherited=tuple(live.values()))
         try:
-            report, complaint = wait(guard, job.time_limit_s, cancelled)
+            report, said = wait(guard, job.time_limit_s, cancelled)
         finally:
             end(guard)
             shutil.rmtree(directory / ".uml", ignore_errors=True)
+            shutil.rmtree(directory / MODULES, ignore_errors=True)
             odd = odd_files(directory)
-        said = complaint or end_in_words("guard", "the virtual machine", guard.returncode)
-        return _judge(job, directory, report, said, odd)
+        said = said or end_in_words("guard", "the virtual machine", guard.returncode)
+        if report is None:
+            return Outcome("failed", said)
+        return _judge(job, directory, report, odd, complaint(directory, modules, job.lab["t0_ns"]))
 
     def _command(self, job: Job, directory: Path, memory: Path, cpu: int | None, live: Mapping[str, int]) -> list[str]:
         options: dict[str, Any] = {
@@ -238,6 +260,14 @@ def _described(kernel: Kernel) -> KernelDescription:
         raise EngineError(str(error)) from error
 
 
+def _compiler(scenario: Scenario) -> Mapping[str, str]:
+    """What compiles the modules of a scenario, if it has any. Raises EngineError."""
+    try:
+        return digests_of(compiler_paths()) if names_modules(scenario.source.data) else {}
+    except KernelError as error:
+        raise EngineError(str(error)) from error
+
+
 def _asked_of_the_kernel(plan: Plan) -> Iterator[tuple[Keys, KernelFeature]]:
     """What the sections of a plan's scenarios ask of the kernel, those of tuners that no run uses left out."""
     tuners = {section.tuner for _, section in plan.sections if isinstance(section, RunOptions)}
@@ -256,9 +286,7 @@ def _memory_directory(memory_root: Path) -> Iterator[Path]:
         yield Path(directory)
 
 
-def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: str, odd: Sequence[str]) -> Outcome:
-    if report is None:
-        return Outcome("failed", complaint)
+def _judge(job: Job, directory: Path, report: dict[str, Any], odd: Sequence[str], blamed: str | None) -> Outcome:
     facts = {key: report[key] for key in ("real_s", "cpu_s", "events", "confinement")}
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
@@ -266,7 +294,7 @@ def _judge(job: Job, directory: Path, report: dict[str, Any] | None, complaint: 
     facts |= facts_of(told or {})
     found = {"duration_ns": told["duration_ns"]} if told and "duration_ns" in told else {}
     reasons = (
-        _killed(job, directory, report) or _failure(told, directory, report),
+        blamed or _killed(job, directory, report) or _failure(told, directory, report),
         out_of_mappings(directory),
         out_of_memory(directory),
         f"it left what are no files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
@@ -289,6 +317,8 @@ def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
             f"meanwhile: {running or 'the machine did not say which'}. If it would ever end, raise [run] time_limit, "
             "of which a program may compute for a tenth"
         )
+    if report["end"] == "stuck":
+        return f"the machine's kernel computes without end, and virtual time stands still{console_tail(directory)}"
     return f"its records could not be written: {report['error']}" if report["error"] else None
 
 

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, PlainSerializer, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 
 from netwarp.fields import Distribution, Duration, Model, Name, PositiveDuration, about, kind
+from netwarp.module import control_identity, is_file, load_control
+
+
+def _control(value: object, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """A name, or the one congestion control of a file."""
+    if isinstance(value, str) and is_file(value):
+        return load_control(value, Path((info.context or {}).get("folder", ".")))
+    return handler(value)
+
 
 CongestionControl = Annotated[
     str,
     Field(pattern=(_CC := r"^[a-z][a-z0-9_]{0,14}$")),
-    kind("congestion control", "cubic", "bbr", "reno", pattern=_CC),
+    WrapValidator(_control),
+    PlainSerializer(control_identity),
+    kind("congestion control", "cubic", "bbr", "file:./tcp_mine.c window=50", pattern=f"{_CC}|^file:.+$"),
 ]
 TOOL = "What makes the traffic."
-CC = "The sender's congestion control; any that the kernel has."
+CC = (
+    "The sender's congestion control: any that the kernel or one of `modules` has, or `file:` and the C file of a "
+    "module that registers one, with its parameters ([modules.md](modules.md))."
+)
 Transport = Literal["tcp", "udp", "icmp"]
 
 

@@ -26,6 +26,7 @@ from netwarp.kernels.cache import (
 from netwarp.kernels.cache import share as share_kernel
 from netwarp.kernels.commands import Log, terminable
 from netwarp.kernels.description import describe, write_description
+from netwarp.kernels.development import pack
 from netwarp.kernels.display import Display
 from netwarp.kernels.errors import BuildFailed
 from netwarp.kernels.recipe import (
@@ -205,7 +206,12 @@ def _compile(unpacked: Path, jobs: int, log: Log, display: Display) -> None:
         if _OBJECT.match(line):
             display.advance()
 
-    log.run([*_MAKE, f"LOCALVERSION={KERNEL_SUFFIX}", f"-j{jobs}", "linux"], unpacked, "compiling the kernel", count)
+    log.run(
+        [*_MAKE, f"LOCALVERSION={KERNEL_SUFFIX}", f"-j{jobs}", "modules", "linux"],
+        unpacked,
+        "compiling the kernel",
+        count,
+    )
     log.run(["strip", BINARY], unpacked, "stripping the kernel")
 
 
@@ -221,6 +227,7 @@ def _keep(unpacked: Path, result: Path, recipe: Recipe) -> Kernel:
         source_digest=recipe.source_digest,
         compiler=recipe.compiler,
     )
+    pack(unpacked, result)
     write_description(describe(unpacked, kernel.version), result)
     write_facts(kernel, result)
     return kernel

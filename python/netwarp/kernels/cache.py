@@ -65,6 +65,11 @@ def cache_directory(environ: Mapping[str, str] | None = None) -> Path:
     return Path(base) / "netwarp" / "kernels"
 
 
+def development_cache(cache: Path) -> Path:
+    """Where kernels' development files are unpacked, each beneath its kernel's key."""
+    return cache.parent / "development"
+
+
 def list_kernels(cache: Path | None = None) -> list[Kernel]:
     """Return the kernels in the cache, the newest first."""
     cache = cache or cache_directory()
@@ -100,6 +105,7 @@ def remove(name: str, *, cache: Path | None = None) -> Kernel:
         doomed = cache / f"{TEMPORARY}removed-{kernel.key}"
         kernel.directory.rename(doomed)
         shutil.rmtree(doomed)
+        shutil.rmtree(development_cache(cache) / kernel.key, ignore_errors=True)
     return kernel
 
 

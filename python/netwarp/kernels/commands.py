@@ -99,13 +99,17 @@ def terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def environment() -> dict[str, str]:
+    """What the programs of a build see of the environment of who runs netwarp, and what is the same for all."""
+    return {name: os.environ[name] for name in _PASSED if name in os.environ} | _FIXED
+
+
 def _stream(command: list[str], directory: Path, on_line: Callable[[str], None]) -> int:
     """Run a command in a process group of its own, which does not survive this call; return its exit status."""
-    environ = {name: os.environ[name] for name in _PASSED if name in os.environ} | _FIXED
     process = subprocess.Popen(
         command,
         cwd=directory,
-        env=environ,
+        env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

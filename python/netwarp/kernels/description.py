@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from netwarp.kernels.errors import KernelError
+from netwarp.module import CONGESTION_CONTROL, QDISC, Registration, registered
 
 DESCRIPTION = "description.json"
 
@@ -20,18 +20,6 @@ _DROP_REASONS = "include/net/dropreason-core.h"
 _TCP_INFO = "include/uapi/linux/tcp.h"
 _MEMBER = re.compile(r"^\s*__(u8|u16|u32|u64)\s+([^;]+);", re.MULTILINE)
 _BYTES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
-
-
-class _Kind(NamedTuple):
-    """What can be registered: a `struct STRUCT x = { .MEMBER = "name" … }` that is handed to REGISTER(&x)."""
-
-    struct: str
-    member: str
-    register: str
-
-
-_QDISC = _Kind("Qdisc_ops", "id", "register_qdisc")
-_CONGESTION_CONTROL = _Kind("tcp_congestion_ops", "name", "tcp_register_congestion_control")
 
 
 @dataclass(frozen=True)
@@ -49,7 +37,8 @@ class TcpInfoField:
 
 @dataclass(frozen=True)
 class KernelDescription:
-    """What a kernel has. Names are its own, as `tc`, `sysctl` and `ss` take and print them.
+    """What a kernel has. Names are its own, as `tc`, `sysctl` and `ss` take and print them;
+    `modules` are those that are part of its image.
 
     `drop_reasons` is indexed by the number in the records (enum skb_drop_reason), in lower case.
     """
@@ -59,6 +48,7 @@ class KernelDescription:
     tcp_info: tuple[TcpInfoField, ...]
     congestion_controls: tuple[str, ...]
     qdiscs: tuple[str, ...]
+    modules: tuple[str, ...]
 
 
 def describe(tree: Path, version: str) -> KernelDescription:
@@ -70,8 +60,9 @@ def describe(tree: Path, version: str) -> KernelDescription:
         version,
         drop_reasons=tuple(drop_reasons_in(_text(tree / _DROP_REASONS))),
         tcp_info=tuple(tcp_info_in(_text(tree / _TCP_INFO))),
-        congestion_controls=_registered(tree / "net/ipv4", _CONGESTION_CONTROL),
-        qdiscs=_registered(tree / "net/sched", _QDISC),
+        congestion_controls=_registered(tree / "net/ipv4", CONGESTION_CONTROL),
+        qdiscs=_registered(tree / "net/sched", QDISC),
+        modules=tuple(sorted(_built_in(_text(tree / "modules.builtin")))),
     )
 
 
@@ -91,6 +82,7 @@ def read_description(directory: Path) -> KernelDescription:
             tcp_info=tuple(TcpInfoField(**field) for field in known["tcp_info"]),
             congestion_controls=tuple(map(str, known["congestion_controls"])),
             qdiscs=tuple(map(str, known["qdiscs"])),
+            modules=tuple(map(str, known["modules"])),
         )
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise KernelError(
@@ -123,14 +115,14 @@ def tcp_info_in(header: str) -> Iterator[TcpInfoField]:
         offset += size
 
 
-def _registered(folder: Path, kind: _Kind) -> tuple[str, ...]:
+def _registered(folder: Path, what: Registration) -> tuple[str, ...]:
     """The names of what the compiled files of a folder register."""
-    texts = [_text(path) for path in sorted(folder.glob("*.c")) if path.with_suffix(".o").exists()]
-    registered = {name for text in texts for name in re.findall(rf"\b{kind.register}\(&(\w+)\)", text)}
-    block = re.compile(rf"^(?:static )?struct {kind.struct} (\w+)[^;{{]*=\s*\{{(.*?)^\}};", re.MULTILINE | re.DOTALL)
-    bodies = [body for text in texts for variable, body in block.findall(text) if variable in registered]
-    names = [re.search(rf'\.{kind.member}\s*=\s*"([^"]+)"', body) for body in bodies]
-    return tuple(sorted(name[1] for name in names if name))
+    return registered((_text(path) for path in sorted(folder.glob("*.c")) if path.with_suffix(".o").exists()), what)
+
+
+def _built_in(text: str) -> Iterator[str]:
+    """The names of modules that are part of the image, which no other module may have."""
+    yield from (Path(line).stem.replace("-", "_") for line in text.splitlines())
 
 
 def _text(path: Path) -> str:

@@ -15,8 +15,9 @@ from netwarp.kernels.source import Source
 TREE = Path(__file__).parent / "tree"
 """The packaged options (`netwarp.config`), changes (`patches/*.patch`) and files (`files/**`)."""
 
-FORMAT = 2
-"""Raised when the way of building changes what comes out: 2, with a description beside the image."""
+FORMAT = 3
+"""Raised when the way of building changes what comes out: 2, with a description beside the image; 3, with what modules
+are compiled against."""
 
 _OPTION = re.compile(r"CONFIG_\w+=.+|# CONFIG_\w+ is not set")
 

@@ -6,11 +6,12 @@ from netwarp.constants import LAB_FORMAT
 from netwarp.lab.exec import MEMORY_BYTES, build_exec_lab
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
-from netwarp.lab.model import T0_NS, Lab, LabCapture, LabLink, LabNode, LabTuner
+from netwarp.lab.model import T0_NS, Lab, LabCapture, LabLink, LabModule, LabNode, LabTuner
 from netwarp.lab.network import NetworkGraph
 from netwarp.lab.routes import build_routes
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE, node_sysctl
 from netwarp.lab.sizes import Sizes
+from netwarp.module import Module
 from netwarp.plan import Run
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.exec import ExecScenario
@@ -40,6 +41,7 @@ def build_lab(run: Run, *, exact: bool = True, real_time: bool = False) -> Lab:
         "t0_ns": T0_NS,
         "duration_ns": scenario.duration,
         "machine": {"sysctl": {} if real_time else dict(MACHINE), "open_files": OPEN_FILES},
+        "modules": [_module(module) for module in scenario.loaded_modules],
         "wire": {"sysctl": dict(WIRE)},
         "nodes": _nodes(scenario, sizes, real_time),
         "links": links,
@@ -62,6 +64,15 @@ def memory_bytes(run: Run) -> int:
     if isinstance(scenario, ExecScenario):
         return scenario.run.memory or MEMORY_BYTES
     return Sizes(scenario, NetworkGraph(scenario)).memory_bytes()
+
+
+def _module(module: Module) -> LabModule:
+    return {
+        "name": module.name,
+        "place": module.place,
+        "files": dict(module.files),
+        "parameters": dict(module.parameters),
+    }
 
 
 def _nodes(scenario: Scenario, sizes: Sizes, real_time: bool) -> list[LabNode]:

@@ -31,6 +31,8 @@ def commands(lab: Lab) -> list[str]:
         *_sysctls(lab["machine"]["sysctl"]),
         f"ulimit -n {lab['machine']['open_files']}",
     ]
+    lines += ["# modules, compiled for its kernel"] if lab["modules"] else []
+    lines += [" ".join(["insmod", f"{m['name']}.ko", *_values(m["parameters"])]) for m in lab["modules"]]
     lines += ["# nodes, and the namespace of the wires"]
     lines += [f"ip netns add {name}" for name in (NODE_WIRE, *(node["name"] for node in lab["nodes"]))]
     lines += [_in(NODE_WIRE, line) for line in _sysctls(lab["wire"]["sysctl"])]
@@ -45,6 +47,10 @@ def commands(lab: Lab) -> list[str]:
         where = f"via {route['via']} dev {route['interface']}"
         lines.append(f"ip {version}-n {route['node']} route add {route['prefix']} {where} proto static")
     return lines + _flow_lines(lab) + _change_lines(lab)
+
+
+def _values(parameters: Mapping[str, str]) -> list[str]:
+    return [f"{name}={value}" for name, value in parameters.items()]
 
 
 def _sysctls(settings: Mapping[str, str]) -> list[str]:

@@ -34,6 +34,7 @@ def build_exec_lab(scenario: ExecScenario, seed: int) -> Lab:
         "t0_ns": T0_NS,
         "duration_ns": scenario.duration,
         "machine": {"sysctl": dict(MACHINE), "open_files": OPEN_FILES},
+        "modules": [],
         "wire": {"sysctl": dict(WIRE)},
         "nodes": [],
         "links": [],

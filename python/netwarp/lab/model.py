@@ -28,6 +28,15 @@ class LabMachine(TypedDict):
     open_files: Annotated[int, meaning("how many files each process may have open")]
 
 
+class LabModule(TypedDict):
+    """A kernel module of the scenario's own, which is compiled for the kernel of the run and loaded first of all."""
+
+    name: Annotated[str, meaning("of its file or directory")]
+    place: Annotated[str, meaning("where the scenario says that it is")]
+    files: Annotated[dict[str, str], meaning("its sources by their paths")]
+    parameters: Annotated[dict[str, str], meaning("names and values")]
+
+
 class LabWires(TypedDict):
     """The hidden network namespace that holds the wires."""
 
@@ -270,6 +279,7 @@ class Lab(TypedDict):
     t0_ns: Annotated[int, meaning("CLOCK_MONOTONIC of the machine at which the run's clock starts")]
     duration_ns: Annotated[int, meaning("the run ends at t0 + duration")]
     machine: LabMachine
+    modules: Annotated[list[LabModule], meaning("in the order in which they are loaded")]
     wire: LabWires
     nodes: list[LabNode]
     links: Annotated[list[LabLink], meaning("in file order")]

@@ -136,6 +136,29 @@ ACKS = Table(
     ),
 )
 
+VARIABLES = Table(
+    "variables",
+    "one variable that a congestion control of a module exports",
+    "kernel recorder, exact, where a module exports any",
+    (
+        column("variable_id", "u32", "", "key of states.arrows"),
+        column("control", "utf8", "", "name of the congestion control"),
+        column("name", "utf8", "", "its name there (NETWARP_EXPORT, docs/modules.md)"),
+    ),
+)
+
+STATES = Table(
+    "states",
+    "the value of one variable of a congestion control after an ACK",
+    "kernel recorder, exact, where a module exports any",
+    (
+        _TIME,
+        column("tuple_id", "u32", "", "key into tuples.arrows, in the data's direction"),
+        column("variable_id", "u32", "", "key into variables.arrows"),
+        column("value", "i64", "", "its value; 2^63 - 1 also stands for what is larger"),
+    ),
+)
+
 ARRIVALS = Table(
     "arrivals",
     "payload that reached the socket it was sent to: a TCP segment, acceptable and free of errors, or a datagram",
@@ -325,6 +348,8 @@ TABLES: dict[str, Table] = {
         DROPS,
         INTERFACES,
         ACKS,
+        VARIABLES,
+        STATES,
         ARRIVALS,
         TUPLES,
         SOCKETS,

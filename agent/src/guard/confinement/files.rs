@@ -1,6 +1,6 @@
 //! Landlock: the files that may be opened, and what may be done with them (landlock(7)).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use landlock::{
@@ -49,6 +49,19 @@ impl Files {
         files.allow(Path::new("/proc"), READ)?;
         if let Some(parent) = places.memory_dir.parent() {
             files.allow(parent, AccessFs::RemoveDir.into())?;
+        }
+        Ok(files)
+    }
+
+    /// Of a program that reads and starts what is in `read`, and writes in `write`.
+    pub fn of_program(read: &[PathBuf], write: &[PathBuf]) -> Result<Self> {
+        let mut files = Self::none()?;
+        files.allow(Path::new(NULL), AccessFs::ReadFile | AccessFs::WriteFile)?;
+        for path in read {
+            files.allow(path, READ | AccessFs::Execute)?;
+        }
+        for path in write {
+            files.allow(path, WRITE)?;
         }
         Ok(files)
     }

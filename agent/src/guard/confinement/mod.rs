@@ -9,6 +9,8 @@ mod syscalls;
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use seccompiler::BpfProgram;
 use serde::Serialize;
@@ -59,6 +61,11 @@ impl Confinement {
         }
         Ok(())
     }
+}
+
+/// Confines this process to the files in `read`, which it may start, too, and to those in `write`.
+pub fn confine_program(read: &[PathBuf], write: &[PathBuf]) -> Result<()> {
+    Files::of_program(read, write)?.apply()
 }
 
 /// Confines the guard itself, which reads what the machine records: to the machine's files, and to what it needs to

@@ -12,7 +12,10 @@ from pathlib import Path
 from netwarp.analysis.run.metrics import analyse_run
 from netwarp.store.rundir import RunDir
 
-SOURCES = ("constants.py", "qdisc.py", "units.py", "fields.py", "flows", "store", "stats", "analysis")
+SOURCES = (
+    *("constants.py", "qdisc.py", "units.py", "fields.py", "files.py", "module.py"),
+    *("flows", "store", "stats", "analysis"),
+)
 """What of netwarp decides a metric."""
 _LIBRARIES = ("numpy", "polars", "scipy")
 

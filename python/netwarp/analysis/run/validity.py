@@ -1,5 +1,6 @@
 """Whether a run measured what it says."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,17 @@ from netwarp.analysis.run.capacity import capacity_doubts
 from netwarp.analysis.run.conservation import conservation_doubts
 from netwarp.analysis.run.machine import machine_doubts
 from netwarp.store.description import Flow
+from netwarp.store.errors import StoreError
+from netwarp.store.files import read_text
 from netwarp.store.rundir import RunDir, open_run
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState
 
+CONSOLE = "console.log"
+"""What a virtual machine's kernel printed, in its run directory."""
 LIMITED_SHARE = 0.05
 _MAX_REASONS = 5
+_WARNING = re.compile(r"^(?:<\d>)?((?:WARNING: CPU: \d+ PID: \d+ at |BUG: |INFO: possible |UBSAN: ).*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -38,9 +44,9 @@ class Validity:
 def check_run(run_dir: Path) -> Validity:
     """Judge a run from its records.
 
-    It has failed if a flow did not run; it is suspect if the sender's host was what limited a flow, if a flow had
-    another congestion control than it was given, if packets are unaccounted for, if a flow delivered more than a link
-    on its path can carry, or if the machine disturbed a run in real time.
+    It has failed if a flow did not run; it is suspect if the sender's host was what limited a flow, if its kernel
+    warned of something, if a flow had another congestion control than it was given, if packets are unaccounted for, if
+    a flow delivered more than a link on its path can carry, or if the machine disturbed a run in real time.
 
     Raises StoreError if the directory is no run or a table cannot be read.
     """
@@ -50,12 +56,23 @@ def check_run(run_dir: Path) -> Validity:
         return Validity("failed", failures)
     doubts = (
         *machine_doubts(run),
+        *_kernel_warnings(run),
         *_limited_flows(run),
         *_fallen_back(run),
         *conservation_doubts(run),
         *capacity_doubts(run),
     )
     return Validity("suspect", doubts) if doubts else Validity("ok", ())
+
+
+def _kernel_warnings(run: RunDir) -> Iterator[str]:
+    """What the run's kernel warned of (WARN(), BUG: of its checks) and went on after."""
+    try:
+        text = read_text(run.path / CONSOLE)
+    except StoreError:
+        return  # of an engine without a console
+    lines = dict.fromkeys(match[1] for match in _WARNING.finditer(text))
+    yield from (f"its kernel warned: {line.strip()} (see {CONSOLE})" for line in lines)
 
 
 def flow_failure(flow: Flow, account: Mapping[str, Any] | None) -> str | None:

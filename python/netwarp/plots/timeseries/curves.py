@@ -10,6 +10,7 @@ import polars as pl
 from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.flow.phases import flow_phases
 from netwarp.analysis.flow.sharing import INTERVAL_NS, jain_over_time
+from netwarp.analysis.flow.states import State, load_states
 from netwarp.analysis.run import series
 from netwarp.plots import look
 from netwarp.plots.legibility import MAX_LINES
@@ -26,7 +27,7 @@ _MAX_BINS = 600
 
 GOODPUT = "throughput-"
 """How the names of goodput figures begin."""
-QUEUE, CWND, RTT = "queue-", "cwnd-", "rtt-"
+QUEUE, CWND, RTT, STATE = "queue-", "cwnd-", "rtt-", "state-"
 JAIN = Quantity(
     "jain-index",
     "Jain's index over time",
@@ -134,6 +135,8 @@ def _frames(run: RunDir, flows: Sequence[FlowData], queue: str | None) -> Iterat
         dead_s = max(max(data.window.end_ns, data.flow.end_ns) for data in together) / 1e9 + 2 * interval_ns / 1e9
         goodput = series.throughput(together, window, interval_ns)
         yield _goodput(group, together[0], interval_ns), goodput.filter(pl.col("time_s").is_between(born_s, dead_s))
+    for state in load_states(run, [data.flow for data in flows]):
+        yield _state(state), state.frame
     yield JAIN, jain_over_time(flows, window)
     for end in run.description.ends:
         if end.name == queue:
@@ -147,6 +150,13 @@ def _cwnd(group: str) -> Quantity:
 def _rtt(group: str, data: FlowData) -> Quantity:
     how = "each echo reply, when it came" if data.pings is not None else "each ACK's own sample, not smoothed"
     return Quantity(f"{RTT}{group}", f"Round-trip time of {group}", how, "RTT (ms)", False, group)
+
+
+def _state(state: State) -> Quantity:
+    group, name = state.flow.group, state.name
+    return Quantity(
+        f"{STATE}{group}-{name}", f"{name} of {group}", f"after each ACK, in {state.control}", name, True, group
+    )
 
 
 def _goodput(group: str, data: FlowData, interval_ns: int) -> Quantity:

@@ -12,12 +12,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from netwarp.files import read_file
 from netwarp.scenario.check.bounds import beyond_bounds
 from netwarp.scenario.check.presets import with_presets
 from netwarp.scenario.check.scenario import check_scenario
 from netwarp.scenario.check.study import check_study
 from netwarp.scenario.errors import COMMAND_LINE, MAX_PROBLEMS, Problem, ScenarioError, did_you_mean
-from netwarp.scenario.files import read_file
 from netwarp.scenario.load.explain import explain
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.exec import ExecScenario

@@ -14,6 +14,7 @@ from netwarp.fields import (
     about,
 )
 from netwarp.flows import Flow
+from netwarp.module import Module, ModuleField, module_of
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.model.change import Change, Tuner
 from netwarp.scenario.model.link import Link
@@ -50,6 +51,13 @@ class Scenario(Model):
     nodes: dict[Name, Node] = about("Hosts and routers by their names.", refused=[{}], min_length=1)
     links: dict[Name, Link] = about("Links by their names.", refused=[{}], min_length=1)
     flows: dict[Name, Flow] = about("Traffic, by the names of groups of flows.", refused=[{}], default_factory=dict)
+    modules: tuple[ModuleField, ...] = about(
+        "Kernel modules of your own that are loaded before the network is built, for `queue` and `cc`: C files, or "
+        "directories with a Kbuild, each alone or as a table with its `parameters`. See [modules.md](modules.md).",
+        ["tcp_template.c"],
+        refused=[["./missing.c"], [{"file": "tcp_template.c", "parameters": 5}]],
+        default=(),
+    )
     changes: tuple[Change, ...] = about("What changes while a run goes on.", default=())
     tuners: dict[Name, Tuner] = about(
         "Settings of nodes under a name.", {"big": {"sysctl": {"net.ipv4.tcp_ecn": 1}}}, default_factory=dict
@@ -89,6 +97,12 @@ class Scenario(Model):
     def tuner(self) -> Tuner | None:
         """The tuner in use, if any."""
         return self.tuners.get(self.run.tuner)
+
+    @property
+    def loaded_modules(self) -> tuple[Module, ...]:
+        """All modules that its machine loads, in that order: `modules`, then those of the flows, each once."""
+        of_flows = (module for flow in self.flows.values() if (module := module_of(getattr(flow, "cc", None))))
+        return tuple({module.digest: module for module in (*self.modules, *of_flows)}.values())
 
     def given_sysctl(self, node: str) -> dict[str, str]:
         """The sysctls that the scenario gives a node: its own, over them those of the tuner in use."""

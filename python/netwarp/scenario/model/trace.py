@@ -23,7 +23,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_serializer
 
 from netwarp.fields import Model
-from netwarp.scenario.files import read_file
+from netwarp.files import read_file
 from netwarp.scenario.model.netem import LossModel, parse_loss
 from netwarp.scenario.model.opportunities import Opportunities, parse_opportunities
 from netwarp.units import parse_duration, parse_positive_rate

@@ -15,6 +15,7 @@ from typing import Any, cast, get_args, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from netwarp.module import names_modules
 from netwarp.scenario.check.links import check_link
 from netwarp.scenario.check.scenario import check_scenario
 from netwarp.scenario.errors import Problem
@@ -86,6 +87,8 @@ class Resolver:
         changes = base.changes or any(link.trace.of(direction) for link in base.links.values() for direction in (0, 1))
         changes = changes or any("trace" in path.split(".") for path in paths)
         alone = _INDEPENDENT - {*DIRECTED, "mtu"} if changes else _INDEPENDENT
+        if names_modules(base.source.data):
+            alone -= {"cc"}  # two modules may be in each other's way
         self._dependent = [i for i, axis in enumerate(axes) if alone.isdisjoint(axis.keys)]
 
     def replacements(self, point: Point) -> dict[SectionKey, Section] | None:

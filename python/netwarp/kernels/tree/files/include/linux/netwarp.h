@@ -15,6 +15,7 @@
 #include <linux/types.h>
 
 struct Qdisc;
+struct module;
 struct sk_buff;
 struct sock;
 struct rate_sample;
@@ -30,6 +31,8 @@ void netwarp_mount_agent(void);
 #define NETWARP_SYMBOL	7	/* the kernel function of an address in the drops that follow */
 #define NETWARP_COUNTS	8	/* what passed an interface, at the end of recording */
 #define NETWARP_ARRIVAL	9	/* payload came to the socket it was sent to */
+#define NETWARP_VARIABLE	20	/* a variable that a congestion control exports (netwarp.h), before its first value */
+#define NETWARP_STATE	21	/* what they were after an ACK: struct, then a signed number of eight bytes for each */
 
 /*
  * Where a packet was seen last: with the interface, kept in the packet itself
@@ -169,6 +172,21 @@ struct netwarp_arrival {
 	__u32	rcv_nxt;	/* TCP: what the receiver waited for before it came */
 };
 
+struct netwarp_variable {
+	__u16	type, size;
+	__u32	id;		/* from 1 */
+	__u64	time_ns;
+	char	control[16];
+	char	name[64];
+};
+
+struct netwarp_state {
+	__u16	type, size;
+	__u32	first;		/* id of the first; the others follow */
+	__u64	time_ns;
+	struct netwarp_tuple tuple;
+};
+
 /* How each piece of what a program prints begins, on the stream of NETWARP_OUTPUT_FD; the bytes follow. */
 struct netwarp_output {
 	__u32	stream;		/* 1: its output, 2: its errors */
@@ -214,6 +232,7 @@ void __netwarp_fragmented(struct sk_buff *skb);
 void __netwarp_acked(struct sock *sk, const struct rate_sample *rs);
 void __netwarp_tcp_arrived(const struct sock *sk, const struct sk_buff *skb);
 void __netwarp_udp_arrived(const struct sk_buff *skb);
+void netwarp_found_exports(struct module *mod, void *exports, unsigned int bytes);
 #endif
 
 /* Before the queue has the packet: afterwards it may be another's. */

@@ -113,6 +113,7 @@ void __netwarp_acked(struct sock *sk, const struct rate_sample *rs)
 	netwarp_read_socket(sk, &a.tuple);
 	read_bbr(sk, &a);
 	netwarp_emit(&a, sizeof(a));
+	netwarp_emit_state(sk, a.time_ns, &a.tuple);
 }
 
 static int command(char *line)

@@ -15,6 +15,7 @@
  * The agent (pid 1) neither pays nor counts: what samples must not move time.
  */
 #include <linux/errno.h>
+#include <linux/kallsyms.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -28,6 +29,7 @@
 #include <sysdep/syscalls.h>
 #include <asm/unistd.h>
 #include <netwarp_os.h>
+#include <netwarp_record.h>
 
 /*
  * A program that works may read the clock, too: an import of numpy 2,300 times. So
@@ -166,4 +168,31 @@ void netwarp_answer(unsigned long ip)
 	text[end] = '\n';
 	netwarp_write_all(1, text, end + 1);
 	kfree(text);
+}
+
+/*
+ * Likewise where the kernel itself is, and what has called it: asked again while
+ * no program ran, it may be in a loop that has no end. In the handler of the
+ * host's signal, whatever it interrupted: so nothing here takes a lock.
+ */
+void netwarp_answer_of_kernel(unsigned long ip, unsigned long sp)
+{
+	const unsigned int most = 16;
+	const unsigned long *at = (const unsigned long *)(sp & ~7UL);
+	static char text[2048];
+	unsigned int frames = 0;
+	int end;
+
+	end = scnprintf(text, sizeof(text) - 1, "\nnetwarp: stuck: %llu %pS", netwarp_record_time(),
+			(void *)ip);
+	for (; ((unsigned long)at & (THREAD_SIZE - 1)) && frames < most; at++) {
+		unsigned long address = READ_ONCE_NOCHECK(*at);
+
+		if (!__kernel_text_address(address))
+			continue;
+		end += scnprintf(text + end, sizeof(text) - 1 - end, ", %pS", (void *)address);
+		frames++;
+	}
+	text[end] = '\n';
+	netwarp_write_all(1, text, end + 1);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <netwarp_os.h>
 
@@ -67,17 +68,28 @@ int netwarp_write_all(int fd, const void *buf, unsigned long len)
  */
 static volatile sig_atomic_t asked, running;
 
-static void on_question(int sig)
+static void on_question(int sig, siginfo_t *si, void *context)
 {
-	asked = 1;
-	if (running)
+	const greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	if (running) {
+		asked = 1;
 		kill(running, SIGUSR2);
+	} else if (asked) {
+		/* No program has had its turn since the question before. */
+		netwarp_answer_of_kernel(regs[REG_RIP], regs[REG_RSP]);
+	} else {
+		asked = 1;
+	}
 }
 
 void netwarp_listen(void)
 {
 	/* On the kernel's own signal stack: the stacks of its threads are small. */
-	struct sigaction action = { .sa_handler = on_question, .sa_flags = SA_ONSTACK | SA_RESTART };
+	struct sigaction action = {
+		.sa_sigaction = on_question,
+		.sa_flags = SA_ONSTACK | SA_RESTART | SA_SIGINFO,
+	};
 
 	sigfillset(&action.sa_mask);
 	sigaction(SIGUSR2, &action, NULL);

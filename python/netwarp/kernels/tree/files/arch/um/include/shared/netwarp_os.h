@@ -16,6 +16,7 @@ unsigned long long netwarp_read_tsc(void);
 void netwarp_trap_tsc(void);
 int netwarp_emulated_tsc(int pid, int code, unsigned long *gp);
 void netwarp_answer(unsigned long ip);
+void netwarp_answer_of_kernel(unsigned long ip, unsigned long sp);
 
 /* netwarp_host.c, of both sides */
 const char *netwarp_agent(void);

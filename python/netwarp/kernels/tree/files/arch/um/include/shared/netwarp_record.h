@@ -18,10 +18,14 @@ void netwarp_emit(const void *record, unsigned int size);
 int netwarp_watch(unsigned int ifindex);
 void netwarp_emit_counts(void);
 
-/* netwarp_tuple.c */
 struct netwarp_tuple;
 struct sk_buff;
 struct sock;
+
+/* netwarp_state.c: what the socket's congestion control exports (netwarp.h), if anything. */
+void netwarp_emit_state(struct sock *sk, unsigned long long time_ns, const struct netwarp_tuple *t);
+
+/* netwarp_tuple.c */
 
 void netwarp_read_tuple(const struct sk_buff *skb, struct netwarp_tuple *t);
 void netwarp_read_socket(const struct sock *sk, struct netwarp_tuple *t);

@@ -1,0 +1,34 @@
+//! A program of the host that is kept to some files, as the compiler of somebody's kernel module: its Kbuild is code.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use crate::guard::confine_program;
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// What it may read and start, with everything beneath
+    #[arg(long)]
+    pub read: Vec<PathBuf>,
+    /// What it may write and read, with everything beneath
+    #[arg(long)]
+    pub write: Vec<PathBuf>,
+    /// The program and its arguments
+    #[arg(last = true, required = true)]
+    pub command: Vec<String>,
+}
+
+/// Becomes the program; returns only if it cannot be started.
+pub fn main(options: &Options) -> ExitCode {
+    if let Err(e) = confine_program(&options.read, &options.write) {
+        eprintln!("{e:#}");
+        return ExitCode::FAILURE;
+    }
+    let Some((program, arguments)) = options.command.split_first() else {
+        return ExitCode::FAILURE;
+    };
+    let error = Command::new(program).args(arguments).exec();
+    eprintln!("cannot start {program}: {error}");
+    ExitCode::FAILURE
+}

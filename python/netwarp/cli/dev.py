@@ -1,0 +1,77 @@
+"""`netwarp dev`."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from netwarp.cli.common import OK, errors, positive, say, stdout
+
+if TYPE_CHECKING:
+    from netwarp.dev import Saved
+
+
+def dev(
+    file: Path,
+    /,
+    *,
+    scenario: str,
+    against: str | None = None,
+    flow: str | None = None,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("results/dev"),
+    kernel: str | None = None,
+    saves: int | None = None,
+) -> int:
+    """Work on a congestion control or a queue: after each save of its file compile it, run a scenario, and compare.
+
+    Parameters
+    ----------
+    file
+        The C file of the module, or its directory.
+    scenario
+        A shipped scenario's name or a file.
+    against
+        Congestion controls that run beside it, with commas between them.
+    flow
+        The flows that get it; default: the first that have a congestion control.
+    output
+        Where the results go, one for each save.
+    kernel
+        A kernel of `netwarp kernel list`; default: the newest that fits.
+    saves
+        End after so many; default: go on until Ctrl-C.
+    """
+    with errors():
+        from netwarp.dev import saves as saves_
+        from netwarp.engines import EngineOptions, find_engine
+
+        positive("--saves", saves)
+        controls = [name.strip() for name in (against or "").split(",") if name.strip()]
+        engine = find_engine(None, EngineOptions(kernel=kernel))
+        for saved in saves_(file, scenario, engine, output, against=controls, flow=flow):
+            _print(saved)
+            if saves is not None and saved.number >= saves:
+                break
+    return OK
+
+
+def _print(saved: "Saved") -> None:
+    from netwarp.cli.tables import metrics_table
+    from netwarp.plots.timeseries.result import draw_result
+
+    if saved.study is None:
+        say(f"{saved.problem}", style="red")
+    else:
+        out = stdout()
+        out.print(metrics_table(saved.study.summary, saved.study.result.axes))
+        for sentence in saved.verdict:
+            out.print(sentence, soft_wrap=True)
+        for outcome in saved.study.execution.done.values():
+            if outcome.reason is not None:
+                say(f"{outcome.status}: {outcome.reason}", style="red")
+    say(f"save {saved.number}: verdict after {saved.seconds:.1f} s, at {time.strftime('%H:%M:%S')}")
+    if saved.study is not None and not saved.study.failed:
+        begin = time.monotonic()
+        figures = draw_result(saved.study.path, formats=("png",))
+        say(f"figures: {len(figures)} in {saved.study.result.plots}, after {time.monotonic() - begin:.1f} s more")

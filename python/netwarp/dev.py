@@ -1,0 +1,136 @@
+"""Work on a module: after each save of its file compile it, run a scenario with it, and show what came of it."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from netwarp.analysis.summary.main_metrics import MAIN_METRICS
+from netwarp.engines import Engine, EngineError
+from netwarp.module import FILE, load_module
+from netwarp.scenario import Scenario, ScenarioError, load_scenario
+from netwarp.scenario.model.paths import setting_of
+from netwarp.study import Study, make_study
+from netwarp.terminal import Terminal
+
+_LOOK_S = 0.2
+"""How often the file is looked at. What an editor has put in its place is another file, which a watch of inotify(7) on
+the first would miss."""
+LAST = "last"
+"""Beneath the output directory: the module as it was saved before."""
+CHANGE = 0.01
+"""Part of a value by which a metric must differ to be named."""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What came of one save: the study, or why there is none; `seconds` from the save to here."""
+
+    number: int
+    study: Study | None
+    problem: str | None
+    seconds: float
+    verdict: Sequence[str] = ()
+
+
+def saves(
+    file: Path, source: str | Path, engine: Engine, out: Path, *, against: Sequence[str] = (), flow: str | None = None
+) -> Iterator[Saved]:
+    """What came of the module as it is, and then of each save; it does not end by itself.
+
+    Each save has a result of its own in `out`, whose runs are the module, the module as it was at the last save that
+    could be run, and the congestion controls `against` which it is held. Raises ScenarioError before the first.
+    """
+    base = load_scenario(source)
+    group = _group(base, flow)
+    number, known = 0, None
+    last: Path | None = None
+    while True:
+        state = _state(file)
+        if state is None or state == known:
+            time.sleep(_LOOK_S)
+            continue
+        begin, known = time.monotonic(), state
+        number += 1
+        try:
+            files = load_module(str(file.absolute()), {}, base.source.folder).files
+            settings = _settings(file, last, base.source.folder, group, against)
+            shutil.rmtree(directory := out / f"{number:03}", ignore_errors=True)
+            study = make_study(
+                load_scenario(source, settings), engine, directory, console=Terminal(quiet=True), plots=False
+            )
+            last = _keep(files, out / LAST) / file.name
+            yield Saved(number, study, None, time.monotonic() - begin, _verdict(study, group))
+        except (ScenarioError, EngineError, ValueError) as error:
+            yield Saved(number, None, str(error), time.monotonic() - begin)
+
+
+def _group(base: Scenario, flow: str | None) -> str:
+    """The flows whose congestion control the module is."""
+    having = [name for name, one in base.flows.items() if "cc" in type(one).model_fields]
+    if flow is not None and flow not in having:
+        raise ScenarioError(f'no flows called "{flow}" have a congestion control; those of {", ".join(having)} have')
+    if not having:
+        raise ScenarioError("no flows of this scenario have a congestion control; take one with flows over TCP")
+    return flow or having[0]
+
+
+def _settings(file: Path, last: Path | None, folder: Path, group: str, against: Sequence[str]) -> list[str]:
+    """What of the scenario is set: the congestion controls that are compared; of a queue, which queues name, itself."""
+    place = os.path.relpath(file, folder)
+    if not load_module(str(file.absolute()), {}, folder).congestion_controls:
+        return [setting_of("modules", [place])]
+    changed = last is not None and last.read_text() != file.read_text()
+    kept = [f"{FILE}{os.path.relpath(last, folder)}"] if last and changed else []
+    return [setting_of(f"sweep.flows.{group}.cc", [f"{FILE}{place}", *kept, *against])]
+
+
+def _keep(files: Mapping[str, str], kept: Path) -> Path:
+    """The sources as they were run; returns the directory."""
+    shutil.rmtree(kept, ignore_errors=True)
+    for name, text in files.items():
+        copy = kept / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(text)
+    return kept
+
+
+def _state(file: Path) -> tuple[int, int] | None:
+    """What changes when a file is saved; None while there is none."""
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_size
+
+
+def _verdict(study: Study, group: str) -> list[str]:
+    """A sentence for each of the others: which of the main metrics of the flows differ, and by how much."""
+    if not study.result.axes:
+        return []
+    axis = study.result.axes[0]
+    rows = study.summary.filter((pl.col("scope") == "flow") & (pl.col("name") == group))
+    mine, *others = rows[axis].unique(maintain_order=True).to_list()
+    return [_compared(rows, axis, mine, other) for other in others]
+
+
+def _compared(rows: pl.DataFrame, axis: str, mine: str, other: str) -> str:
+    middle: Callable[[str, str], float | None] = lambda point, metric: _median(rows, axis, point, metric)  # noqa: E731
+    words = []
+    for scope, metric, heading, digits in MAIN_METRICS:
+        one, reference = (middle(mine, metric), middle(other, metric)) if scope == "flow" else (None, None)
+        if one is None or reference is None or abs(one - reference) <= CHANGE * abs(reference):
+            continue
+        words.append(f"{' '.join(heading.split()).replace('- ', '')} {one:.{digits}f}, not {reference:.{digits}f}")
+    name = "the last save" if f"/{LAST}/" in other else other
+    return f"against {name}: {'; '.join(words) or 'the same within 1 %'}"
+
+
+def _median(rows: pl.DataFrame, axis: str, point: str, metric: str) -> float | None:
+    values = rows.filter((pl.col(axis) == point) & (pl.col("metric") == metric))["value"].drop_nulls()
+    found = values.median()
+    return float(found) if isinstance(found, int | float) else None

@@ -1,0 +1,134 @@
+"""Kernel modules of a scenario: compiled before anything starts, handed to the machine, and blamed by the line."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from netwarp.engines.base import EngineError
+from netwarp.engines.supervisor import console_lines
+from netwarp.kernels import Kernel, KernelDescription, KernelError
+from netwarp.kernels.modules import Compiled, Object, compile_module
+from netwarp.module import Module, module_of
+from netwarp.plan import Plan
+from netwarp.scenario.source import Keys
+from netwarp.words import did_you_mean
+
+FOLDER = "modules"
+"""Beneath a run directory while the run lasts (agent/src/machine/modules.rs)."""
+TOLD = re.compile(r"Kernel panic|BUG: |WARNING: |netwarp: stuck: ")
+"""What the kernel begins its complaints with, the end of it aside."""
+
+_FRAME = re.compile(r"(?P<function>[\w.]+)\+(?P<offset>0x[0-9a-f]+)/0x[0-9a-f]+ \[(?P<module>\w+)\]")
+_PLACE = re.compile(r":(\d+)(?: \(discriminator \d+\))?$")
+_FRAMES = 3
+_STUCK = re.compile(r"netwarp: stuck: (\d+) ")
+
+
+def modules_of(plan: Plan) -> Iterator[tuple[Keys, Module]]:
+    """Every module that some run of a plan loads, with where the scenario names it."""
+    for key, section in plan.sections:
+        if key == ("modules",):
+            yield from (((*key, number), module) for number, module in enumerate(section))
+        elif module := module_of(getattr(section, "cc", None)):
+            yield (*key, "cc"), module
+
+
+def module_problems(plan: Plan, kernel: Kernel, described: KernelDescription) -> Iterator[tuple[Keys, str]]:
+    """What is wrong with the modules of a plan. Raises EngineError with the compiler's words about one of them."""
+    for keys, module in modules_of(plan):
+        had = {"congestion control": described.congestion_controls, "queue discipline": described.qdiscs}
+        for kind, names in (("congestion control", module.congestion_controls), ("queue discipline", module.qdiscs)):
+            for name in set(names) & set(had[kind]):
+                yield keys, f'{module.place} registers the {kind} "{name}", which the kernel has already; rename it'
+        compiled = _compiled(module, kernel)
+        for one in compiled.objects:
+            if one.name in described.modules:
+                yield (
+                    keys,
+                    f'the kernel has a module "{one.name}" already, as part of itself; give the file of {module.place} '
+                    "another name",
+                )
+        known = [name for one in compiled.objects for name in one.parameters]
+        for name in module.parameters:
+            if name not in known:
+                has = f"it has {', '.join(known)}" if known else "it has none"
+                yield keys, f'{module.place} has no parameter "{name}"{did_you_mean(name, known)}; {has}'
+
+
+def hand_over(lab: Mapping[str, Any], kernel: Kernel, directory: Path) -> list[Compiled]:
+    """Put what a lab's modules are compiled to where the agent loads it from. Raises EngineError."""
+    modules = [Module.model_validate(described) for described in lab["modules"]]
+    found = [_compiled(module, kernel) for module in modules]
+    if not found:
+        return found
+    folder = directory / FOLDER
+    folder.mkdir()
+    order = []
+    for module, compiled in zip(modules, found, strict=True):
+        for one in compiled.objects:
+            shutil.copyfile(compiled.path(one), folder / f"{one.name}.ko")
+            order.append({"file": f"{one.name}.ko", "parameters": _arguments(module, one)})
+    (folder / "order.json").write_text(json.dumps(order))
+    return found
+
+
+def complaint(directory: Path, modules: list[Compiled], t0_ns: int) -> str | None:
+    """What the kernel said of a module that went wrong, and the lines of source that it was at; None if it did not."""
+    if not modules:
+        return None
+    lines = console_lines(directory)
+    first = next((number for number, line in enumerate(lines) if TOLD.search(line)), None)
+    if first is None:
+        return None
+    panic = next((line for line in lines if "Kernel panic" in line), None)
+    trace = "\n".join(lines)
+    places = dict.fromkeys(place for match in _FRAME.finditer(trace) if (place := _place(match, modules)))
+    if not places:
+        return None
+    stuck = [match for line in lines if (match := _STUCK.search(line))]
+    if stuck and panic is None:
+        at_s = (int(stuck[-1][1]) - t0_ns) / 1e9
+        said = f"the kernel computes without end, and virtual time stands still at {at_s:.6g} s of the run's"
+    else:
+        said = re.sub(r"^.*?Kernel panic - not syncing: ", "", panic or lines[first])
+    return f"a module went wrong: {said}; at {', called from '.join(list(places)[:_FRAMES])}"
+
+
+def _compiled(module: Module, kernel: Kernel) -> Compiled:
+    try:
+        return compile_module(module, kernel)
+    except KernelError as error:
+        raise EngineError(str(error)) from error
+
+
+def _arguments(module: Module, one: Object) -> str:
+    return " ".join(f"{name}={value}" for name, value in module.parameters.items() if name in one.parameters)
+
+
+def _place(match: re.Match[str], modules: list[Compiled]) -> str | None:
+    """`mine_acked() (tcp_mine.c:31)`: where in its source the kernel was."""
+    for compiled in modules:
+        for one in compiled.objects:
+            if one.name == match["module"]:
+                line = _line(compiled.path(one, debug=True), match["function"], int(match["offset"], 16))
+                return f"{match['function']}()" + (f" ({line})" if line else f" [{one.name}]")
+    return None
+
+
+def _line(debug: Path, function: str, offset: int) -> str | None:
+    """`tcp_mine.c:31` of an address in a function, as scripts/faddr2line of the kernel finds it."""
+    symbols = subprocess.run(["nm", "--defined-only", debug], capture_output=True, text=True, check=False)
+    start = re.search(rf"^([0-9a-f]+) [tT] {re.escape(function)}$", symbols.stdout, re.MULTILINE)
+    if start is None:
+        return None
+    section = subprocess.run(["objdump", "-t", debug], capture_output=True, text=True, check=False)
+    where = re.search(rf"^\S+ .{{7}} (\S+)\t\S+ (?:\S+ )?{re.escape(function)}$", section.stdout, re.MULTILINE)
+    address = hex(int(start[1], 16) + offset)
+    command = ["addr2line", "-e", str(debug), "-j", where[1] if where else ".text", address]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    found = _PLACE.search(answer)
+    return f"{Path(answer[: found.start()]).name}:{found[1]}" if found else None

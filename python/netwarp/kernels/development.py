@@ -1,0 +1,100 @@
+"""What compiling modules for a kernel takes: its headers, scripts, configuration and symbols, kept beside its image.
+
+They are packed when the kernel is built, and unpacked when the first module is compiled for it. Not the whole tree,
+which is twenty times as large: what scripts/package/install-extmod-build of the kernel lists, and User Mode Linux's
+headers, which are in two architectures.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from netwarp.kernels.errors import KernelError
+from netwarp.scratch import clean_stale, held
+
+PACKED = "development.tar.zst"
+"""The file's name in a kernel's directory."""
+TEMPORARY = ".unpack-"
+
+_FILES = ("Makefile", ".config", "Module.symvers", "include/config/auto.conf", "include/config/kernel.release")
+_FOLDERS = ("include", "scripts", "arch/um", "arch/x86/include", "arch/x86/um")
+_LEFT_OUT = (
+    *("include/config", "include/dt-bindings", "include/drm", "include/media", "include/sound"),
+    *("scripts/dtc", "scripts/gdb", "scripts/coccinelle", "scripts/genksyms", "scripts/kconfig", "scripts/package"),
+    *("scripts/selinux", "scripts/gcc-plugins"),
+)
+_NO_HEADERS = ("arch/um", "arch/x86/um")
+"""Of which only headers and makefiles count."""
+
+
+def pack(tree: Path, directory: Path) -> None:
+    """Write the development files of a compiled tree into a kernel's directory. The same tree gives the same bytes."""
+    with (
+        pa.CompressedOutputStream(str(directory / PACKED), "zstd") as stream,
+        tarfile.open(fileobj=stream, mode="w|", format=tarfile.GNU_FORMAT) as archive,
+    ):
+        for path in _chosen(tree):
+            archive.add(tree / path, path.as_posix(), recursive=False, filter=_plain)
+
+
+def unpacked(directory: Path, key: str, cache: Path) -> Path:
+    """The development files of the kernel in `directory`, unpacked in `cache` under its key. Raises KernelError."""
+    place = cache / key
+    if place.is_dir():
+        return place
+    cache.mkdir(parents=True, exist_ok=True)
+    clean_stale([(cache, TEMPORARY)])
+    work = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=cache))
+    try:
+        with held(work):
+            packed = str(directory / PACKED)
+            with (
+                pa.CompressedInputStream(packed, "zstd") as stream,
+                tarfile.open(fileobj=stream, mode="r|") as archive,
+            ):
+                archive.extractall(work, filter="data")
+            work.chmod(0o755)
+            if not place.is_dir():
+                work.rename(place)
+    except (OSError, tarfile.TarError, pa.ArrowException) as error:
+        if not place.is_dir():  # another process was faster
+            raise KernelError(
+                f"The development files of the kernel in {directory} cannot be unpacked in {cache} ({error}), so no "
+                f"module can be compiled for it. Remove the kernel with `netwarp kernel remove {directory.name}` and "
+                "build it again."
+            ) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return place
+
+
+def _chosen(tree: Path) -> Iterator[Path]:
+    """The files, in a fixed order."""
+    yield from (Path(name) for name in _FILES if (tree / name).is_file())
+    yield from (path.relative_to(tree) for path in sorted((tree / "arch/x86").glob("Makefile*")))
+    for folder in _FOLDERS:
+        for root, folders, files in os.walk(tree / folder):
+            place = Path(root).relative_to(tree)
+            folders[:] = sorted(name for name in folders if (place / name).as_posix() not in _LEFT_OUT)
+            yield from (place / name for name in sorted(files) if _is_wanted(place, name))
+
+
+def _is_wanted(place: Path, name: str) -> bool:
+    if name.endswith((".o", ".a", ".cmd", ".d", ".tmp")) or name.startswith(".tmp"):
+        return False
+    headers_alone = any(place.as_posix().startswith(folder) for folder in _NO_HEADERS)
+    return not headers_alone or name.endswith((".h", ".asn1", ".lds", ".S")) or name.startswith(("Makefile", "Kbuild"))
+
+
+def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.uid = info.gid = info.mtime = 0
+    info.uname = info.gname = ""
+    info.mode = 0o755 if info.mode & 0o100 else 0o644
+    return info

@@ -1,0 +1,239 @@
+"""Compiling modules for a kernel: by the kernel's own build, kept by content, confined like the runs that load them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from netwarp.agent import AgentError, find_agent
+from netwarp.constants import KERNEL_SUFFIX
+from netwarp.kernels.cache import Kernel, cache_directory, development_cache
+from netwarp.kernels.commands import environment
+from netwarp.kernels.development import unpacked
+from netwarp.kernels.errors import KernelError
+from netwarp.module import Module
+from netwarp.scratch import clean_stale, held
+
+FORMAT = 1
+"""Raised when the way of compiling changes what comes out."""
+TEMPORARY = ".compile-"
+COMPILERS = ("cc1", "as", "ld")
+"""What of gcc and binutils decides the bytes of a module."""
+
+_FACTS = "module.json"
+_KEPT = 300
+"""So many compiled modules are kept; those not used for longest go."""
+_LIMIT_S = 300.0
+_OF_MAKE = re.compile(r"make(\[\d+\])?: |  [A-Z]+ |warning: the compiler differs|  (The kernel was|You are usin)")
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
+_ETC = ("/etc/alternatives", "/etc/ld.so.cache")
+
+
+class ModuleError(KernelError):
+    """A module does not compile; the message has the compiler's words."""
+
+
+@dataclass(frozen=True)
+class Object:
+    """A module's binary: as the kernel loads it, and with debug information; what parameters it has."""
+
+    name: str
+    parameters: tuple[str, ...]
+    depends: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What became of a module's sources: its objects, in the order in which they are loaded, and what the compiler
+    warned of."""
+
+    directory: Path
+    objects: tuple[Object, ...]
+    warnings: str
+
+    def path(self, one: Object, *, debug: bool = False) -> Path:
+        """Where an object is."""
+        return self.directory / (f"{one.name}.debug" if debug else f"{one.name}.ko")
+
+
+def compile_module(module: Module, kernel: Kernel, cache: Path | None = None) -> Compiled:
+    """The module, compiled for a kernel, or found in the cache. Raises ModuleError, KernelError."""
+    cache = cache or cache_directory().parent / "modules"
+    content = [FORMAT, module.digest, kernel.key, kernel.digest, [_version(name) for name in COMPILERS]]
+    place = cache / hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+    if (found := _read(place)) is not None:
+        with contextlib.suppress(OSError):
+            (place / _FACTS).touch()
+        return found
+    development = unpacked(kernel.directory, kernel.key, development_cache(cache))
+    cache.mkdir(parents=True, exist_ok=True)
+    clean_stale([(cache, TEMPORARY)])
+    work = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=cache))
+    with held(work):
+        said = _make(module, kernel, development, work / "build")
+        made = _collect(module, work / "build", work / "made", said)
+        _write_facts(made)
+        with contextlib.suppress(OSError):  # another process was as fast
+            made.directory.rename(place)
+    _forget_oldest(cache)
+    compiled = _read(place)
+    if compiled is None:
+        raise KernelError(f"The compiled module {module.place} cannot be kept in {cache}. Is there room?")
+    return compiled
+
+
+def _make(module: Module, kernel: Kernel, development: Path, build: Path) -> str:
+    """Compile in `build`; returns what the compiler said."""
+    for name, text in module.files.items():
+        file = build / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    if not {"Kbuild", "Makefile"} & module.files.keys():
+        (build / "Kbuild").write_text(f"obj-m := {module.name}.o\n")
+    (build / ".tmp").mkdir()
+    make = ["make", "-C", str(development), f"M={build}", "ARCH=um", f"LOCALVERSION={KERNEL_SUFFIX}", "modules"]
+    make.append(f"KCFLAGS=-g -ffile-prefix-map={build}/= -ffile-prefix-map={development}/=")
+    try:
+        done = subprocess.run(
+            [*_confined(development, build), *make],
+            env=environment() | {"TMPDIR": str(build / ".tmp")},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_LIMIT_S,
+        )
+    except FileNotFoundError as error:
+        raise KernelError(
+            f"Compiling a module takes {error.filename}, which is not here: see `netwarp doctor`."
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise ModuleError(f"the module {module.place} was not compiled within {_LIMIT_S:g} s") from None
+    said = _in_their_place(done.stdout, module, build)
+    if done.returncode != 0:
+        raise ModuleError(f"the module {module.place} does not compile for the kernel {kernel.version}:\n{said}")
+    return said
+
+
+def _confined(development: Path, build: Path) -> list[str]:
+    """What compiles sees the system's files, those of the kernel, and the module's own: a Kbuild is a program."""
+    try:
+        agent = str(find_agent())
+    except AgentError as error:
+        raise KernelError(str(error)) from error
+    places = [path for path in (*_SYSTEM, *_ETC) if Path(path).exists()]
+    reads = [word for path in (*places, str(development)) for word in ("--read", path)]
+    return [agent, "confine", *reads, "--write", str(build), "--"]
+
+
+def _in_their_place(output: str, module: Module, build: Path) -> str:
+    """The compiler's words about the user's own files, without those of make."""
+    place = Path(module.place)
+    own = place.parent if place.suffix == ".c" else place
+    lines = [line for line in output.splitlines() if line.strip() and not _OF_MAKE.match(line)]
+    return "\n".join(lines).replace(f"{build}/", "" if own == Path() else f"{own}/")
+
+
+def _collect(module: Module, build: Path, made: Path, said: str) -> Compiled:
+    """Each object twice: as it is loaded, and with its debug information."""
+    made.mkdir()
+    objects = []
+    for path in sorted(build.rglob("*.ko")):
+        info = _modinfo(path)
+        name = path.stem.replace("-", "_")
+        shutil.copyfile(path, made / f"{name}.debug")
+        subprocess.run(["strip", "--strip-debug", "-o", made / f"{name}.ko", path], check=True)
+        depends = tuple(word for word in ",".join(info.get("depends", [])).split(",") if word)
+        parameters = tuple(text.partition(":")[0] for text in info.get("parmtype", []))
+        objects.append(Object(name, parameters, depends))
+    if not objects:
+        raise ModuleError(f"{module.place} was compiled, and no module came of it: its Kbuild names none in `obj-m`")
+    return Compiled(made, tuple(_in_order(objects)), said)
+
+
+def _in_order(objects: Sequence[Object]) -> Iterator[Object]:
+    """Each behind those that it depends on."""
+    left, given = list(objects), set[str]()
+    names = {one.name for one in objects}
+    while left:
+        ready = [one for one in left if (set(one.depends) & names) <= given] or left
+        yield ready[0]
+        given.add(ready[0].name)
+        left.remove(ready[0])
+
+
+def _modinfo(path: Path) -> dict[str, list[str]]:
+    """The section .modinfo: `key=value`, each ended by a NUL."""
+    with tempfile.TemporaryDirectory() as folder:
+        section = Path(folder) / "modinfo"
+        command = ["objcopy", "-O", "binary", "--only-section=.modinfo", "--set-section-flags", ".modinfo=alloc"]
+        subprocess.run([*command, path, section], check=True)
+        texts = section.read_bytes().decode(errors="replace").split("\0")
+    found: dict[str, list[str]] = {}
+    for key, equals, value in (text.partition("=") for text in texts):
+        if equals:
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def _write_facts(made: Compiled) -> None:
+    facts = {"objects": [asdict(one) for one in made.objects], "warnings": made.warnings}
+    (made.directory / _FACTS).write_text(json.dumps(facts, indent=1) + "\n")
+
+
+def _read(place: Path) -> Compiled | None:
+    try:
+        facts = json.loads((place / _FACTS).read_text())
+        objects = tuple(
+            Object(str(one["name"]), tuple(one["parameters"]), tuple(one["depends"])) for one in facts["objects"]
+        )
+        return Compiled(place, objects, str(facts["warnings"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _forget_oldest(cache: Path) -> None:
+    facts = sorted(cache.glob(f"*/{_FACTS}"), key=lambda file: file.stat().st_mtime_ns)
+    for file in facts[:-_KEPT]:
+        shutil.rmtree(file.parent, ignore_errors=True)
+
+
+@lru_cache
+def compiler_paths() -> tuple[str, ...]:
+    """The files of the compiler and its helpers. Raises KernelError."""
+    try:
+        found = [
+            subprocess.run(
+                ["gcc", f"-print-prog-name={name}"], env=environment(), capture_output=True, text=True, check=True
+            ).stdout.strip()
+            for name in COMPILERS
+        ]
+    except (OSError, subprocess.SubprocessError) as error:
+        raise KernelError(
+            f"Compiling a module takes gcc, which does not run ({error}): `apt-get install gcc make binutils`."
+        ) from error
+    return tuple(path if "/" in path else shutil.which(path) or path for path in found)
+
+
+@lru_cache
+def _version(name: str) -> str:
+    path = Path(compiler_paths()[COMPILERS.index(name)])
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise KernelError(
+            f"The compiler's {name} is not where gcc has it ({path}): install gcc and binutils."
+        ) from error
+    return f"{path}|{stat.st_size}|{stat.st_mtime_ns}"

@@ -1,0 +1,295 @@
+"""A kernel module of the user's own: its sources as a scenario names them, and what they register with the kernel."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_serializer
+
+from netwarp.fields import Model
+from netwarp.files import read_file
+from netwarp.words import did_you_mean
+
+KEPT = "modules"
+"""The folder of a result that holds the sources of the modules that its scenario names."""
+FILE = "file:"
+"""How the name of a congestion control begins that is a file's."""
+MAX_BYTES = 4 * 2**20
+MAX_FILES = 500
+
+_BUILT = (".o", ".ko", ".a", ".mod", ".mod.c", ".cmd", ".symvers", ".order", ".d")
+_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,50}", re.ASCII)
+_PARAMETER = re.compile(r"(\w{1,64})=([\w.,:+/-]{1,500})", re.ASCII)
+
+
+class Registration(NamedTuple):
+    """What can be registered: a `struct STRUCT x = { .MEMBER = "name" … }` that is handed to FUNCTION(&x)."""
+
+    struct: str
+    member: str
+    function: str
+
+
+CONGESTION_CONTROL = Registration("tcp_congestion_ops", "name", "tcp_register_congestion_control")
+QDISC = Registration("Qdisc_ops", "id", "register_qdisc")
+
+
+def registered(texts: Iterable[str], what: Registration) -> tuple[str, ...]:
+    """The names of what these C sources register."""
+    texts = list(texts)
+    handed = {name for text in texts for name in re.findall(rf"\b{what.function}\(&(\w+)\)", text)}
+    block = re.compile(rf"^(?:static )?struct {what.struct} (\w+)[^;{{]*=\s*\{{(.*?)^\}};", re.MULTILINE | re.DOTALL)
+    bodies = [body for text in texts for variable, body in block.findall(text) if variable in handed]
+    names = [re.search(rf'\.{what.member}\s*=\s*"([^"]+)"', body) for body in bodies]
+    return tuple(sorted(name[1] for name in names if name))
+
+
+class Module(Model):
+    """A module: `name` as the kernel calls it, `place` where the scenario says it is, its sources by their paths, and
+    its parameters. A directory has a Kbuild of its own among them; of a single file netwarp writes one."""
+
+    name: str
+    place: str
+    files: dict[str, str]
+    parameters: dict[str, str]
+
+    @property
+    def congestion_controls(self) -> tuple[str, ...]:
+        """Names of those that it registers."""
+        return registered(self.files.values(), CONGESTION_CONTROL)
+
+    @property
+    def qdiscs(self) -> tuple[str, ...]:
+        """Names of the queue disciplines that it registers."""
+        return registered(self.files.values(), QDISC)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) over the sources."""
+        return hashlib.sha256(json.dumps([self.name, sorted(self.files.items())]).encode()).hexdigest()
+
+    @model_serializer
+    def _identity(self) -> dict[str, Any]:
+        """What decides a result: what the files say, not where they are."""
+        return {"sha256": self.digest, "parameters": self.parameters}
+
+
+class Control(str):
+    """The name of a congestion control; `module` is what it comes with, None of one that the kernel has."""
+
+    __slots__ = ("module",)
+    module: Module | None
+
+    def __new__(cls, name: str, module: Module | None = None) -> Control:
+        """A name, and the module."""
+        made = super().__new__(cls, name)
+        made.module = module
+        return made
+
+    def __reduce__(self) -> tuple[type[Control], tuple[str, Module | None]]:
+        """With its module, where it is sent elsewhere."""
+        return Control, (str(self), self.module)
+
+
+def module_of(cc: object) -> Module | None:
+    """The module that a flow's congestion control comes with; None if it is the kernel's, or there is none."""
+    return cc.module if isinstance(cc, Control) else None
+
+
+def control_identity(cc: str) -> str | dict[str, Any]:
+    """What of a congestion control decides a result: its name, and its module."""
+    module = module_of(cc)
+    return {"name": str(cc), "module": module.model_dump(mode="json")} if module else str(cc)
+
+
+def load_control(value: str, folder: Path) -> Control:
+    """What `file:./tcp_mine.c window=50` says: the module, and the one congestion control in it. Raises ValueError."""
+    place, *words = value.removeprefix(FILE).split()
+    module = load_module(place, _parameters(words), folder)
+    names = module.congestion_controls
+    if len(names) != 1:
+        there = f"these: {', '.join(names)}" if names else "none"
+        raise ValueError(
+            f"{place} must register one congestion control, and netwarp finds {there}. It looks for "
+            '`struct tcp_congestion_ops x = { … .name = "mine" … };` and `tcp_register_congestion_control(&x)`'
+            + ("; name the module in `modules`, and the control by its name" if names else "")
+        )
+    return Control(names[0], module)
+
+
+def load_module(place: str, parameters: Mapping[str, str], folder: Path) -> Module:
+    """The module in a file, or a directory, of that name in `folder`. Raises ValueError with a sentence."""
+    path = _find(place, folder)
+    try:
+        if path.suffix == ".ko":
+            raise ValueError(_compiled(path, place))
+        files = dict(_tree(path) if path.is_dir() else _with_headers(path))
+        if not path.is_dir() and path.suffix != ".c":
+            raise ValueError(f"{place} is neither a C file (`.c`) nor a directory with a Kbuild")
+    except OSError as error:
+        raise ValueError(f"the module {place} cannot be read: {error.strerror}{_nearest(place, path)}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"the module {place} has a file that is not text in UTF-8; it takes sources alone") from None
+    if path.is_dir() and not {"Kbuild", "Makefile"} & files.keys():
+        raise ValueError(f'{place} has no Kbuild, which says what it is made of (a line such as "obj-m := tcp_mine.o")')
+    name = path.resolve().name if path.is_dir() else path.stem
+    if not _NAME.fullmatch(name):
+        raise ValueError(f'"{name}" cannot be the name of a module; take letters, digits, "_" and "-"')
+    return Module(name=name, place=place, files=files, parameters=dict(parameters))
+
+
+def shipped_modules() -> dict[str, Path]:
+    """The modules that come with netwarp: name → file."""
+    folder = Path(str(resources.files("netwarp") / "gallery"))
+    return {path.name: path for path in sorted(folder.glob("*.c"))}
+
+
+def kept_name(place: str) -> str:
+    """The directory under which a result keeps the sources of a module."""
+    return f"{Path(place).stem or 'module'}-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
+
+
+def module_files(data: Mapping[str, Any], folder: Path) -> dict[str, str]:
+    """The sources that a scenario's data names, shipped ones left out: the path under which a result keeps each, and
+    its text. Sweeps and cases count. Raises ValueError."""
+    places = {place for place in _places(data) if _find(place, folder) not in shipped_modules().values()}
+    modules = [load_module(place, {}, folder) for place in sorted(places)]
+    return {f"{kept_name(one.place)}/{path}": text for one in modules for path, text in one.files.items()}
+
+
+def names_modules(data: Mapping[str, Any]) -> bool:
+    """Whether a scenario's data names a module, at any point."""
+    return any(True for _ in _places(data))
+
+
+def _places(data: Mapping[str, Any]) -> Iterator[str]:
+    values = [flow.get("cc") for flow in data.get("flows", {}).values() if isinstance(flow, Mapping)]
+    values += [value for path, given in data.get("sweep", {}).items() if path.endswith(".cc") for value in given]
+    values += [v for case in data.get("cases", ()) for path, v in case.get("set", {}).items() if path.endswith(".cc")]
+    yield from (v.removeprefix(FILE).split()[0] for v in values if isinstance(v, str) and is_file(v))
+    for module in data.get("modules", ()):
+        yield module["file"] if isinstance(module, Mapping) else module
+
+
+def is_file(cc: str) -> bool:
+    """Whether a congestion control is given as a file."""
+    return cc.startswith(FILE) and bool(cc.removeprefix(FILE).strip())
+
+
+def _find(place: str, folder: Path) -> Path:
+    """The file of this name in `folder`; else the one that a result keeps of it; else the shipped one."""
+    path = folder / place
+    kept = folder / KEPT / kept_name(place)
+    if not path.exists() and kept.is_dir():
+        return kept / Path(place).name if Path(place).suffix == ".c" else kept
+    return path if path.exists() or place not in shipped_modules() else shipped_modules()[place]
+
+
+def _nearest(place: str, path: Path) -> str:
+    try:
+        beside = [file.name for file in path.parent.iterdir() if file.suffix == ".c"]
+    except OSError:
+        beside = []
+    return did_you_mean(Path(place).name, [*beside, *shipped_modules()])
+
+
+def _compiled(path: Path, place: str) -> str:
+    found = re.search(rb"vermagic=([^ \0]+)", read_file(path, MAX_BYTES))
+    made = f" for the kernel {found[1].decode(errors='replace')}" if found else ""
+    return (
+        f"{place} is a module that has been compiled{made}, which no other kernel takes; give its source, and netwarp "
+        "compiles it for the kernel that the runs are made on"
+    )
+
+
+def _text(path: Path) -> str:
+    content = read_file(path, MAX_BYTES)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"{path.name} is larger than {MAX_BYTES // 2**20} MiB; no source of a module is")
+    return content.decode()
+
+
+def _with_headers(path: Path) -> Iterator[tuple[str, str]]:
+    """A C file, and what lies beside it of what it includes."""
+    todo, folder = [path], path.parent
+    seen: set[Path] = set()
+    while todo:
+        file = todo.pop()
+        if file in seen or len(seen) > MAX_FILES:
+            continue
+        seen.add(file)
+        text = _text(file)
+        yield file.relative_to(folder).as_posix(), text
+        beside = (file.parent / name for name in _INCLUDE.findall(text) if ".." not in Path(name).parts)
+        todo += [header for header in beside if header.is_relative_to(folder) and header.is_file()]
+
+
+def _tree(folder: Path) -> Iterator[tuple[str, str]]:
+    """The sources in a directory: all files but hidden ones and what a compiler has left there."""
+    found = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and not path.name.endswith(_BUILT)
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+    if len(found) > MAX_FILES:
+        raise ValueError(f"{folder} has {len(found):,} files; the directory of a module has {MAX_FILES} at most")
+    yield from ((path.relative_to(folder).as_posix(), _text(path)) for path in found)
+
+
+def _parameters(words: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for word in words:
+        match = _PARAMETER.fullmatch(word)
+        if match is None:
+            raise ValueError(f'"{word[:80]}" is not a parameter of a module, such as window=50')
+        found[match[1]] = match[2]
+    return found
+
+
+def _module(value: object, info: ValidationInfo) -> Any:
+    """`"./sch_mine.c"`, or with parameters `{ file = "./sch_mine.c", parameters = { limit = 100 } }`."""
+    if isinstance(value, Module):
+        return value
+    given = {"file": value} if isinstance(value, str) else value
+    if not isinstance(given, dict) or not isinstance(given.get("file"), str) or given.keys() - {"file", "parameters"}:
+        raise ValueError('a module is a path, or a table such as { file = "./sch_mine.c", parameters = { limit = 9 } }')
+    parameters = given.get("parameters", {})
+    if not isinstance(parameters, dict):
+        raise ValueError("`parameters` is a table such as { limit = 9 }")
+    words = [f"{name}={int(v) if isinstance(v, bool) else v}" for name, v in parameters.items()]
+    return load_module(given["file"], _parameters(words), Path((info.context or {}).get("folder", ".")))
+
+
+ModuleField = Annotated[
+    Module,
+    BeforeValidator(_module),
+    WithJsonSchema(
+        {
+            "title": "module",
+            "anyOf": [
+                {"type": "string", "examples": ["./sch_mine.c", "./tcp_mine/"]},
+                {
+                    "type": "object",
+                    "properties": {
+                        "file": {"type": "string"},
+                        "parameters": {
+                            "type": "object",
+                            "additionalProperties": {"type": ["string", "integer", "boolean"]},
+                        },
+                    },
+                    "required": ["file"],
+                    "additionalProperties": False,
+                },
+            ],
+        }
+    ),
+]

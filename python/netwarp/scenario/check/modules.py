@@ -1,0 +1,52 @@
+"""Modules of one run: they share a kernel, so each name is there once, and each parameter has one value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from netwarp.module import Module, module_of
+from netwarp.qdisc import Qdisc
+from netwarp.scenario.model import Scenario
+from netwarp.scenario.source import Keys
+
+
+def check_modules(scenario: Scenario) -> Iterator[tuple[Keys, str]]:
+    """What keeps the kernel from loading all modules of a run, and options that tc cannot give to a queue of theirs."""
+    taken: dict[str, Module] = {}
+    for keys, module in _named(scenario):
+        other = taken.setdefault(module.name, module)
+        if other.digest != module.digest:
+            yield keys, f"{module.place} and {other.place} are both called {module.name}; give one file another name"
+        elif other.parameters != module.parameters:
+            yield (
+                keys,
+                f"{module.place} is in this run with other parameters already ({_words(other)}); a module's parameters "
+                "are the whole kernel's: copy the file under another name, and register another name in it",
+            )
+        for name in (*module.congestion_controls, *module.qdiscs):
+            if (owner := taken.setdefault(f"={name}", module)).digest != module.digest:
+                yield keys, f'{module.place} registers "{name}", as {owner.place} does; rename one of the two'
+    yield from _options(scenario)
+
+
+def _named(scenario: Scenario) -> Iterator[tuple[Keys, Module]]:
+    yield from ((("modules", number), module) for number, module in enumerate(scenario.modules))
+    for name, flow in scenario.flows.items():
+        if module := module_of(getattr(flow, "cc", None)):
+            yield ("flows", name, "cc"), module
+
+
+def _options(scenario: Scenario) -> Iterator[tuple[Keys, str]]:
+    own = {name: module for module in scenario.loaded_modules for name in module.qdiscs}
+    for name, link in scenario.links.items():
+        for queue in (link.queue.of(0), link.queue.of(1)):
+            if queue is not None and (qdisc := Qdisc.read(queue)).kind in own and qdisc.options:
+                yield (
+                    ("links", name, "queue"),
+                    f'tc knows no options of "{qdisc.kind}"; give them as parameters of the module, such as '
+                    f'{{ file = "{own[qdisc.kind].place}", parameters = {{ {qdisc.options[0]} = … }} }}',
+                )
+
+
+def _words(module: Module) -> str:
+    return " ".join(f"{name}={value}" for name, value in module.parameters.items()) or "none"

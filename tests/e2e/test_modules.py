@@ -1,0 +1,245 @@
+"""Kernel modules of the user's own: compiled for the run's kernel, loaded, recorded, and blamed by the line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from e2e_command import Answer, netwarp, succeed
+from e2e_runs import only_run
+from e2e_scenarios import dumbbell
+from netwarp.module import shipped_modules
+
+TEMPLATE = shipped_modules()["tcp_template.c"].read_text()
+COUNTING = "	t->acked += rs->acked_sacked;"
+"""The line of the template that runs after each ACK."""
+FRAME_BYTES = 1514
+
+
+def write(folder: Path, name: str, change: str = COUNTING) -> str:
+    """The template under another name, with another line; returns its place for a `cc`."""
+    text = TEMPLATE.replace('"template"', f'"{name}"').replace(COUNTING, change)
+    (folder / f"tcp_{name}.c").write_text(text)
+    return f"file:./tcp_{name}.c"
+
+
+def run(folder: Path, *arguments: str, text: str | None = None) -> Answer:
+    """Run a dumbbell of 10 Mbit/s in a folder."""
+    (folder / "s.toml").write_text(text or dumbbell(duration="4s", queue="pfifo limit 300"))
+    return netwarp("run", folder / "s.toml", "--no-plots", "-o", folder / "result", *arguments)
+
+
+def reason(folder: Path, answer: Answer) -> str:
+    """Why the one run failed, which was said as well."""
+    assert answer.code == 3, answer.err
+    assert "Traceback" not in answer.err
+    status = only_run(folder / "result").status()
+    assert status["status"] == "failed"
+    assert " ".join(str(status["reason"]).split()) in answer.words
+    return str(status["reason"])
+
+
+@pytest.mark.parametrize("window", [40, 100])
+def test_a_fixed_window_gives_the_round_trip_that_it_must(tmp_path: Path, window: int) -> None:
+    """W packets in flight at 10 Mbit/s: W x 1514 x 8 / 10^7 s, whatever the path.
+
+    An ACK stands for two packets, and lets two go: the second of them completes the window, the first has one packet
+    less before it. A sample is of the newest that an ACK stands for, which may be either.
+    """
+    answer = run(tmp_path, "--set", f'flows.bulk.cc="file:tcp_template.c window={window}"')
+    assert answer.code == 0, answer.err
+    made = only_run(tmp_path / "result")
+    late = made.scan("acks").filter((pl.col("time_ns") > 2 * 10**9) & pl.col("rtt_us").is_not_null()).collect()
+    assert late.height > 500
+    due_us = window * FRAME_BYTES * 8 / 10
+    assert late["rtt_us"].max() == pytest.approx(due_us, rel=0.005)
+    assert set((late["rtt_us"] * 10 / (FRAME_BYTES * 8)).round().to_list()) <= {window - 1, window}
+
+
+def test_what_a_module_exports_is_recorded_after_each_ack(tmp_path: Path) -> None:
+    assert run(tmp_path, "--set", "flows.bulk.cc=file:tcp_template.c window=40").code == 0
+    made = only_run(tmp_path / "result")
+    names = made.scan("variables").collect()
+    assert names["name"].to_list() == ["acked", "losses", "min_rtt_us"]
+    assert set(names["control"]) == {"template"}
+    states = made.scan("states").join(names.lazy(), on="variable_id").collect()
+    acks = made.scan("acks").filter(pl.col("tuple_id") == states["tuple_id"][0]).collect()
+    acked, lowest = (states.filter(pl.col("name") == name) for name in ("acked", "min_rtt_us"))
+    assert acked["time_ns"].to_list() == acks["time_ns"].to_list()
+    # What it has counted by itself, and what the kernel has: the SYN's ACK is in the second alone.
+    assert acked["value"][-1] == pytest.approx(acks["delivered_pkts"][-1], abs=1)
+    # The first sample is the SYN's, before the congestion control begins.
+    assert lowest["value"][-1] == acks["rtt_us"].drop_nulls()[1:].min()
+
+
+def test_a_null_pointer_fails_its_run_with_the_line(tmp_path: Path) -> None:
+    cc = write(tmp_path, "null", f"	if (t->acked > 100)\n		*(volatile int *)NULL = 1;\n{COUNTING}")
+    line = (tmp_path / "tcp_null.c").read_text().splitlines().index("		*(volatile int *)NULL = 1;") + 1
+    why = reason(tmp_path, run(tmp_path, "--set", f"flows.bulk.cc={cc}"))
+    assert "Kernel mode fault at addr 0x0" in why
+    assert f"at template_main() (tcp_null.c:{line})" in why
+
+
+def test_a_loop_without_end_fails_its_run_with_the_line(tmp_path: Path) -> None:
+    cc = write(tmp_path, "spin", f"	while (READ_ONCE(t->acked) > 100)\n		;\n{COUNTING}")
+    lines = (tmp_path / "tcp_spin.c").read_text().splitlines()
+    loop = lines.index("	while (READ_ONCE(t->acked) > 100)") + 1
+    why = reason(tmp_path, run(tmp_path, "--set", f"flows.bulk.cc={cc}"))
+    assert "virtual time stands still" in why
+    found = re.search(r"template_main\(\) \(tcp_spin\.c:(\d+)\)", why)
+    assert found, why
+    assert int(found[1]) in (loop, loop + 1)
+
+
+def test_a_warning_of_a_module_fails_its_run_with_the_line(tmp_path: Path) -> None:
+    cc = write(tmp_path, "warn", f"	WARN_ON_ONCE(t->acked > 100);\n{COUNTING}")
+    line = (tmp_path / "tcp_warn.c").read_text().splitlines().index("	WARN_ON_ONCE(t->acked > 100);") + 1
+    why = reason(tmp_path, run(tmp_path, "--set", f"flows.bulk.cc={cc}"))
+    assert "WARNING: " in why
+    assert f"tcp_warn.c:{line}" in why
+
+
+def test_two_modules_compete_in_one_run(tmp_path: Path) -> None:
+    """Two windows that do not change share the link as the windows are: 60 to 30."""
+    second = write(tmp_path, "second").removeprefix("file:")
+    text = dumbbell(
+        flows='[flows.one]\ntool = "bulk"\nfrom = "h1"\nto = "h2"\ncc = "template"\n'
+        '[flows.other]\ntool = "bulk"\nfrom = "h1"\nto = "h2"\ncc = "second"\n',
+        duration="10s",
+        queue="pfifo limit 300",
+    )
+    modules = (
+        'modules = [{ file = "tcp_template.c", parameters = { window = 60 } }, '
+        f'{{ file = "{second}", parameters = {{ window = 30 }} }}]\n'
+    )
+    answer = run(tmp_path, text=modules + text)
+    assert answer.code == 0, answer.err
+    made = only_run(tmp_path / "result")
+    assert set(made.scan("variables").collect()["control"]) == {"template", "second"}
+    late = made.scan("acks").filter(pl.col("time_ns") > 5 * 10**9).collect()
+    spans = late.group_by("tuple_id").agg(pl.col("bytes_acked").max() - pl.col("bytes_acked").min())
+    high, low = sorted(spans["bytes_acked"], reverse=True)
+    assert high / low == pytest.approx(2.0, rel=0.02)
+
+
+def test_what_does_not_compile_is_refused_in_the_compilers_words(tmp_path: Path) -> None:
+    cc = write(tmp_path, "wrong", COUNTING.replace("acked +=", "aked +="))
+    answer = run(tmp_path, "--set", f"flows.bulk.cc={cc}")
+    assert answer.code == 4
+    line = (tmp_path / "tcp_wrong.c").read_text().splitlines().index(COUNTING.replace("acked +=", "aked +=")) + 1
+    assert re.search(rf"^tcp_wrong\.c:{line}:\d+: error: .*'aked'; did you mean 'acked'", answer.err, re.MULTILINE)
+    assert "|         t->aked += rs->acked_sacked;" in answer.err
+    assert "make" not in answer.err
+    assert not (tmp_path / "result").exists()
+
+
+def test_a_name_that_the_kernel_has_is_refused(tmp_path: Path) -> None:
+    answer = run(tmp_path, "--set", f"flows.bulk.cc={write(tmp_path, 'cubic')}")
+    assert answer.code == 2
+    assert 'registers the congestion control "cubic", which the kernel has already' in answer.words
+
+
+def test_a_parameter_that_the_module_lacks_is_refused(tmp_path: Path) -> None:
+    answer = run(tmp_path, "--set", "flows.bulk.cc=file:tcp_template.c windo=40")
+    assert answer.code == 2
+    assert 'has no parameter "windo" (did you mean "window"?)' in answer.words
+
+
+def test_compiling_reads_no_file_but_the_systems(tmp_path: Path) -> None:
+    """A Kbuild is a program: what it runs is kept from the user's files, as runs are."""
+    secret = tmp_path / "secret"
+    secret.write_text("hidden")
+    module = tmp_path / "mine"
+    module.mkdir()
+    (module / "mine.c").write_text(TEMPLATE.replace('"template"', '"mine"'))
+    touched = tmp_path / "touched"
+    (module / "Kbuild").write_text(f"obj-m := mine.o\n$(info $(shell cat {secret}; touch {touched}))\n")
+    text = f'modules = ["{module}"]\n' + dumbbell(duration="1s")
+    answer = run(tmp_path, "--set", "flows.bulk.cc=mine", text=text)
+    assert answer.code == 0, answer.err
+    assert not touched.exists()
+    assert "hidden" not in answer.err + answer.out
+
+
+def test_a_result_is_run_again_from_the_modules_that_it_keeps(tmp_path: Path) -> None:
+    cc = write(tmp_path, "kept")
+    assert run(tmp_path, "--set", f"flows.bulk.cc={cc}").code == 0
+    (tmp_path / "tcp_kept.c").unlink()
+    succeed("rerun", tmp_path / "result")
+
+
+def test_each_save_gets_a_verdict(tmp_path: Path) -> None:
+    """The first is what the file says when the command starts; one that does not compile is an answer, too."""
+    file = tmp_path / write(tmp_path, "mine").removeprefix("file:")
+    (tmp_path / "s.toml").write_text(dumbbell(duration="4s", queue="pfifo limit 300"))
+    command = ["dev", file, "--scenario", tmp_path / "s.toml", "--against", "cubic", "--saves", "1"]
+    answer = succeed(*command, "-o", tmp_path / "dev")
+    assert re.search(r"against cubic: .*RTT mean ms [\d.]+, not [\d.]+", answer.out)
+    assert "save 1: verdict after" in answer.err
+    assert (tmp_path / "dev" / "001" / "plots" / "state-bulk-acked.png").exists()
+    assert (tmp_path / "dev" / "last" / "tcp_mine.c").read_text() == file.read_text()
+    write(tmp_path, "mine", COUNTING.replace("acked +=", "aked +="))
+    answer = succeed(*command, "-o", tmp_path / "dev")
+    assert "did you mean 'acked'" in answer.err
+
+
+def test_a_qdisc_of_ones_own(tmp_path: Path) -> None:
+    """A queue that drops every fifth packet, written here."""
+    (tmp_path / "sch_fifth.c").write_text(FIFTH)
+    text = 'modules = [{ file = "./sch_fifth.c", parameters = { every = 5 } }]\n' + dumbbell(
+        flows='[flows.load]\ntool = "cbr"\nfrom = "h1"\nto = "h2"\nrate = "1mbit"\n', duration="4s", queue="fifth"
+    )
+    answer = run(tmp_path, text=text)
+    assert answer.code == 0, answer.err
+    packets = only_run(tmp_path / "result").scan("packets").collect()
+    queue = packets.filter(pl.col("fate") == 1)["interface_index"].unique().to_list()
+    assert len(queue) == 1
+    there = packets.filter(pl.col("interface_index") == queue[0])
+    assert there.filter(pl.col("fate") == 1).height == there.height // 5
+
+
+FIFTH = """
+#include <linux/module.h>
+#include <net/pkt_sched.h>
+
+static unsigned int every = 2;
+module_param(every, uint, 0444);
+
+struct fifth { u32 seen; };
+
+static int fifth_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct fifth *q = qdisc_priv(sch);
+
+	if (++q->seen % every == 0)
+		return qdisc_drop(skb, sch, to_free);
+	return qdisc_enqueue_tail(skb, sch);
+}
+
+static struct Qdisc_ops fifth_qdisc_ops __read_mostly = {
+	.id		= "fifth",
+	.priv_size	= sizeof(struct fifth),
+	.enqueue	= fifth_enqueue,
+	.dequeue	= qdisc_dequeue_head,
+	.peek		= qdisc_peek_head,
+	.reset		= qdisc_reset_queue,
+	.owner		= THIS_MODULE,
+};
+
+static int __init fifth_init(void)
+{
+	return register_qdisc(&fifth_qdisc_ops);
+}
+
+static void __exit fifth_exit(void)
+{
+	unregister_qdisc(&fifth_qdisc_ops);
+}
+
+module_init(fifth_init);
+module_exit(fifth_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("drops every fifth packet");
+"""

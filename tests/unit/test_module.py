@@ -1,0 +1,105 @@
+"""Modules as a scenario names them: their sources, what they register, and what decides a run's id."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+from netwarp.module import Control, load_control, load_module, module_files, module_of, shipped_modules
+from netwarp.plan import make_plan
+from netwarp.scenario import ScenarioError, parse_scenario
+from scenario_texts import DUMBBELL
+
+MINE = """
+static struct tcp_congestion_ops tcp_mine __read_mostly = {
+	.owner = THIS_MODULE,
+	.name = "mine",
+};
+	return tcp_register_congestion_control(&tcp_mine);
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "tcp_mine.c").write_text(f'#include "mine.h"\n#include <net/tcp.h>\n{MINE}')
+    (tmp_path / "mine.h").write_text("#define W 50\n")
+    return tmp_path
+
+
+def run_id(folder: Path, *settings: str) -> str:
+    return make_plan(parse_scenario(DUMBBELL, settings=settings, folder=folder)).runs[0].id
+
+
+def test_a_file_comes_with_the_headers_beside_it(folder: Path) -> None:
+    control = load_control("file:./tcp_mine.c window=50 beta=717", folder)
+    assert control == "mine"
+    module = module_of(control)
+    assert module is not None
+    assert set(module.files) == {"tcp_mine.c", "mine.h"}
+    assert module.parameters == {"window": "50", "beta": "717"}
+
+
+def test_a_control_keeps_its_module_where_it_is_sent(folder: Path) -> None:
+    control = load_control("file:tcp_mine.c", folder)
+    sent = pickle.loads(pickle.dumps(control))
+    assert isinstance(sent, Control)
+    assert sent == "mine"
+    assert sent.module == control.module
+
+
+def test_a_module_counts_by_what_its_files_say(folder: Path) -> None:
+    first = run_id(folder, "flows.bulk.cc=file:tcp_mine.c")
+    assert run_id(folder, "flows.bulk.cc=file:./tcp_mine.c") == first, "where it lies is nothing to a run"
+    assert run_id(folder, "flows.bulk.cc=file:tcp_mine.c window=9") != first
+    (folder / "mine.h").write_text("#define W 60\n")
+    assert run_id(folder, "flows.bulk.cc=file:tcp_mine.c") != first
+
+
+def test_a_result_keeps_the_sources_of_every_point(folder: Path) -> None:
+    data = {"flows": {"bulk": {"cc": "cubic"}}, "sweep": {"flows.bulk.cc": ["bbr", "file:tcp_mine.c window=9"]}}
+    kept = module_files(data, folder)
+    assert sorted(Path(name).name for name in kept) == ["mine.h", "tcp_mine.c"]
+    other = folder / "result"
+    for name, text in kept.items():
+        path = other / "modules" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert load_module("tcp_mine.c", {}, other) == load_module("tcp_mine.c", {}, folder)
+
+
+def test_what_comes_with_netwarp_is_found_by_its_name(tmp_path: Path) -> None:
+    assert "tcp_template.c" in shipped_modules()
+    assert load_control("file:tcp_template.c", tmp_path) == "template"
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("tcp_mien.c", 'cannot be read: No such file or directory (did you mean "tcp_mine.c"?)'),
+        ("mine.h", "neither a C file"),
+        ("empty", "has no Kbuild"),
+        ("tcp_mine.c window", '"window" is not a parameter of a module, such as window=50'),
+        ("other.ko", "for the kernel 6.1.0-18-amd64, which no other kernel takes; give its source"),
+        ("nothing.c", "netwarp finds none"),
+    ],
+)
+def test_what_is_no_module_is_refused(folder: Path, place: str, words: str) -> None:
+    (folder / "empty").mkdir()
+    (folder / "other.ko").write_bytes(b"\x7fELF\0vermagic=6.1.0-18-amd64 SMP mod_unload\0")
+    (folder / "nothing.c").write_text("int x;\n")
+    with pytest.raises(ScenarioError) as caught:
+        run_id(folder, f"flows.bulk.cc=file:{place}")
+    assert words in str(caught.value)
+
+
+def test_two_modules_of_one_name_are_refused(folder: Path) -> None:
+    (folder / "other").mkdir()
+    (folder / "other" / "tcp_mine.c").write_text(MINE)
+    with pytest.raises(ScenarioError, match="are both called tcp_mine"):
+        run_id(folder, "flows.bulk.cc=file:tcp_mine.c", 'modules=["other/tcp_mine.c"]')
+
+
+def test_one_module_has_one_value_of_each_parameter(folder: Path) -> None:
+    with pytest.raises(ScenarioError, match="with other parameters already"):
+        run_id(folder, "flows.bulk.cc=file:tcp_mine.c window=9", 'modules=["tcp_mine.c"]')

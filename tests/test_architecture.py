@@ -50,6 +50,7 @@ STAGES = [
     "study",
     "rerun",
     "whatif",
+    "advise",
     "agreement",
     "serve",
     "api",

@@ -15,6 +15,7 @@ from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
 from netwarp.cli import agreement, compare, imports, results, scenarios
+from netwarp.cli.advise import advise
 from netwarp.cli.agent import pcap_app, watch_app
 from netwarp.cli.common import CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
 from netwarp.cli.exec import exec_
@@ -44,7 +45,7 @@ app.command(watch_app)
 for command in (scenarios.new, scenarios.show, scenarios.schema):
     app.command(command)
 _OF_RESULTS = (results.plot, results.report, results.rerun, export)
-for of_results in (*_OF_RESULTS, compare.compare, explain, whatif, agreement.agree):
+for of_results in (*_OF_RESULTS, compare.compare, explain, whatif, advise, agreement.agree):
     app.command(of_results)
 app.command(imports.import_, name="import")
 app.command(scenarios.list_, name="list")

@@ -1,0 +1,7 @@
+"""From an environment to a recommendation: candidates are run in it, judged, and compared with what is there now."""
+
+from netwarp.advise.advice import Advice, advise
+from netwarp.advise.errors import AdviceError, NoCandidateError
+from netwarp.advise.question import Question
+
+__all__ = ["Advice", "AdviceError", "NoCandidateError", "Question", "advise"]

@@ -1,0 +1,275 @@
+"""The advice: from a question to a choice, with what it rests on."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from netwarp.advise.candidates import NOW, Candidate, candidates_of, lines, read_catalogue
+from netwarp.advise.criteria import MEASURES, check_limits, parse_goal, parse_limit
+from netwarp.advise.environment import Environment
+from netwarp.advise.errors import NoCandidateError
+from netwarp.advise.flip import Flip, FlipSearch
+from netwarp.advise.judgement import (
+    Difference,
+    Effect,
+    LimitCheck,
+    Standing,
+    check,
+    differences,
+    mean_score,
+    percent_of,
+    robust_scores,
+)
+from netwarp.advise.question import Question
+from netwarp.advise.search import Dropped, Found, Search
+from netwarp.advise.situations import AS_DESCRIBED, Situation, situations_of
+from netwarp.advise.trial import Laboratory, Trial
+from netwarp.stats.effect_size import paired_shift
+
+_STARVED_SHARE = 0.1
+"""A bulk flow with less than this part of an equal share is called starved."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a candidate stands: measures in the environment as described (means over seeds), and how often it ran."""
+
+    name: str
+    score: float
+    values: Mapping[str, float]
+    seeds: int
+    finalist: bool
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The choice and what it rests on. Differences are of robust scores, effects of the environment as described.
+
+    `standings` has the choice against every other finalist, `against_now` against what is there now (None if that is
+    the choice). `apply` and `undo` are the commands.
+    """
+
+    environment: Environment
+    goal: str
+    weights: Mapping[str, float]
+    choice: Candidate
+    standings: tuple[Difference, ...]
+    against_now: Difference | None
+    effects: tuple[Effect, ...]
+    limits: tuple[LimitCheck, ...]
+    places: tuple[Place, ...]
+    dropped: tuple[Dropped, ...]
+    rejected: tuple[tuple[str, str], ...]
+    flips: tuple[Flip, ...]
+    warnings: tuple[str, ...]
+    situations: tuple[Situation, ...]
+    worst: Mapping[str, tuple[str, float]]
+    apply: tuple[str, ...]
+    undo: tuple[str, ...]
+    seeds: tuple[int, ...]
+    runs: int
+
+    @property
+    def close(self) -> list[Difference]:
+        """The finalists that the choice is not better than: too close to call, or the same."""
+        return [one for one in self.standings if one.standing in (Standing.CLOSE, Standing.SAME)]
+
+
+def advise(question: Question, laboratory: Laboratory) -> Advice:
+    """Search, judge, choose, and look for flips.
+
+    Raises AdviceError if the question cannot be answered, NoCandidateError if no candidate meets its limits;
+    ScenarioError, StoreError, EngineError.
+    """
+    environment = question.environment
+    weights = parse_goal(question.goal, environment)
+    limits = [parse_limit(text) for text in question.limits]
+    check_limits(limits, environment)
+    candidates = candidates_of(environment, read_catalogue(question.candidates), question.changes)
+    situations = situations_of(environment)
+    found = Search(environment, situations, weights, limits, laboratory, question.effort).run(candidates)
+    names = [one.name for one in found.finalists]
+    scores = robust_scores(found.trial, names, situations, environment, weights)
+    checks = {name: check(found.trial, name, limits, environment) for name in names}
+    meeting = [name for name in names if scores[name] and all(one.met for one in checks[name])]
+    if not meeting:
+        raise NoCandidateError(_nearest(checks, scores))
+    pairs = differences({name: scores[name] for name in names if scores[name]})
+    chosen = _choose(meeting, scores, pairs)
+    choice = next(one for one in found.finalists if one.name == chosen)
+    standings = [pairs[chosen, name] for name in names if (chosen, name) in pairs]
+    flips: list[Flip] = []
+    if question.flips and len(meeting) > 1:
+        rivals = sorted((one for one in meeting if one != chosen), key=lambda one: -mean_score(scores[one]))
+        others = [one for one in found.finalists if one.name in rivals[:2] or (one.name == NOW and one.name in meeting)]
+        others = [one for one in others if one.name != chosen]
+        flips = FlipSearch(environment, weights, laboratory, question.effort.flip_seeds).run(choice, others)
+    commands = list(lines(choice, environment, question.device))
+    return Advice(
+        environment=environment,
+        goal=question.goal,
+        weights=weights,
+        choice=choice,
+        standings=tuple(sorted(standings, key=lambda one: one.percent)),
+        against_now=pairs.get((chosen, NOW)),
+        effects=tuple(_effects(found.trial, chosen, environment)),
+        limits=tuple(checks[chosen]),
+        places=tuple(_places(found, candidates, scores, situations, weights, environment)),
+        dropped=found.dropped,
+        rejected=tuple(_rejected(names, checks, scores, found.trial)),
+        flips=tuple(flips),
+        warnings=tuple(_warnings(found, chosen, checks[chosen], environment)),
+        situations=tuple(situations),
+        worst=_worst(found.trial, names, situations, environment, weights),
+        apply=tuple(apply for apply, _ in commands),
+        undo=tuple(undo for _, undo in reversed(commands) if undo),
+        seeds=found.seeds,
+        runs=found.screened.made + found.trial.made,
+    )
+
+
+def _choose(
+    meeting: Sequence[str], scores: Mapping[str, Mapping[int, float]], pairs: Mapping[tuple[str, str], Difference]
+) -> str:
+    """The candidate with the highest score; what is there now, if that is not better than it."""
+    best = max(meeting, key=lambda name: mean_score(scores[name]))
+    if NOW in meeting and best != NOW and pairs[best, NOW].standing is not Standing.BETTER:
+        return NOW
+    return best
+
+
+def _nearest(checks: Mapping[str, Sequence[LimitCheck]], scores: Mapping[str, Mapping[int, float]]) -> str:
+    if not any(scores.values()):
+        return "no candidate has runs that count; the reasons are in the results' status.json"
+    judged = [name for name in checks if scores[name]]
+    name = min(judged, key=lambda one: (max(check.violation for check in checks[one]), -mean_score(scores[one])))
+    missed = [one for one in checks[name] if not one.met]
+    words = " and ".join(
+        f"{one.limit.measure.name} {_value(one.median)} {one.limit.measure.unit}".rstrip() + f" where {one.limit.text} is asked for"
+        for one in missed
+    )
+    return f"no candidate meets the limits; the nearest is {name}: {words}"
+
+
+def _value(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.3g}"
+
+
+def _effects(trial: Trial, chosen: str, environment: Environment) -> list[Effect]:
+    """Every measure of the choice beside what is there now, seed by seed."""
+    now, then = trial.seeds(NOW, AS_DESCRIBED), trial.seeds(chosen, AS_DESCRIBED)
+    found = []
+    for measure in MEASURES.values():
+        pairs = [
+            (a, b)
+            for seed in sorted(set(now) & set(then))
+            if (a := measure.of(now[seed], environment)) is not None and math.isfinite(a)
+            and (b := measure.of(then[seed], environment)) is not None and math.isfinite(b)
+        ]  # fmt: skip
+        if not pairs:
+            continue
+        before, after = np.array(pairs).T
+        shift = paired_shift(after - before)
+        medians = float(np.median(before)), float(np.median(after))
+        found.append(
+            Effect(
+                measure.name, measure.words, measure.unit, measure.higher, *medians, shift.estimate, shift.low, shift.high,
+                shift.confidence,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _places(
+    found: Found,
+    candidates: Sequence[Candidate],
+    final: Mapping[str, Mapping[int, float]],
+    situations: Sequence[Situation],
+    weights: Mapping[str, float],
+    environment: Environment,
+) -> list[Place]:
+    """Every candidate that ran: finalists by their own seeds, others by those of the screening."""
+    places = []
+    for one in candidates:
+        finalist = one.name in final
+        trial = found.trial if finalist else found.screened
+        runs = trial.seeds(one.name, AS_DESCRIBED)
+        values: dict[str, float] = {}
+        for measure in MEASURES.values():
+            known = [value for run in runs.values() if (value := measure.of(run, environment)) is not None]
+            if known:
+                values[measure.name] = sum(known) / len(known)
+        if not values:
+            continue
+        scores = final[one.name] if finalist else robust_scores(trial, [one.name], situations, environment, weights)[one.name]
+        places.append(Place(one.name, mean_score(scores), values, len(runs), finalist))
+    return sorted(places, key=lambda place: (not place.finalist, -place.score))
+
+
+def _rejected(
+    names: Sequence[str],
+    checks: Mapping[str, Sequence[LimitCheck]],
+    scores: Mapping[str, Mapping[int, float]],
+    trial: Trial,
+) -> list[tuple[str, str]]:
+    """The finalists that cannot be chosen, and why."""
+    found = []
+    for name in names:
+        if not scores[name]:
+            reason = trial.failures.get(name, ["they were not made"])[0]
+            found.append((name, f"its runs do not count ({reason})"))
+        for one in checks[name]:
+            if not one.met and scores[name]:
+                measured = f"{one.limit.measure.name} is {_value(one.median)} {one.limit.measure.unit}".rstrip()
+                found.append((name, f"it breaks the limit {one.limit.text}: {measured}"))
+    return found
+
+
+def _worst(
+    trial: Trial,
+    names: Sequence[str],
+    situations: Sequence[Situation],
+    environment: Environment,
+    weights: Mapping[str, float],
+) -> dict[str, tuple[str, float]]:
+    """Of each finalist the situation in which it is furthest behind the best one there, and by how many percent."""
+    behind: dict[str, tuple[str, float]] = {}
+    for situation in situations:
+        scores = robust_scores(trial, names, [situation], environment, weights)
+        means = {name: mean_score(scores[name]) for name in names if scores[name]}
+        best = max(means.values(), default=0.0)
+        for name, value in means.items():
+            gap = -percent_of(value - best)
+            if name not in behind or gap > behind[name][1]:
+                behind[name] = (situation.name, gap)
+    return behind
+
+
+def _warnings(found: Found, chosen: str, checks: Sequence[LimitCheck], environment: Environment) -> list[str]:
+    """What should be known of the choice: limits that some seeds break, starved flows, and runs that do not count."""
+    warnings = [
+        f"the limit {one.limit.text} is broken under {one.broken} of {one.seeds} seeds" for one in checks if one.broken
+    ]
+    starved: dict[str, set[int]] = {}
+    runs = found.trial.runs
+    for (name, situation, seed), values in runs.items():
+        if name == chosen and _starves(values, environment):
+            starved.setdefault(situation, set()).add(seed)
+    total = len(found.seeds)
+    warnings += [
+        f'"{situation}": a bulk flow gets less than a tenth of its equal share under {len(seeds)} of {total} seeds'
+        for situation, seeds in starved.items()
+    ]
+    bad = found.trial.failures.get(chosen, [])
+    warnings += [f"{len(bad)} of its runs do not count, the first: {bad[0]}"] if bad else []
+    return warnings
+
+
+def _starves(values: Mapping[tuple[str, str], float], environment: Environment) -> bool:
+    for group in (*environment.roles.bulk, *environment.roles.upload):
+        shares = [value for (name, metric), value in values.items() if metric == "goodput_mbps" and name.startswith(f"{group}.")]
+        if len(shares) > 1 and min(shares) < _STARVED_SHARE * sum(shares) / len(shares):
+            return True
+    return False

@@ -1,0 +1,315 @@
+"""What matters: criteria from a run's metrics, goals as weights of them, and hard limits.
+
+A criterion is a utility above 0, higher is better; a score is the weighted mean of their logarithms. It generalises
+power, goodput / delay (L. Kleinrock, ICC 1979), so that differences of scores are ratios and no unit matters.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from netwarp.advise.environment import Environment
+from netwarp.advise.errors import AdviceError
+from netwarp.advise.situations import RIVAL
+from netwarp.stats.fairness import jain_index
+from netwarp.units import parse_duration, parse_percent, parse_rate
+from netwarp.words import did_you_mean
+
+Values = Mapping[tuple[str, str], float]
+"""A run's metrics of flows, by flow and metric."""
+
+FLOOR = 1e-3
+"""The least utility: what was starved altogether costs a factor of a thousand, not everything."""
+R_MAX = 94.2
+_PACKETISATION_MS = 20.0
+GOALS: Mapping[str, Mapping[str, float]] = {
+    "latency": {"latency": 0.75, "throughput": 0.25},
+    "throughput": {"throughput": 0.75, "latency": 0.25},
+    "fairness": {"fairness": 0.75, "throughput": 0.25},
+    "calls": {"calls": 0.75, "throughput": 0.25},
+    "web": {"web": 0.75, "throughput": 0.25},
+}
+"""Each has a quarter for what would otherwise be given up without limit."""
+CRITERIA = ("latency", "throughput", "fairness", "calls", "web")
+MIN_EFFECT = math.log(1.02)
+"""A score that is 2 % higher matters."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Something that is shown and may be limited: its name, words and unit, and whether more of it is better."""
+
+    name: str
+    words: str
+    unit: str
+    higher: bool
+    parse: Callable[[str], float]
+    of: Callable[[Values, Environment], float | None]
+
+
+def _mbps(text: str) -> float:
+    return parse_rate(text) / 1e6
+
+
+def _ms(text: str) -> float:
+    return parse_duration(text) / 1e6
+
+
+def _percent(text: str) -> float:
+    return 100 * parse_percent(text)
+
+
+def goodput_mbps(values: Values, environment: Environment) -> float | None:
+    """What the bulk flows got together, downloads and uploads."""
+    return _sum(values, (*environment.roles.bulk, *environment.roles.upload))
+
+
+def rtt_p95_ms(values: Values, environment: Environment) -> float | None:
+    """What any other traffic feels: the 95th percentile of the probe's round trips."""
+    return values.get((environment.roles.probe, "rtt_ms_p95"))
+
+
+def fairness(values: Values, environment: Environment) -> float | None:
+    """Jain's index over all bulk flows of one direction, a competitor's included; of two directions the lower."""
+    groups = [(*environment.roles.bulk, RIVAL), environment.roles.upload]
+    found = [index for names in groups if (index := jain_index(_each(values, names))) is not None]
+    return min(found) if found else None
+
+
+def r_factor(values: Values, environment: Environment) -> float | None:
+    """The rating factor R of the worst direction of the calls (ITU-T G.107)."""
+    found = [call.r for name in environment.roles.call if (call := playout(values, name)) is not None]
+    return min(found) if found else None
+
+
+def web_p95_ms(values: Values, environment: Environment) -> float | None:
+    """The 95th percentile of the completion times of requests; infinite if so many were never answered."""
+    if not environment.roles.web:
+        return None
+    found = [values.get((name, "completion_ms_p95")) for name in environment.roles.web]
+    return math.inf if None in found else max(one for one in found if one is not None)
+
+
+@dataclass(frozen=True)
+class Playout:
+    """How a call would be played: the delay of its playout buffer, what is lost or comes later than that, and R."""
+
+    delay_ms: float
+    lost_pct: float
+    r: float
+
+
+_LATE = (("delay_ms_p50", 0.5), ("delay_ms_p95", 0.05), ("delay_ms_p99", 0.01), ("delay_ms_max", 0.0))
+
+
+def playout(values: Values, name: str) -> Playout | None:
+    """The playout buffer, of those that make 50, 5, 1 or 0 % of the packets too late, with which a call is best.
+
+    R by the E-model for G.711 without concealment: 94.2 − Id − Ie, Id = 0.024 d + 0.11 (d − 177.3) above 177.3 ms,
+    Ie = 30 ln(1 + 15 e), with d from mouth to ear and e lost or late (R. Cole, J. Rosenbluth: Voice over IP
+    Performance Monitoring, SIGCOMM CCR 31(2), 2001). None if nothing was sent; R is 0 if nothing arrived.
+    """
+    lost = values.get((name, "loss_pct"))
+    if lost is None:
+        return None
+    found = []
+    for metric, late in _LATE:
+        delay_ms = values.get((name, metric))
+        if delay_ms is None:
+            continue
+        gone = lost / 100 + (1 - lost / 100) * late
+        ear_ms = delay_ms + _PACKETISATION_MS
+        r = R_MAX - 0.024 * ear_ms - 0.11 * max(ear_ms - 177.3, 0) - 30 * math.log(1 + 15 * gone)
+        found.append(Playout(delay_ms, 100 * gone, max(r, 0.0)))
+    return max(found, key=lambda one: one.r) if found else Playout(math.inf, 100.0, 0.0)
+
+
+def _worst(values: Values, environment: Environment) -> Playout | None:
+    found = [call for name in environment.roles.call if (call := playout(values, name)) is not None]
+    return min(found, key=lambda one: one.r) if found else None
+
+
+def _call_delay_ms(values: Values, environment: Environment) -> float | None:
+    worst = _worst(values, environment)
+    return worst.delay_ms if worst else None
+
+
+def _call_lost_pct(values: Values, environment: Environment) -> float | None:
+    worst = _worst(values, environment)
+    return worst.lost_pct if worst else None
+
+
+def _retransmits(values: Values, environment: Environment) -> float | None:
+    return _sum(values, (*environment.roles.bulk, *environment.roles.upload), "retransmits")
+
+
+MEASURES: Mapping[str, Measure] = {
+    one.name: one
+    for one in (
+        Measure("goodput", "goodput of the bulk flows", "Mbit/s", True, _mbps, goodput_mbps),
+        Measure("rtt_p95", "95th percentile of the RTT that others see", "ms", False, _ms, rtt_p95_ms),
+        Measure("fairness", "Jain's index of the bulk flows", "", True, float, fairness),
+        Measure("call_r", "rating of the worse direction of a call (R, G.107)", "", True, float, r_factor),
+        Measure("call_delay", "delay at which a call is played", "ms", False, _ms, _call_delay_ms),
+        Measure("call_lost", "of a call lost or too late", "%", False, _percent, _call_lost_pct),
+        Measure("web_p95", "95th percentile of the web's completion times", "ms", False, _ms, web_p95_ms),
+        Measure("retransmits", "segments retransmitted", "", False, float, _retransmits),
+    )
+}
+
+
+def utilities(values: Values, environment: Environment) -> dict[str, float]:
+    """Each criterion of a run, for which there is traffic; factors that all candidates share are left out."""
+    found: dict[str, float | None] = {"throughput": _throughput(values, environment)}
+    rtt = rtt_p95_ms(values, environment)
+    # Without a single reply the latency is as bad as it can be.
+    found["latency"] = FLOOR if rtt is None else environment.rtt_ns / 1e6 / rtt if rtt > 0 else None
+    found["fairness"] = fairness(values, environment)
+    r = r_factor(values, environment)
+    found["calls"] = None if r is None else r / R_MAX
+    web = web_p95_ms(values, environment)
+    found["web"] = None if web is None else environment.rtt_ns / 1e6 / web
+    return {name: max(value, FLOOR) for name, value in found.items() if value is not None}
+
+
+def _throughput(values: Values, environment: Environment) -> float | None:
+    roles, rates = environment.roles, environment.rates_bps or (1_000_000, 1_000_000)
+    shares = [
+        (_sum(values, names) or 0.0) * 1e6 / rate
+        for names, rate in ((roles.bulk, rates[0]), (roles.upload, rates[1]))
+        if names
+    ]
+    return sum(shares) / len(shares) if shares else None
+
+
+def _sum(values: Values, names: Sequence[str], metric: str = "goodput_mbps") -> float | None:
+    found = [values[name, metric] for name in names if (name, metric) in values]
+    return sum(found) if found else None
+
+
+def _each(values: Values, names: Sequence[str]) -> list[float]:
+    """The goodput of every flow of these groups."""
+    found = []
+    for (name, metric), value in values.items():
+        group, dot, _ = name.rpartition(".")
+        several = any(other.startswith(f"{name}.") for other, _ in values)
+        if metric == "goodput_mbps" and ((dot and group in names) or (name in names and not several)):
+            found.append(value)
+    return found
+
+
+def score(values: Values, environment: Environment, weights: Mapping[str, float]) -> float:
+    """The weighted mean of the criteria's logarithms."""
+    found = utilities(values, environment)
+    return sum(weight * math.log(found.get(name, FLOOR)) for name, weight in weights.items()) / sum(weights.values())
+
+
+def parse_goal(text: str, environment: Environment) -> dict[str, float]:
+    """The weights of a goal: its name, or `latency 2, throughput 1`. Raises AdviceError."""
+    weights = dict(GOALS[text]) if text in GOALS else _weights(text)
+    there = {name for name in CRITERIA if _has_traffic(name, environment)}
+    for name in [name for name in weights if name not in there]:
+        if text in GOALS and name == "throughput":
+            del weights[name]  # a goal of ours, whose second criterion has nothing to say here
+            continue
+        raise AdviceError(f'the goal "{name}" needs traffic that says something about it: {_NEEDS[name]}')
+    return weights
+
+
+_NEEDS = {
+    "throughput": "add bulk flows, such as --traffic \"bulk 1, …\"",
+    "fairness": 'add several bulk flows, such as --traffic "bulk 3"',
+    "calls": 'add a call, such as --traffic "…, call 1"',
+    "web": 'add the web, such as --traffic "…, web 20%"',
+    "latency": "",
+}
+
+
+def _has_traffic(criterion: str, environment: Environment) -> bool:
+    roles = environment.roles
+    greedy = (*roles.bulk, *roles.upload)
+    count = sum(int(environment.document["flows"][name].get("count", 1)) for name in greedy)
+    return {
+        "latency": True,
+        "throughput": bool(greedy),
+        "fairness": count > 1,
+        "calls": bool(roles.call),
+        "web": bool(roles.web),
+    }[criterion]
+
+
+def _weights(text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        match = re.fullmatch(r"([a-z]+)(?:\s+(\d+(?:\.\d+)?))?", part)
+        if match is None or match[1] not in CRITERIA:
+            hint = did_you_mean(match[1] if match else part, CRITERIA)
+            raise AdviceError(f'"{part}" is no goal{hint}; write one, or weights such as "latency 2, throughput 1"')
+        if match[1] in found:
+            raise AdviceError(f'the goal names "{match[1]}" twice; give each one weight')
+        found[match[1]] = float(match[2] or 1)
+    if not found or not sum(found.values()):
+        raise AdviceError(f"no weight of the goal is above 0; goals are {', '.join(CRITERIA)}")
+    return {name: weight for name, weight in found.items() if weight}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A bound that a candidate must keep in the environment as described: at most, or at least."""
+
+    text: str
+    measure: Measure
+    most: bool
+    value: float
+
+    def violation(self, value: float | None) -> float:
+        """By what part of the bound it is missed: 0 or less if it is met; infinite if nothing was measured."""
+        if value is None or math.isinf(value):
+            return math.inf
+        excess = value - self.value if self.most else self.value - value
+        return excess / abs(self.value) if self.value else excess
+
+
+_LIMIT = re.compile(r"(?P<name>[a-z_0-9]+)\s*(?P<sign><=|>=|<|>)\s*(?P<value>\S.*)")
+
+
+def parse_limit(text: str) -> Limit:
+    """A limit such as `rtt_p95 < 50ms`. Raises AdviceError."""
+    match = _LIMIT.fullmatch(text.strip())
+    if match is None:
+        raise AdviceError(f'"{text}" is no limit; write NAME < VALUE or NAME > VALUE, such as "rtt_p95 < 50ms"')
+    if (measure := MEASURES.get(match["name"])) is None:
+        raise AdviceError(f'"{match["name"]}" cannot be limited{did_you_mean(match["name"], MEASURES)}')
+    try:
+        value = measure.parse(match["value"].strip())
+    except ValueError as error:
+        raise AdviceError(f'the limit "{text}": {error}') from None
+    return Limit(text.strip(), measure, match["sign"].startswith("<"), value)
+
+
+def check_limits(limits: Sequence[Limit], environment: Environment) -> None:
+    """Refuse limits that contradict each other, the line, or the traffic. Raises AdviceError."""
+    for limit in limits:
+        _check_possible(limit, environment)
+    for low in (limit for limit in limits if not limit.most):
+        for high in (limit for limit in limits if limit.most and limit.measure is low.measure):
+            if low.value > high.value:
+                raise AdviceError(f'the limits contradict each other: "{low.text}" and "{high.text}" cannot both hold')
+
+
+def _check_possible(limit: Limit, environment: Environment) -> None:
+    name, rates = limit.measure.name, environment.rates_bps
+    if name == "rtt_p95" and limit.most and limit.value < environment.rtt_ns / 1e6:
+        raise AdviceError(
+            f'the limit "{limit.text}" cannot be met: the empty path alone takes {environment.rtt_ns / 1e6:g} ms'
+        )
+    if name == "goodput" and not limit.most and rates is not None:
+        roles = environment.roles
+        most = sum(rate for names, rate in ((roles.bulk, rates[0]), (roles.upload, rates[1])) if names) / 1e6
+        if limit.value > most:
+            raise AdviceError(f'the limit "{limit.text}" cannot be met: the line carries {most:g} Mbit/s of it at most')
+    criterion = {"goodput": "throughput", "retransmits": "throughput"}.get(name) or name.split("_")[0]
+    criterion = {"rtt": "latency", "call": "calls"}.get(criterion, criterion)
+    if not _has_traffic(criterion, environment):
+        raise AdviceError(f'the limit "{limit.text}" needs traffic that says something about it: {_NEEDS[criterion]}')

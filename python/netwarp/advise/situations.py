@@ -1,0 +1,138 @@
+"""The situations in which a candidate is judged: the environment as described, its neighbourhood, and adverse cases."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netwarp.advise.environment import Environment
+from netwarp.scenario import Scenario, parse_scenario
+from netwarp.scenario.model.paths import toml
+from netwarp.units import format_duration, format_rate, parse_duration, parse_rate
+
+AS_DESCRIBED = "as described"
+RIVAL, UNRESPONSIVE = "rival", "unresponsive"
+_UNRESPONSIVE_SHARE = 0.3
+_DROP_TO = 0.5
+_DROP_FROM, _DROP_UNTIL = 0.4, 0.7
+"""Of the run's duration."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One variant of the environment: a name, what it is in words, its weight in the score, and its scenario as data."""
+
+    name: str
+    words: str
+    weight: float
+    document: Mapping[str, Any]
+
+    @property
+    def folder(self) -> str:
+        """Its name as that of a folder."""
+        return self.name.replace(" ", "-")
+
+
+def situations_of(environment: Environment) -> list[Situation]:
+    """The environment as described, which counts as much as three others; then its neighbourhood and adverse cases."""
+    low, high = environment.rate_spread[0], environment.rate_spread[1]
+    near, far = environment.rtt_spread
+    source, target = environment.ends
+    rival = {"from": source, "to": target, "tool": "bulk", "cc": "cubic"}
+    found = [
+        Situation(AS_DESCRIBED, "the environment as it was described", 3.0, environment.document),
+        Situation(
+            "smaller pipe", f"the rate × {low:.3g}, the RTT × {near:.3g}", 1.0,
+            moved(environment, rate=low, rtt=near),
+        ),
+        Situation(
+            "larger pipe", f"the rate × {high:.3g}, the RTT × {far:.3g}", 1.0,
+            moved(environment, rate=high, rtt=far),
+        ),
+        Situation(
+            "competing CUBIC", "one more bulk flow, of somebody else's, with CUBIC", 1.0,
+            _with_flow(environment.document, RIVAL, rival),
+        ),
+    ]  # fmt: skip
+    if environment.rates_bps is not None:
+        rate = int(_UNRESPONSIVE_SHARE * environment.rates_bps[0])
+        flow = {"from": source, "to": target, "tool": "poisson", "rate": format_rate(rate)}
+        found += [
+            Situation(
+                "unresponsive sender", f"UDP of {_UNRESPONSIVE_SHARE:.0%} of the rate that never slows down", 1.0,
+                _with_flow(environment.document, UNRESPONSIVE, flow),
+            ),
+            Situation(
+                "rate drop", f"the rate falls to {_DROP_TO:.0%} for {_DROP_UNTIL - _DROP_FROM:.0%} of the time", 1.0,
+                _with_drop(environment),
+            ),
+        ]  # fmt: skip
+    return found
+
+
+def moved(
+    environment: Environment, *, rate: float = 1.0, rtt: float = 1.0, loss: float | None = None, queue: str | None = None
+) -> dict[str, Any]:
+    """The environment's scenario with rate and delays times these factors, another loss, or another queue."""
+    links = {name: dict(link) for name, link in environment.document["links"].items()}
+    own = links[environment.link]
+    if rate != 1.0 and environment.rates_bps is not None:
+        own["rate"] = _each(own["rate"], lambda text: format_rate(int(parse_rate(text) * rate)))
+    for link in links.values():
+        if rtt != 1.0 and "delay" in link:
+            link["delay"] = _each(link["delay"], lambda text: format_duration(int(parse_duration(text) * rtt)))
+    if loss is not None:
+        own["loss"] = f"{100 * loss:.6g}%"
+    if queue is not None:
+        own["queue"] = {"forward": queue, "reverse": queue}
+    return {**environment.document, "links": links}
+
+
+def _each(value: Any, change: Any) -> Any:
+    """A property with both its directions changed."""
+    return {key: change(one) for key, one in value.items()} if isinstance(value, Mapping) else change(value)
+
+
+def _with_flow(document: Mapping[str, Any], name: str, flow: Mapping[str, Any]) -> dict[str, Any]:
+    return {**document, "flows": {**document["flows"], name: dict(flow)}}
+
+
+def _with_drop(environment: Environment) -> dict[str, Any]:
+    rate = environment.document["links"][environment.link].get("rate")
+    if rate is None:
+        return dict(environment.document)
+    duration_ns = parse_duration(environment.document["duration"])
+    lower = _each(rate, lambda text: format_rate(int(parse_rate(text) * _DROP_TO)))
+    changes = [
+        {"at": format_duration(int(duration_ns * at)), "link": environment.link, "rate": value}
+        for at, value in ((_DROP_FROM, lower), (_DROP_UNTIL, rate))
+    ]
+    return {**environment.document, "changes": [*environment.document.get("changes", ()), *changes]}
+
+
+def scenario_of(document: Mapping[str, Any], cases: Mapping[str, Mapping[str, Any]], label: str) -> Scenario:
+    """The scenario of a situation, with the candidates as its cases. Raises ScenarioError."""
+    named = [{"name": name, "set": dict(settings)} for name, settings in cases.items()]
+    return parse_scenario(text_of({**document, "cases": named}), label)
+
+
+def text_of(document: Mapping[str, Any]) -> str:
+    """A scenario as TOML, a table for each of its sections."""
+    plain = [f"{key} = {toml(value)}" for key, value in document.items() if not _is_section(value)]
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            tables = all(isinstance(one, Mapping) for one in value.values())
+            parts = [((key, name), one) for name, one in value.items()] if tables else [((key,), value)]
+            for path, table in parts:
+                plain += ["", f"[{'.'.join(path)}]", *(f"{_quoted(k)} = {toml(v)}" for k, v in table.items())]
+        elif _is_section(value):
+            for table in value:
+                plain += ["", f"[[{key}]]", *(f"{_quoted(k)} = {toml(v)}" for k, v in table.items())]
+    return "\n".join(plain) + "\n"
+
+
+def _is_section(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str) and bool(value) and all(isinstance(one, Mapping) for one in value))
+
+
+def _quoted(key: str) -> str:
+    return key if key.replace("-", "_").isidentifier() else toml(key)

@@ -1,0 +1,89 @@
+"""Candidates in situations under seeds: the runs, as ordinary results, and what they measured."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from netwarp.advise.candidates import Candidate
+from netwarp.advise.criteria import Values
+from netwarp.advise.situations import Situation, scenario_of
+from netwarp.engines import Engine
+from netwarp.study import make_study
+from netwarp.terminal import Terminal
+
+
+class InterruptedTrialError(KeyboardInterrupt):
+    """The runs were interrupted; what is done is kept, and the same command resumes it."""
+
+
+@dataclass
+class Trial:
+    """Runs by candidate, situation and seed; `failures` are the reasons of those that do not count, by candidate."""
+
+    runs: dict[tuple[str, str, int], Values] = field(default_factory=dict)
+    failures: dict[str, list[str]] = field(default_factory=dict)
+    made: int = 0
+
+    def add(self, other: "Trial") -> None:
+        """Take the runs of another trial as well."""
+        self.runs |= other.runs
+        self.made += other.made
+        for name, reasons in other.failures.items():
+            self.failures.setdefault(name, []).extend(reasons)
+
+    def seeds(self, candidate: str, situation: str) -> dict[int, Values]:
+        """The runs of a candidate in a situation, by seed."""
+        return {seed: values for (one, where, seed), values in self.runs.items() if (one, where) == (candidate, situation)}
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """Where runs are made: the engine, the directory that holds all results, how many at once, who hears of it."""
+
+    engine: Engine
+    directory: Path
+    jobs: int | None = None
+    report: Callable[[str], None] = lambda text: None
+
+    def run(
+        self, stage: str, candidates: Sequence[Candidate], situations: Sequence[Situation], seeds: Sequence[int]
+    ) -> Trial:
+        """Make these runs, a result directory for each situation, or take them from there if they are made already.
+
+        Raises ScenarioError, StoreError, EngineError, InterruptedTrialError.
+        """
+        total = len(candidates) * len(situations) * len(seeds)
+        words = f"{len(candidates)} candidates × {len(situations)} situations × {len(seeds)} seeds"
+        self.report(f"{stage}: {words}, {total} runs")
+        found = Trial()
+        cases = {one.name: one.settings for one in candidates}
+        for situation in situations:
+            scenario = scenario_of(situation.document, cases, f"{stage}, {situation.name}")
+            folder = self.directory / stage.replace(" ", "-") / situation.folder
+            study = make_study(
+                scenario, self.engine, folder, seeds=list(seeds), jobs=self.jobs, plots=False,
+                console=Terminal(stderr=True, quiet=True),
+            )  # fmt: skip
+            if study.execution.interrupted:
+                raise InterruptedTrialError
+            reasons = {run_id: outcome.reason or outcome.status for run_id, outcome in study.execution.done.items()}
+            found.add(_read(study.summary, situation.name, reasons))
+        found.made = total
+        return found
+
+
+def _read(summary: pl.DataFrame, situation: str, reasons: Mapping[str, str]) -> Trial:
+    found = Trial()
+    runs: dict[tuple[str, str, int], dict[tuple[str, str], float]] = {}
+    columns = ("run_id", "case", "seed", "status", "scope", "name", "metric", "value")
+    for run_id, case, seed, status, scope, name, metric, value in summary.select(columns).iter_rows():
+        if status != "ok":
+            reason = f"{situation}, seed {seed}: {status}: {reasons.get(run_id, 'see its status.json')}"
+            if reason not in found.failures.setdefault(case, []):
+                found.failures[case].append(reason)
+        elif scope == "flow" and value is not None:
+            runs.setdefault((case, situation, seed), {})[name, metric] = value
+    found.runs |= runs
+    return found

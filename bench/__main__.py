@@ -11,10 +11,24 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench import captures, cluster, comparisons, growth, host, labs, pages, planted, runs, shipped, studies, watch
+from bench import (
+    advise,
+    captures,
+    cluster,
+    comparisons,
+    growth,
+    host,
+    labs,
+    pages,
+    planted,
+    runs,
+    shipped,
+    studies,
+    watch,
+)
 from bench.row import MEASURES, Row
 
-MODULES = (runs, labs, cluster, pages, captures, watch, comparisons, planted, growth, studies, shipped, host)
+MODULES = (advise, runs, labs, cluster, pages, captures, watch, comparisons, planted, growth, studies, shipped, host)
 """Each has put its measures into `MEASURES` by being imported; they are made in this order."""
 
 

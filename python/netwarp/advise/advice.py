@@ -28,6 +28,8 @@ from netwarp.advise.situations import AS_DESCRIBED, Situation, situations_of
 from netwarp.advise.trial import Laboratory, Trial
 from netwarp.stats.effect_size import paired_shift
 
+_RIVALS = 2
+"""How many runners-up may take over where the environment moves, beside what is there now."""
 _STARVED_SHARE = 0.1
 """A bulk flow with less than this part of an equal share is called starved."""
 
@@ -89,23 +91,23 @@ def advise(question: Question, laboratory: Laboratory) -> Advice:
     check_limits(limits, environment)
     candidates = candidates_of(environment, read_catalogue(question.candidates), question.changes)
     situations = situations_of(environment)
-    found = Search(environment, situations, weights, limits, laboratory, question.effort).run(candidates)
+    search = Search(environment, situations, weights, limits, laboratory, question.effort)
+    found = search.run(candidates)
     names = [one.name for one in found.finalists]
     scores = robust_scores(found.trial, names, situations, environment, weights)
     checks = {name: check(found.trial, name, limits, environment) for name in names}
-    meeting = [name for name in names if scores[name] and all(one.met for one in checks[name])]
+    meeting = [one for one in found.finalists if scores[one.name] and all(kept.met for kept in checks[one.name])]
     if not meeting:
         raise NoCandidateError(_nearest(checks, scores))
     pairs = differences({name: scores[name] for name in names if scores[name]})
-    chosen = _choose(meeting, scores, pairs)
-    choice = next(one for one in found.finalists if one.name == chosen)
+    choice = _choose(meeting, scores, pairs)
+    chosen = choice.name
     standings = [pairs[chosen, name] for name in names if (chosen, name) in pairs]
     flips: list[Flip] = []
     if question.flips and len(meeting) > 1:
-        rivals = sorted((one for one in meeting if one != chosen), key=lambda one: -mean_score(scores[one]))
-        others = [one for one in found.finalists if one.name in rivals[:2] or (one.name == NOW and one.name in meeting)]
-        others = [one for one in others if one.name != chosen]
-        flips = FlipSearch(environment, weights, laboratory, question.effort.flip_seeds).run(choice, others)
+        rivals = sorted((one for one in meeting if one is not choice), key=lambda one: -mean_score(scores[one.name]))
+        rivals = [one for at, one in enumerate(rivals) if at < _RIVALS or one.name == NOW]
+        flips = FlipSearch(environment, weights, laboratory, question.effort.flip_seeds).run(choice, rivals)
     commands = list(lines(choice, environment, question.device))
     return Advice(
         environment=environment,
@@ -116,7 +118,7 @@ def advise(question: Question, laboratory: Laboratory) -> Advice:
         against_now=pairs.get((chosen, NOW)),
         effects=tuple(_effects(found.trial, chosen, environment)),
         limits=tuple(checks[chosen]),
-        places=tuple(_places(found, candidates, scores, situations, weights, environment)),
+        places=tuple(_places(found, candidates, search)),
         dropped=found.dropped,
         rejected=tuple(_rejected(names, checks, scores, found.trial)),
         flips=tuple(flips),
@@ -131,13 +133,18 @@ def advise(question: Question, laboratory: Laboratory) -> Advice:
 
 
 def _choose(
-    meeting: Sequence[str], scores: Mapping[str, Mapping[int, float]], pairs: Mapping[tuple[str, str], Difference]
-) -> str:
-    """The candidate with the highest score; what is there now, if that is not better than it."""
-    best = max(meeting, key=lambda name: mean_score(scores[name]))
-    if NOW in meeting and best != NOW and pairs[best, NOW].standing is not Standing.BETTER:
-        return NOW
-    return best
+    meeting: Sequence[Candidate],
+    scores: Mapping[str, Mapping[int, float]],
+    pairs: Mapping[tuple[str, str], Difference],
+) -> Candidate:
+    """What is there now, unless the candidate with the highest score is better; then of all that are the same as that
+    one the candidate that changes least, and of these the one with the highest score."""
+    best = max(meeting, key=lambda one: mean_score(scores[one.name]))
+    now = next((one for one in meeting if one.name == NOW), None)
+    if now is not None and now is not best and pairs[best.name, NOW].standing is not Standing.BETTER:
+        return now
+    same = [one for one in meeting if one is best or pairs[best.name, one.name].standing is Standing.SAME]
+    return min(same, key=lambda one: (one.changed, -mean_score(scores[one.name])))
 
 
 def _nearest(checks: Mapping[str, Sequence[LimitCheck]], scores: Mapping[str, Mapping[int, float]]) -> str:
@@ -147,7 +154,8 @@ def _nearest(checks: Mapping[str, Sequence[LimitCheck]], scores: Mapping[str, Ma
     name = min(judged, key=lambda one: (max(check.violation for check in checks[one]), -mean_score(scores[one])))
     missed = [one for one in checks[name] if not one.met]
     words = " and ".join(
-        f"{one.limit.measure.name} {_value(one.median)} {one.limit.measure.unit}".rstrip() + f" where {one.limit.text} is asked for"
+        f"{one.limit.measure.name} {_value(one.median)} {one.limit.measure.unit}".rstrip()
+        + f" where {one.limit.text} is asked for"
         for one in missed
     )
     return f"no candidate meets the limits; the nearest is {name}: {words}"
@@ -173,38 +181,26 @@ def _effects(trial: Trial, chosen: str, environment: Environment) -> list[Effect
         before, after = np.array(pairs).T
         shift = paired_shift(after - before)
         medians = float(np.median(before)), float(np.median(after))
-        found.append(
-            Effect(
-                measure.name, measure.words, measure.unit, measure.higher, *medians, shift.estimate, shift.low, shift.high,
-                shift.confidence,
-            )
-        )  # fmt: skip
+        change = (shift.estimate, shift.low, shift.high, shift.confidence)
+        found.append(Effect(measure.name, measure.words, measure.unit, measure.higher, *medians, *change))
     return found
 
 
-def _places(
-    found: Found,
-    candidates: Sequence[Candidate],
-    final: Mapping[str, Mapping[int, float]],
-    situations: Sequence[Situation],
-    weights: Mapping[str, float],
-    environment: Environment,
-) -> list[Place]:
+def _places(found: Found, candidates: Sequence[Candidate], search: Search) -> list[Place]:
     """Every candidate that ran: finalists by their own seeds, others by those of the screening."""
+    finalists = {one.name for one in found.finalists}
     places = []
     for one in candidates:
-        finalist = one.name in final
-        trial = found.trial if finalist else found.screened
+        trial = found.trial if one.name in finalists else found.screened
         runs = trial.seeds(one.name, AS_DESCRIBED)
         values: dict[str, float] = {}
         for measure in MEASURES.values():
-            known = [value for run in runs.values() if (value := measure.of(run, environment)) is not None]
+            known = [value for run in runs.values() if (value := measure.of(run, search.environment)) is not None]
             if known:
                 values[measure.name] = sum(known) / len(known)
-        if not values:
-            continue
-        scores = final[one.name] if finalist else robust_scores(trial, [one.name], situations, environment, weights)[one.name]
-        places.append(Place(one.name, mean_score(scores), values, len(runs), finalist))
+        if values:
+            scores = robust_scores(trial, [one.name], search.situations, search.environment, search.weights)
+            places.append(Place(one.name, mean_score(scores[one.name]), values, len(runs), one.name in finalists))
     return sorted(places, key=lambda place: (not place.finalist, -place.score))
 
 
@@ -269,7 +265,11 @@ def _warnings(found: Found, chosen: str, checks: Sequence[LimitCheck], environme
 
 def _starves(values: Mapping[tuple[str, str], float], environment: Environment) -> bool:
     for group in (*environment.roles.bulk, *environment.roles.upload):
-        shares = [value for (name, metric), value in values.items() if metric == "goodput_mbps" and name.startswith(f"{group}.")]
+        shares = [
+            value
+            for (name, metric), value in values.items()
+            if metric == "goodput_mbps" and name.startswith(f"{group}.")
+        ]
         if len(shares) > 1 and min(shares) < _STARVED_SHARE * sum(shares) / len(shares):
             return True
     return False

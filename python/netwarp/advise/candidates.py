@@ -24,31 +24,32 @@ _DEFAULT_RATE_BPS = 10_000_000
 """Where a trace says the rate, parameters that need one take this."""
 
 
-_Entry = TypeVar("_Entry", "Control", "Queue", "Shaper")
-
-
-class Control(BaseModel):
-    """What the senders do: a congestion control, and sysctls of all hosts."""
+class _Named(BaseModel):
+    """An entry of a list of candidates."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
+
+
+_Entry = TypeVar("_Entry", bound=_Named)
+
+
+class Control(_Named):
+    """What the senders do: a congestion control, and sysctls of all hosts."""
+
     cc: str
     sysctl: dict[str, str] = {}
 
 
-class Queue(BaseModel):
+class Queue(_Named):
     """What the bottleneck does, in tc's words with the environment's quantities in braces."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    name: str
     queue: str
 
 
-class Shaper(BaseModel):
+class Shaper(_Named):
     """A limit before the line, as a share of its rate."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    name: str
     share: float
 
 
@@ -76,11 +77,15 @@ class Candidate:
     queues: tuple[str, str] | None = None
     shaped_bps: tuple[int, int] | None = None
     offload: bool | None = None
+    changed: int = 0
+    """How many things would be changed by it."""
 
 
 def read_catalogue(extension: Path | None = None) -> Catalogue:
     """The shipped candidates, with those of the user's file. Raises AdviceError, StoreError."""
-    shipped = _parse((resources.files("netwarp.advise") / "data" / "candidates.toml").read_text("utf-8"), "the shipped list")
+    shipped = _parse(
+        (resources.files("netwarp.advise") / "data" / "candidates.toml").read_text("utf-8"), "the shipped list"
+    )
     if extension is None:
         return shipped
     own = _parse(read_text(extension), str(extension))
@@ -94,7 +99,8 @@ def read_catalogue(extension: Path | None = None) -> Catalogue:
 
 
 def _merged(shipped: Sequence[_Entry], own: Sequence[_Entry]) -> list[_Entry]:
-    return list({one.name: one for one in (*shipped, *own)}.values())
+    names = {one.name for one in own}
+    return [*(one for one in shipped if one.name not in names), *own]
 
 
 def _parse(text: str, label: str) -> Catalogue:
@@ -116,7 +122,7 @@ def candidates_of(environment: Environment, catalogue: Catalogue, changes: Seque
             for queue in _chosen(catalogue.queue, "queue" in changes or shaper is not None):
                 for offload in (False, True) if "offload" in changes else (None,):
                     found.append(_candidate(environment, control, queue, shaper, offload))
-    own = [one for one in found[1:] if not _is_now(environment, one)]
+    own = [one for one in found[1:] if one.changed]
     if not own:
         raise AdviceError("there is no candidate beside what is there now; say with --change what can be changed")
     return [found[0], *own]
@@ -124,13 +130,6 @@ def candidates_of(environment: Environment, catalogue: Catalogue, changes: Seque
 
 def _chosen(entries: Sequence[_Entry], wanted: bool) -> Sequence[_Entry | None]:
     return entries if wanted and entries else (None,)
-
-
-def _is_now(environment: Environment, one: Candidate) -> bool:
-    """Whether a candidate changes nothing."""
-    same_control = one.control in (None, environment.control_now) and not one.sysctl
-    same_queue = one.queues is None or set(one.queues) == {environment.queue_now}
-    return same_control and same_queue and one.shaped_bps is None and one.offload is None
 
 
 def _candidate(
@@ -162,7 +161,14 @@ def _candidate(
         settings |= {f"links.{name}.offload": offload for name in environment.document["links"]}
         parts.append("offloads on" if offload else "offloads off")
         one = replace(one, offload=offload)
-    return replace(one, name=", ".join(parts), settings=settings)
+    changed = [
+        one.control not in (None, environment.control_now),
+        bool(one.sysctl),
+        one.queues is not None and set(one.queues) != {environment.queue_now},
+        one.shaped_bps is not None,
+        one.offload is not None,
+    ]
+    return replace(one, name=", ".join(parts), settings=settings, changed=sum(changed))
 
 
 def _filled(queue: Queue, rate_bps: int, rtt_ns: int) -> str:
@@ -233,4 +239,6 @@ _DEFAULTS = {"net.ipv4.tcp_ecn": "2"}
 def _places(one: Candidate) -> list[str]:
     """A comment for each direction, if the two differ."""
     same = one.queues is None or (one.queues[0] == one.queues[1] and len(set(one.shaped_bps or ())) < 2)
-    return ["   # at each end of the line"] if same else ["   # where downloads enter the line", "   # where uploads do"]
+    return (
+        ["   # at each end of the line"] if same else ["   # where downloads enter the line", "   # where uploads do"]
+    )

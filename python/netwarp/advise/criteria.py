@@ -218,7 +218,7 @@ def parse_goal(text: str, environment: Environment) -> dict[str, float]:
 
 
 _NEEDS = {
-    "throughput": "add bulk flows, such as --traffic \"bulk 1, …\"",
+    "throughput": 'add bulk flows, such as --traffic "bulk 1, …"',
     "fairness": 'add several bulk flows, such as --traffic "bulk 3"',
     "calls": 'add a call, such as --traffic "…, call 1"',
     "web": 'add the web, such as --traffic "…, web 20%"',

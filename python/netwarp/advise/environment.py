@@ -97,14 +97,19 @@ class Line:
     rtt_spread: tuple[float, float] = (0.8, 1.25)
 
 
-def environment_of(line: Line, duration_ns: int, *, shapes: bool = False, estimates: Sequence[Estimate] = ()) -> Environment:
+def environment_of(
+    line: Line, duration_ns: int, *, shapes: bool = False, estimates: Sequence[Estimate] = ()
+) -> Environment:
     """The environment of a line: server – router – client, with all delay and loss on the line between the last two.
 
     With `shapes` a shaper stands before the line, which a candidate may set below the line's rate.
     """
     flows, roles = _flows(line)
     access_bps = max(_ACCESS * max(line.rates_bps or (_MIN_ACCESS_BPS,)), _MIN_ACCESS_BPS)
-    own: dict[str, Any] = {"ends": ["modem" if shapes else "router", "client"], "delay": format_duration(line.rtt_ns // 2)}
+    own: dict[str, Any] = {
+        "ends": ["modem" if shapes else "router", "client"],
+        "delay": format_duration(line.rtt_ns // 2),
+    }
     if line.trace is not None:
         own["trace"] = line.trace
     elif line.rates_bps is not None:
@@ -112,7 +117,7 @@ def environment_of(line: Line, duration_ns: int, *, shapes: bool = False, estima
     own |= {"queue": {"forward": line.queue_now, "reverse": line.queue_now}}
     own |= {"loss": format_percent(line.loss)} if line.loss else {}
     own |= {"jitter": format_duration(line.jitter_ns)} if line.jitter_ns else {}
-    links = {"access": {"ends": ["server", "router"], "rate": format_rate(access_bps)}}
+    links: dict[str, Any] = {"access": {"ends": ["server", "router"], "rate": format_rate(access_bps)}}
     if shapes:
         links[SHAPER] = {"ends": ["router", "modem"], "rate": format_rate(access_bps)}
     links[LINK] = own
@@ -201,7 +206,11 @@ def _web(line: Line, share: float) -> dict[str, Any]:
     cycle_s = clients * _WEB_BYTES * 8 / offered
     answer_s = 3 * line.rtt_ns / 1e9 + _WEB_BYTES * 8 / line.rates_bps[0]
     think_ns = int(max(cycle_s - answer_s, 0.01) * 1e6) * 1000
-    return {"count": clients, "response_size": f"{_WEB_BYTES // 1000}kB", "think": f"{format_duration(think_ns)} exponential"}
+    return {
+        "count": clients,
+        "response_size": f"{_WEB_BYTES // 1000}kB",
+        "think": f"{format_duration(think_ns)} exponential",
+    }
 
 
 def environment_of_scenario(scenario: Scenario, link: str | None, duration_ns: int | None) -> Environment:
@@ -214,12 +223,16 @@ def environment_of_scenario(scenario: Scenario, link: str | None, duration_ns: i
     rated = {name: one.rate for name, one in scenario.links.items() if one.rate is not None and not one.raw}
     if link is None:
         if not rated:
-            raise AdviceError("no link of the scenario has a rate, so that the bottleneck is unknown; name it with --link")
+            raise AdviceError(
+                "no link of the scenario has a rate, so that the bottleneck is unknown; name it with --link"
+            )
         link = min(rated, key=lambda name: min(rated[name].of(0) or math.inf, rated[name].of(1) or math.inf))
     if link not in scenario.links:
         raise AdviceError(f'there is no link "{link}" in the scenario (known: {", ".join(scenario.links)})')
     if scenario.links[link].raw:
-        raise AdviceError(f'the link "{link}" is set up by tc commands of its own (raw), which a candidate cannot replace')
+        raise AdviceError(
+            f'the link "{link}" is set up by tc commands of its own (raw), which a candidate cannot replace'
+        )
     roles = _roles(scenario)
     flows = dict(document["flows"])
     if roles.probe not in flows:
@@ -239,7 +252,7 @@ def environment_of_scenario(scenario: Scenario, link: str | None, duration_ns: i
         document=document,
         link=link,
         roles=roles,
-        rates_bps=rates,  # type: ignore[arg-type]
+        rates_bps=rates,
         rtt_ns=delay,
         control_now=first_cc or "cubic",
         queue_now=str(queue.of(0) if queue is not None and queue.of(0) else "pfifo"),
@@ -252,7 +265,7 @@ _LEFT_OUT = ("sweep", "cases", "presets", "expect", "views", "seeds", "baseline"
 def _roles(scenario: Scenario) -> Roles:
     found: dict[str, list[str]] = {"bulk": [], "call": [], "request": [], "ping": []}
     for name, flow in scenario.flows.items():
-        if flow.tool == "cbr" and flow.rate <= _MOST_CALL_BPS:
+        if flow.tool == "cbr" and getattr(flow, "rate", 0) <= _MOST_CALL_BPS:
             found["call"].append(name)
         elif flow.tool in found:
             found[flow.tool].append(name)

@@ -67,7 +67,11 @@ def _inverse(percent: float) -> float:
 
 
 def robust_scores(
-    trial: Trial, names: Sequence[str], situations: Sequence[Situation], environment: Environment, weights: Mapping[str, float]
+    trial: Trial,
+    names: Sequence[str],
+    situations: Sequence[Situation],
+    environment: Environment,
+    weights: Mapping[str, float],
 ) -> dict[str, dict[int, float]]:
     """Of each candidate the weighted mean of its scores over the situations, by seed; a seed with a gap has none."""
     found: dict[str, dict[int, float]] = {}
@@ -90,12 +94,12 @@ def mean_score(scores: Mapping[int, float]) -> float:
 def differences(scores: Mapping[str, Mapping[int, float]]) -> dict[tuple[str, str], Difference]:
     """Every pair of candidates, both ways round."""
     seeds = sorted({seed for one in scores.values() for seed in one})
-    pairs = [
-        (a, b) for a, b in combinations(scores, 2) if set(scores[a]) & set(scores[b])
-    ]  # fmt: skip
+    pairs = [(a, b) for a, b in combinations(scores, 2) if set(scores[a]) & set(scores[b])]
     if not pairs or not seeds:
         return {}
-    matrix = np.array([[scores[a].get(seed, math.nan) - scores[b].get(seed, math.nan) for a, b in pairs] for seed in seeds])
+    matrix = np.array(
+        [[scores[a].get(seed, math.nan) - scores[b].get(seed, math.nan) for a, b in pairs] for seed in seeds]
+    )
     p_values = paired_p_values(matrix, np.full(len(pairs), MIN_EFFECT))
     found: dict[tuple[str, str], Difference] = {}
     for at, (a, b) in enumerate(pairs):
@@ -110,11 +114,11 @@ def _difference(a: str, b: str, shift: Shift, p: float, pairs: int) -> Differenc
     standing = Standing.CLOSE
     if p < ALPHA and abs(shift.estimate) >= MIN_EFFECT:
         standing = Standing.BETTER if shift.estimate > 0 else Standing.WORSE
-    elif -MIN_EFFECT <= shift.low and shift.high <= MIN_EFFECT and shift.confidence >= 1 - ALPHA:
+    elif shift.low >= -MIN_EFFECT and shift.high <= MIN_EFFECT and shift.confidence >= 1 - ALPHA:
         standing = Standing.SAME
     needed = needed_runs(shift, MIN_EFFECT, ALPHA / pairs) if standing is Standing.CLOSE else None
-    percents = (percent_of(value) for value in (shift.estimate, shift.low, shift.high))
-    return Difference(a, b, *percents, shift.confidence, p, standing, needed)
+    low, high = percent_of(shift.low), percent_of(shift.high)
+    return Difference(a, b, percent_of(shift.estimate), low, high, shift.confidence, p, standing, needed)
 
 
 def percent_of(difference: float) -> float:
@@ -124,7 +128,7 @@ def percent_of(difference: float) -> float:
 
 @dataclass(frozen=True)
 class LimitCheck:
-    """What became of a limit: the median over the seeds in the environment as described, and how many seeds break it."""
+    """What became of a limit in the environment as described: the median over seeds, and how many seeds break it."""
 
     limit: Limit
     median: float | None

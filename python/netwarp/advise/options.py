@@ -144,13 +144,18 @@ def _rate(text: str | None, estimated: Estimated) -> tuple[tuple[int, int] | Non
     down, slash, up = text.partition("/")
     if slash and re.fullmatch(r"\s*[\d.]+\s*", down):
         down += re.sub(r"[\d.\s]", "", up)  # 20/2mbit
-    rates = [_at_least(_read("--rate", part.strip(), parse_positive_rate), text) for part in ((down, up) if slash else (down,))]
+    rates = [
+        _at_least(_read("--rate", part.strip(), parse_positive_rate), text)
+        for part in ((down, up) if slash else (down,))
+    ]
     return (rates[0], rates[-1]), None, (0.8, 1.25)
 
 
 def _at_least(rate: int, text: str) -> int:
     if rate < _LOWEST_BPS:
-        raise AdviceError(f"--rate {text} is less than 100 kbit/s: a full frame alone takes longer than any goal allows")
+        raise AdviceError(
+            f"--rate {text} is less than 100 kbit/s: a full frame alone takes longer than any goal allows"
+        )
     return rate
 
 
@@ -175,7 +180,9 @@ def _range(option: str, text: str, parse: Callable[[str], float]) -> tuple[float
         first += re.sub(r"[\d.\s]", "", last)
     low, high = (_read(option, part.strip(), parse) for part in (first, last))
     if not 0 < low <= high:
-        raise AdviceError(f"{option} {text} is no range; write the lower end first, such as 10mbit..30mbit or 20ms..60ms")
+        raise AdviceError(
+            f"{option} {text} is no range; write the lower end first, such as 10mbit..30mbit or 20ms..60ms"
+        )
     return low, high
 
 

@@ -17,6 +17,8 @@ from netwarp.advise.situations import Situation
 from netwarp.advise.trial import Laboratory, Trial
 
 _FIRST_SITUATIONS = ("as described", "rate drop")
+_FOR_A_CHANGE = math.log(1.005)
+"""By how much better a candidate must be for each thing more that it changes, where seeds are too few to tell."""
 
 
 @dataclass(frozen=True)
@@ -94,19 +96,24 @@ class Search:
         return Found(finalists, trial, screened, tuple(dropped), seeds)
 
     def _best(
-        self, candidates: Sequence[Candidate], trial: Trial, situations: Sequence[Situation], keep: int, dropped: list[Dropped]
+        self,
+        candidates: Sequence[Candidate],
+        trial: Trial,
+        situations: Sequence[Situation],
+        keep: int,
+        dropped: list[Dropped],
     ) -> list[Candidate]:
         """The best so many: those that break no limit by much before those that do, then by their score."""
         scores = robust_scores(trial, [one.name for one in candidates], situations, self.environment, self.weights)
-        ranked = sorted(candidates, key=lambda one: self._rank(one.name, scores[one.name], trial))
-        best = mean_score(scores[ranked[0].name])
+        ranked = sorted(candidates, key=lambda one: self._rank(one, scores[one.name], trial))
+        best = max(mean_score(one) for one in scores.values())
         for one in ranked[keep:]:
             runs = sum(name == one.name for name, _, _ in trial.runs)
             dropped.append(Dropped(one.name, runs, self._why(one.name, mean_score(scores[one.name]), best, trial)))
         return list(ranked[:keep])
 
-    def _rank(self, name: str, scores: Mapping[int, float], trial: Trial) -> tuple[float, float]:
-        return self._violation(name, trial), -mean_score(scores)
+    def _rank(self, one: Candidate, scores: Mapping[int, float], trial: Trial) -> tuple[float, float]:
+        return self._violation(one.name, trial), _FOR_A_CHANGE * one.changed - mean_score(scores)
 
     def _violation(self, name: str, trial: Trial) -> float:
         """By how much it breaks limits, beyond what another seed could mend."""
@@ -117,7 +124,9 @@ class Search:
         if name in trial.failures and not math.isfinite(own):
             return f"its runs do not count ({trial.failures[name][0]})"
         broken = [one for one in check(trial, name, self.limits, self.environment) if not one.met]
-        parts = [f"it breaks the limit {one.limit.text}" + _measured(one.median, one.limit.measure.unit) for one in broken]
+        parts = [
+            f"it breaks the limit {one.limit.text}" + _measured(one.median, one.limit.measure.unit) for one in broken
+        ]
         if math.isfinite(own):
             parts.append(f"its score was {-percent_of(own - best):.1f} % below the best one's")
         return " and ".join(parts)

@@ -1,6 +1,6 @@
 """The situations in which a candidate is judged: the environment as described, its neighbourhood, and adverse cases."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ _DROP_FROM, _DROP_UNTIL = 0.4, 0.7
 
 @dataclass(frozen=True)
 class Situation:
-    """One variant of the environment: a name, what it is in words, its weight in the score, and its scenario as data."""
+    """A variant of the environment: a name, what it is in words, its weight in the score, its scenario as data."""
 
     name: str
     words: str
@@ -70,7 +70,12 @@ def situations_of(environment: Environment) -> list[Situation]:
 
 
 def moved(
-    environment: Environment, *, rate: float = 1.0, rtt: float = 1.0, loss: float | None = None, queue: str | None = None
+    environment: Environment,
+    *,
+    rate: float = 1.0,
+    rtt: float = 1.0,
+    loss: float | None = None,
+    queue: str | None = None,
 ) -> dict[str, Any]:
     """The environment's scenario with rate and delays times these factors, another loss, or another queue."""
     links = {name: dict(link) for name, link in environment.document["links"].items()}
@@ -131,7 +136,10 @@ def text_of(document: Mapping[str, Any]) -> str:
 
 
 def _is_section(value: Any) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str) and bool(value) and all(isinstance(one, Mapping) for one in value))
+    """Whether a value is a table, or a list of tables."""
+    if isinstance(value, Mapping):
+        return True
+    return isinstance(value, list) and bool(value) and all(isinstance(one, Mapping) for one in value)
 
 
 def _quoted(key: str) -> str:

@@ -35,7 +35,9 @@ class Trial:
 
     def seeds(self, candidate: str, situation: str) -> dict[int, Values]:
         """The runs of a candidate in a situation, by seed."""
-        return {seed: values for (one, where, seed), values in self.runs.items() if (one, where) == (candidate, situation)}
+        return {
+            seed: values for (one, where, seed), values in self.runs.items() if (one, where) == (candidate, situation)
+        }
 
 
 @dataclass(frozen=True)

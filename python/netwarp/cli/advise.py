@@ -43,8 +43,8 @@ def advise(
 ) -> int:
     """Recommend a congestion control and a queue for an environment, from runs in it.
 
-    Candidates are run in the environment, in its neighbourhood and in adverse cases; clear losers are dropped early, and
-    the rest is compared as `netwarp compare` does. See docs/advise.md.
+    Candidates are run in the environment, in its neighbourhood and in adverse cases. Clear losers are dropped early,
+    and the rest is compared as `netwarp compare` does. See docs/advise.md.
 
     Parameters
     ----------
@@ -147,7 +147,9 @@ def _print(found: "Advice") -> None:
     out.print(headline(found), style="bold", soft_wrap=True)
     weights = ", ".join(f"{name} {weight:g}" for name, weight in found.weights.items())
     out.print(f"For {found.environment.words}. What matters: {weights}.", soft_wrap=True)
-    section("Against what is there now, in the environment as described", [effect_sentence(one) for one in found.effects])
+    section(
+        "Against what is there now, in the environment as described", [effect_sentence(one) for one in found.effects]
+    )
     section("Against the runners-up, over all situations", list(standing_sentences(found)))
     section("Where the choice flips", [str(one) for one in found.flips])
     section("Warnings", list(found.warnings))

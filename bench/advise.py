@@ -1,0 +1,133 @@
+"""Ask `netwarp advise` about environments drawn at random, and hold each choice against a sweep of all candidates.
+
+The sweep has seeds of its own, with which every candidate runs in every situation. Regret is by how much the choice's
+score is below the best one's there. A choice counts as right with a regret of at most 5 %; so does one that was called
+too close to call against the best, with a gap that lies inside the interval that was given.
+
+    python -m bench advise                      all 20 environments
+    python bench/advise.py DIR FIRST LAST       these alone, a line each; what DIR holds already is not run again
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from netwarp.advise import Question
+from netwarp.advise import advise as ask
+from netwarp.advise.candidates import candidates_of, read_catalogue
+from netwarp.advise.criteria import parse_goal
+from netwarp.advise.environment import Environment
+from netwarp.advise.judgement import Standing, mean_score, percent_of, robust_scores
+from netwarp.advise.options import Options, question_environment
+from netwarp.advise.situations import situations_of
+from netwarp.advise.trial import Laboratory
+from netwarp.engines import EngineOptions, find_engine
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench.row import Row, measure
+
+ENVIRONMENTS = 20
+_SEED = 18
+_FRESH = (5001, 5002)
+_BAR_PCT = 5.0
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An environment of the list: the options that describe it, and the goal."""
+
+    rate: str
+    rtt: str
+    traffic: str
+    goal: str
+
+    def __str__(self) -> str:
+        return f'--rate {self.rate} --rtt {self.rtt} --traffic "{self.traffic}" --goal {self.goal}'
+
+
+@dataclass(frozen=True)
+class Held:
+    """One environment's outcome: the choice, the best of the sweep, the regret in percent, and whether it counts."""
+
+    drawn: Drawn
+    choice: str
+    best: str
+    regret_pct: float
+    right: bool
+    took_s: float
+
+    def __str__(self) -> str:
+        word = "right" if self.right else "WRONG"
+        words = f"{self.choice}; best {self.best}; regret {self.regret_pct:.2f} %; {self.took_s:.0f} s"
+        return f"{word}: {self.drawn}: {words}"
+
+
+def drawn(number: int) -> Drawn:
+    """The environment of that number; each is drawn by itself, so that the list does not depend on how far one goes."""
+    chance = random.Random(f"{_SEED}/{number}")
+    down = 10 ** chance.uniform(math.log10(2), math.log10(40))
+    up = down / chance.choice([1, 1, 4, 10])
+    rtt = 10 ** chance.uniform(math.log10(10), math.log10(150))
+    bulk = chance.randint(1, 5)
+    parts = [f"bulk {bulk}"]
+    parts += [f"upload {chance.randint(1, 2)}"] if chance.random() < 0.3 else []
+    call, web = chance.random() < 0.6, chance.random() < 0.5
+    parts += ["call 1"] * call + [f"web {chance.choice([5, 10, 20])}%"] * web
+    goals = ["latency", "throughput"] + ["fairness"] * (bulk > 1) + ["calls"] * call + ["web"] * web
+    rate = f"{down:.1f}mbit" if up == down else f"{down:.1f}mbit/{max(up, 0.5):.1f}mbit"
+    return Drawn(rate, f"{rtt:.0f}ms", ", ".join(parts), chance.choice(goals))
+
+
+def hold(number: int, place: Path) -> Held:
+    """Ask, and sweep."""
+    one = drawn(number)
+    engine = find_engine(None, EngineOptions())
+    changes = ("sender", "queue")
+    environment = question_environment(Options(rate=one.rate, rtt=one.rtt, traffic=one.traffic), changes)
+    began = time.monotonic()
+    found = ask(Question(environment, one.goal, changes, flips=False), Laboratory(engine, place / "advise"))
+    took_s = time.monotonic() - began
+    scores = _sweep(environment, one.goal, changes, Laboratory(engine, place / "sweep"))
+    best = max(scores, key=lambda name: scores[name])
+    gap = scores[found.choice.name] - scores[best]
+    regret = -percent_of(gap)
+    right = regret <= _BAR_PCT
+    for standing in found.standings:
+        if standing.other == best and standing.standing in (Standing.CLOSE, Standing.SAME):
+            right = right or standing.low <= percent_of(gap) <= standing.high
+    return Held(one, found.choice.name, best, regret, right, took_s)
+
+
+def _sweep(environment: Environment, goal: str, changes: tuple[str, ...], laboratory: Laboratory) -> dict[str, float]:
+    """The robust score of every candidate, with fresh seeds."""
+    candidates = candidates_of(environment, read_catalogue(), changes)
+    situations = situations_of(environment)
+    trial = laboratory.run("all", candidates, situations, _FRESH)
+    names = [one.name for one in candidates]
+    found = robust_scores(trial, names, situations, environment, parse_goal(goal, environment))
+    return {name: mean_score(scores) for name, scores in found.items()}
+
+
+@measure
+def advise(place: Path) -> Iterator[Row]:
+    """Of 20 environments drawn at random those in which the choice of `netwarp advise` is right."""
+    held = []
+    for number in range(ENVIRONMENTS):
+        held.append(hold(number, place / str(number)))
+        print(held[-1], file=sys.stderr)
+    yield Row(
+        "advise: choices with a regret of 5 % at most", sum(one.right for one in held), 19, "of 20", more_is_better=True
+    )
+
+
+if __name__ == "__main__":
+    for asked in range(int(sys.argv[2]), int(sys.argv[3]) + 1):
+        print(asked, hold(asked, Path(sys.argv[1]) / str(asked)), flush=True)

@@ -24,6 +24,14 @@ def flows_of(*captures: Path) -> pl.DataFrame:
     return _table(["--arrow", *map(str, captures)])
 
 
+def series_of(capture: Path, interval: str) -> pl.DataFrame:
+    """One row for each flow, direction and interval (such as `100ms`) in which something went; see docs/pcap.md.
+
+    Raises as `flows_of`.
+    """
+    return _table(["--series", interval, "--arrow", str(capture)])
+
+
 def _table(arguments: list[str]) -> pl.DataFrame:
     done = subprocess.run([find_agent(), "pcap", *arguments], capture_output=True, check=False)
     if done.returncode != 0:

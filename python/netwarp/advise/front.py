@@ -83,7 +83,7 @@ def draw(advice: Advice, front: Front) -> Figure:
     _name(axes, advice, front)
     better = f"better: {'right' if front.x.higher else 'left'} and {'up' if front.y.higher else 'down'}"
     subtitle = f"in the environment as described; filled: finalists; dashed: the Pareto front; {better}"
-    style.head(figure, f"{front.x.words} against {front.y.words}", subtitle, _LEFT)
+    style.head(figure, "What a gain in the one costs in the other", subtitle, _LEFT)
     return figure
 
 

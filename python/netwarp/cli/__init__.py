@@ -22,6 +22,7 @@ from netwarp.cli.exec import exec_
 from netwarp.cli.explain import explain, whatif
 from netwarp.cli.export import export
 from netwarp.cli.kernel import kernel_app
+from netwarp.cli.recommend import recommend
 from netwarp.cli.serve import serve as serve_
 from netwarp.cli.serve import served
 from netwarp.words import tolerate
@@ -45,7 +46,7 @@ app.command(watch_app)
 for command in (scenarios.new, scenarios.show, scenarios.schema):
     app.command(command)
 _OF_RESULTS = (results.plot, results.report, results.rerun, export)
-for of_results in (*_OF_RESULTS, compare.compare, explain, whatif, advise, agreement.agree):
+for of_results in (*_OF_RESULTS, compare.compare, explain, whatif, advise, recommend, agreement.agree):
     app.command(of_results)
 app.command(imports.import_, name="import")
 app.command(scenarios.list_, name="list")

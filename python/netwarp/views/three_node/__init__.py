@@ -4,6 +4,8 @@ It is computed from records alone (iperf3's JSON, flows, sockets, links, capture
 client, bottleneck and server; so it serves imported measurements, too. docs/three-node.md describes every table.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -11,9 +13,12 @@ import polars as pl
 from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.findings import write_findings
 from netwarp.store.result import ResultDir
+from netwarp.views.three_node import recommendations
+from netwarp.views.three_node.contrasts import published_names
 from netwarp.views.three_node.findings import check, write_table
 from netwarp.views.three_node.published import beside, published
 from netwarp.views.three_node.queues import check_beneath_netem
+from netwarp.views.three_node.recommendations import Sentence
 from netwarp.views.three_node.tables import Condition, conditions_of, write_tables
 
 FOLDER = "three-node"
@@ -32,7 +37,19 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     compared = beside(conditions)
     if not published().keys().isdisjoint(condition.name for condition in conditions):
         files += _compare(folder, conditions, compared)
+    files += recommendations.write(folder, sentences_of(conditions))
     return files + (_draw(result, conditions, compared) if figures else [])
+
+
+def sentences_of(conditions: Sequence[Condition]) -> list[Sentence]:
+    """The recommendations of these scenarios, with the study's statements that they contradict.
+
+    A scenario is held against the published row of the same factors, whatever it is called.
+    """
+    names = published_names(conditions)
+    rows = [replace(one, name=names[one.name]) for one in conditions if one.name in names]
+    unique = list({one.name: one for one in rows}.values())
+    return recommendations.recommend(conditions, check(unique) if unique else ())
 
 
 def _compare(folder: Path, conditions: list[Condition], compared: pl.DataFrame) -> list[Path]:

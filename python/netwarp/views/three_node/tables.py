@@ -1,7 +1,7 @@
 """Tables of the study: one row per repetition, and over the repetitions of each scenario mean and spread."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import stdev
 
@@ -24,8 +24,9 @@ from netwarp.views.three_node.columns import (
     SUMMARY,
     Row,
 )
+from netwarp.views.three_node.factors import Factors, factors_of
 from netwarp.views.three_node.queues import queues_of
-from netwarp.views.three_node.traffic import traffic
+from netwarp.views.three_node.traffic import tcp_flows, traffic
 
 _FILES = {"client": "client_iperf3.pcap", "bottleneck": "bottleneck.pcap", "server": "server.pcap"}
 """What the published tables call the captures."""
@@ -44,6 +45,7 @@ class Repetition:
     values: Row
     captures: dict[str, Row]
     queues: pl.DataFrame
+    factors: Factors = field(default_factory=Factors)
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,11 @@ class Condition:
 
     name: str
     repetitions: tuple[Repetition, ...]
+
+    @property
+    def factors(self) -> Factors:
+        """What it varies: of its first repetition, as all are alike."""
+        return self.repetitions[0].factors
 
     def mean(self, column: str) -> float | None:
         """The mean over the repetitions that have the column."""
@@ -102,7 +109,8 @@ def _repetition(run: RunDir, name: str, seed: int) -> Repetition:
     }
     ours = {**traffic(run), **records.interface_rates(run), **records.means(captures), **records.sockets(run)}
     theirs = {**scripts.interface_rates(run), **scripts.mean_of_captures(captures), **scripts.sockets(run)}
-    return Repetition(seed, {**ours, **theirs}, captures, queues_of(run, name, seed))
+    factors = factors_of(run, name, tcp_flows(run))
+    return Repetition(seed, {**ours, **theirs}, captures, queues_of(run, name, seed), factors)
 
 
 def write_tables(folder: Path, conditions: Sequence[Condition]) -> list[Path]:

@@ -40,6 +40,11 @@ def traffic(run: RunDir) -> Row:
     }
 
 
+def tcp_flows(run: RunDir) -> int:
+    """How many flows the TCP test has."""
+    return len(_shares(run)[0])
+
+
 def mean(values: Iterable[float | None]) -> float | None:
     """The mean; None if there is no value, or one is absent."""
     present = list(values)

@@ -32,7 +32,7 @@ queue = "fq_codel target {target}"
 name = "deeper pfifo"
 queue = "pfifo limit 2000"
 """
-LINE = {"rate": "5mbit", "rtt": "20ms", "traffic": "bulk 1, call 1", "duration": "4s"}
+LINE = {"rate": "5mbit", "rtt": "20ms", "traffic": "bulk 2, call 1", "duration": "4s"}
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ def test_the_choice_is_better_than_what_is_there_now(asked: Asked) -> None:
     assert advice.against_now is not None and advice.against_now.standing is Standing.BETTER
     assert 0 < advice.against_now.low < advice.against_now.percent < advice.against_now.high
     effects = {one.measure: one for one in advice.effects}
-    assert effects["call_delay"].then < 40 < effects["call_delay"].now
+    assert effects["call_delay"].then < 40
+    assert effects["call_delay"].now > 150
     assert effects["call_delay"].gain is True
     assert effects["rtt_p95"].gain is True
     assert {one.name for one in advice.situations} >= {"as described", "competing CUBIC", "rate drop"}
@@ -78,7 +79,7 @@ def test_a_deeper_queue_is_no_better_than_a_deep_one(asked: Asked) -> None:
     """Neither fills within the run, so both are the same in every run."""
     places = {one.name: one for one in asked.advice.places}
     assert places["deeper pfifo"].values["call_r"] <= places[NOW].values["call_r"]
-    assert asked.advice.worst["deeper pfifo"][1] > 50
+    assert asked.advice.worst["deeper pfifo"][1] > 10
 
 
 def test_what_it_rests_on_are_ordinary_results(asked: Asked) -> None:
@@ -119,6 +120,14 @@ def test_the_page_stands_alone_and_says_it_all(asked: Asked) -> None:
     assert content["choice"] == "fq_codel"
     assert {one["name"] for one in content["candidates"]} == {NOW, "fq_codel", "deeper pfifo"}
     assert (asked.place / "front.png").stat().st_size > 10_000
+
+
+def test_every_seed_that_lacks_a_run_is_replaced(asked: Asked) -> None:
+    """Of a few hundred short runs some may be suspect; the verdict still has six seeds, as few as a claim takes."""
+    assert asked.advice.against_now is not None
+    assert asked.advice.against_now.p < 0.05
+    counted = [one for one in asked.place.glob("final*/*/runs/*/status.json") if '"ok"' in one.read_text()]
+    assert len(counted) >= 6 * 3 * len(asked.advice.situations)
 
 
 def test_where_it_flips_was_looked_for(asked: Asked) -> None:

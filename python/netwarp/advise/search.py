@@ -93,7 +93,18 @@ class Search:
         finalists = (now, *others)
         seeds = tuple(range(seed + 1, seed + 1 + self.effort.seeds))
         trial = self.laboratory.run("final", finalists, self.situations, seeds)
-        return Found(finalists, trial, screened, tuple(dropped), seeds)
+        if spare := self._spare(finalists, trial, seeds):
+            trial.add(self.laboratory.run("final, further seeds", finalists, self.situations, spare))
+        return Found(finalists, trial, screened, tuple(dropped), (*seeds, *spare))
+
+    def _spare(self, finalists: Sequence[Candidate], trial: Trial, seeds: Sequence[int]) -> tuple[int, ...]:
+        """New seeds in place of those that lack a run that counts, half as many again at most.
+
+        A suspect run would otherwise cost its whole seed, and with few seeds the verdict.
+        """
+        scores = robust_scores(trial, [one.name for one in finalists], self.situations, self.environment, self.weights)
+        lacking = max(len(seeds) - len(one) for one in scores.values())
+        return tuple(range(seeds[-1] + 1, seeds[-1] + 1 + min(lacking, len(seeds) // 2)))
 
     def _best(
         self,

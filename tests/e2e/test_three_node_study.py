@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -30,13 +31,34 @@ def builtin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.code == 0, done.err
     assert "holds: one flow nearly fills the 3 Mbit/s" in done.out
     assert "inconclusive: under pfifo at 3 Mbit/s BBR bloats less" in done.out
-    assert "tables of the study: 9 in" in done.err
+    assert "tables of the study: 10 in" in done.err
     assert f"findings with their values: {place}/three-node/findings.md" in done.err
+    assert f"recommendations with their values: {place}/three-node/recommendations.md" in done.err
     return place
 
 
 def _rows(path: Path, key: str) -> dict[str, dict[str, float]]:
     return {row[key]: row for row in pl.read_csv(path, infer_schema_length=None).iter_rows(named=True)}
+
+
+def test_recommendations_follow_from_what_was_measured(builtin: Path) -> None:
+    """Of two rows that differ in their queue alone: RED's RTT is a small part of pfifo's, and the table says so."""
+    done = netwarp("recommend", builtin, "--json")
+    assert done.code == 0, done.err
+    sentences = json.loads(done.out)
+    assert sentences == pl.read_csv(builtin / "three-node" / "recommendations.csv").to_dicts()
+    every = _rows(builtin / "three-node" / "all_scenarios_summary.csv", "scenario")
+    assert every[RED]["tcp_avg_bw_Mbps"] > 0
+    rtts = _rows(builtin / "three-node" / "all_scenarios_pcap.csv", "scenario")
+    assert rtts[RED]["ss_avg_rtt_ms"] < rtts[PFIFO]["ss_avg_rtt_ms"] / 3
+    (advised,) = [one for one in sentences if one["kind"] == "recommended" and "latency" in one["about"]]
+    assert advised["sentence"].startswith("At 3 Mbit/s, 1 flow: CUBIC with RED.")
+    assert advised["published"].endswith("which was not measured here")
+    (pro,) = [one for one in sentences if one["about"] == "RED against pfifo" and ": RTT " in one["sentence"]]
+    assert pro["kind"] == "pro"
+    assert "BBR against CUBIC" not in {one["about"] for one in sentences}, "no row has BBR"
+    (unknown,) = [one for one in sentences if one["about"] == "Environment: above 10 Mbit/s"]
+    assert unknown["kind"] == "cannot be told"
 
 
 def test_tables_under_their_published_names(builtin: Path) -> None:

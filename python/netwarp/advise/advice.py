@@ -16,9 +16,9 @@ from netwarp.advise.judgement import (
     Effect,
     LimitCheck,
     Standing,
+    central_score,
     check,
     differences,
-    mean_score,
     percent_of,
     robust_scores,
 )
@@ -28,6 +28,8 @@ from netwarp.advise.situations import AS_DESCRIBED, Situation, situations_of
 from netwarp.advise.trial import Laboratory, Trial
 from netwarp.stats.effect_size import paired_shift
 
+_FAR_BELOW = 0.1
+"""A seed whose score is lower by more than this part is worth a warning."""
 _RIVALS = 2
 """How many runners-up may take over where the environment moves, beside what is there now."""
 _STARVED_SHARE = 0.1
@@ -105,7 +107,7 @@ def advise(question: Question, laboratory: Laboratory) -> Advice:
     standings = [pairs[chosen, name] for name in names if (chosen, name) in pairs]
     flips: list[Flip] = []
     if question.flips and len(meeting) > 1:
-        rivals = sorted((one for one in meeting if one is not choice), key=lambda one: -mean_score(scores[one.name]))
+        rivals = sorted((one for one in meeting if one is not choice), key=lambda one: -central_score(scores[one.name]))
         rivals = [one for at, one in enumerate(rivals) if at < _RIVALS or one.name == NOW]
         flips = FlipSearch(environment, weights, laboratory, question.effort.flip_seeds).run(choice, rivals)
     commands = list(lines(choice, environment, question.device))
@@ -122,7 +124,7 @@ def advise(question: Question, laboratory: Laboratory) -> Advice:
         dropped=found.dropped,
         rejected=tuple(_rejected(names, checks, scores, found.trial)),
         flips=tuple(flips),
-        warnings=tuple(_warnings(found, chosen, checks[chosen], environment)),
+        warnings=tuple(_warnings(found, chosen, checks[chosen], scores[chosen], environment)),
         situations=tuple(situations),
         worst=_worst(found.trial, names, situations, environment, weights),
         apply=tuple(apply for apply, _ in commands),
@@ -139,19 +141,19 @@ def _choose(
 ) -> Candidate:
     """What is there now, unless the candidate with the highest score is better; then of all that are the same as that
     one the candidate that changes least, and of these the one with the highest score."""
-    best = max(meeting, key=lambda one: mean_score(scores[one.name]))
+    best = max(meeting, key=lambda one: central_score(scores[one.name]))
     now = next((one for one in meeting if one.name == NOW), None)
     if now is not None and now is not best and pairs[best.name, NOW].standing is not Standing.BETTER:
         return now
     same = [one for one in meeting if one is best or pairs[best.name, one.name].standing is Standing.SAME]
-    return min(same, key=lambda one: (one.changed, -mean_score(scores[one.name])))
+    return min(same, key=lambda one: (one.changed, -central_score(scores[one.name])))
 
 
 def _nearest(checks: Mapping[str, Sequence[LimitCheck]], scores: Mapping[str, Mapping[int, float]]) -> str:
     if not any(scores.values()):
         return "no candidate has runs that count; the reasons are in the results' status.json"
     judged = [name for name in checks if scores[name]]
-    name = min(judged, key=lambda one: (max(check.violation for check in checks[one]), -mean_score(scores[one])))
+    name = min(judged, key=lambda one: (max(check.violation for check in checks[one]), -central_score(scores[one])))
     missed = [one for one in checks[name] if not one.met]
     words = " and ".join(
         f"{one.limit.measure.name} {_value(one.median)} {one.limit.measure.unit}".rstrip()
@@ -200,7 +202,7 @@ def _places(found: Found, candidates: Sequence[Candidate], search: Search) -> li
                 values[measure.name] = sum(known) / len(known)
         if values:
             scores = robust_scores(trial, [one.name], search.situations, search.environment, search.weights)
-            places.append(Place(one.name, mean_score(scores[one.name]), values, len(runs), one.name in finalists))
+            places.append(Place(one.name, central_score(scores[one.name]), values, len(runs), one.name in finalists))
     return sorted(places, key=lambda place: (not place.finalist, -place.score))
 
 
@@ -234,7 +236,7 @@ def _worst(
     behind: dict[str, tuple[str, float]] = {}
     for situation in situations:
         scores = robust_scores(trial, names, [situation], environment, weights)
-        means = {name: mean_score(scores[name]) for name in names if scores[name]}
+        means = {name: central_score(scores[name]) for name in names if scores[name]}
         best = max(means.values(), default=0.0)
         for name, value in means.items():
             gap = -percent_of(value - best)
@@ -243,11 +245,25 @@ def _worst(
     return behind
 
 
-def _warnings(found: Found, chosen: str, checks: Sequence[LimitCheck], environment: Environment) -> list[str]:
-    """What should be known of the choice: limits that some seeds break, starved flows, and runs that do not count."""
+def _warnings(
+    found: Found,
+    chosen: str,
+    checks: Sequence[LimitCheck],
+    scores: Mapping[int, float],
+    environment: Environment,
+) -> list[str]:
+    """What should be known of the choice: limits that some seeds break, seeds under which it is far worse than usual,
+    starved flows, and runs that do not count."""
     warnings = [
         f"the limit {one.limit.text} is broken under {one.broken} of {one.seeds} seeds" for one in checks if one.broken
     ]
+    usual = central_score(scores)
+    if odd := [seed for seed, value in scores.items() if value < usual + math.log(1 - _FAR_BELOW)]:
+        behind = max(-percent_of(scores[seed] - usual) for seed in odd)
+        warnings.append(
+            f"under {len(odd)} of {len(scores)} seeds its score is up to {behind:.0f} % below what it usually is "
+            "(flows that share a bucket of a fair queue, for instance)"
+        )
     starved: dict[str, set[int]] = {}
     runs = found.trial.runs
     for (name, situation, seed), values in runs.items():

@@ -118,7 +118,7 @@ def _rtt(
 
 
 def _loss(measured: _Measured, full: bool, shown: dict[str, Estimate]) -> float | None:
-    """The share of segments that were sent again; where the line was full they may be its queue's, and none is taken."""
+    """The share of segments sent again; where the line was full they may be its queue's, and none is taken."""
     if not measured.sent:
         return None
     low, high = share_interval(min(measured.resent, measured.sent), measured.sent)

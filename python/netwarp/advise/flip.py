@@ -13,7 +13,7 @@ from typing import Any
 from netwarp.advise.candidates import Candidate
 from netwarp.advise.criteria import MIN_EFFECT
 from netwarp.advise.environment import FULL_FRAME_BITS, Environment
-from netwarp.advise.judgement import mean_score, percent_of, robust_scores
+from netwarp.advise.judgement import central_score, percent_of, robust_scores
 from netwarp.advise.situations import AS_DESCRIBED, Situation, moved
 from netwarp.advise.trial import Laboratory
 from netwarp.units import format_percent
@@ -104,8 +104,8 @@ class FlipSearch:
         trial = self.laboratory.run(f"flip {one.name} {one.words(at)}", [choice, *rivals], [situation], seeds)
         names = [choice.name, *(rival.name for rival in rivals)]
         scores = robust_scores(trial, names, [situation], self.environment, self.weights)
-        best = max(names[1:], key=lambda name: mean_score(scores[name]))
-        ahead = mean_score(scores[best]) - mean_score(scores[choice.name])
+        best = max(names[1:], key=lambda name: central_score(scores[name]))
+        ahead = central_score(scores[best]) - central_score(scores[choice.name])
         return (best, ahead) if ahead >= MIN_EFFECT else (None, 0.0)
 
 

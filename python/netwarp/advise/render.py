@@ -14,8 +14,13 @@ def headline(advice: Advice) -> str:
     """The answer in a sentence."""
     if advice.choice.name == NOW:
         ahead = [one for one in advice.standings if one.standing is not Standing.BETTER]
-        tail = f"; {ahead[0].other} comes nearest ({_percent(ahead[0].reversed)})" if ahead else ""
-        return f"Keep what is there now: no candidate is better by what matters{tail}."
+        if not ahead:
+            return "Keep what is there now: every other finalist is worse."
+        nearest = ahead[0].reversed
+        if nearest.standing is Standing.CLOSE:
+            return f"Keep what is there now: {nearest.one} is too close to call against it ({_percent(nearest)})."
+        words = f"{nearest.one} comes nearest, and is no better by what matters"
+        return f"Keep what is there now: {words} ({_percent(nearest)})."
     against = advice.against_now
     gain = f", {_percent(against)} against what is there now" if against is not None else ""
     return f"Take {advice.choice.name}{gain}."

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from netwarp.advise.candidates import Candidate
 from netwarp.advise.criteria import Limit
 from netwarp.advise.environment import Environment
-from netwarp.advise.judgement import check, mean_score, percent_of, robust_scores
+from netwarp.advise.judgement import central_score, check, percent_of, robust_scores
 from netwarp.advise.situations import Situation
 from netwarp.advise.trial import Laboratory, Trial
 
@@ -93,7 +93,18 @@ class Search:
         finalists = (now, *others)
         seeds = tuple(range(seed + 1, seed + 1 + self.effort.seeds))
         trial = self.laboratory.run("final", finalists, self.situations, seeds)
-        return Found(finalists, trial, screened, tuple(dropped), seeds)
+        if spare := self._spare(finalists, trial, seeds):
+            trial.add(self.laboratory.run("final, further seeds", finalists, self.situations, spare))
+        return Found(finalists, trial, screened, tuple(dropped), (*seeds, *spare))
+
+    def _spare(self, finalists: Sequence[Candidate], trial: Trial, seeds: Sequence[int]) -> tuple[int, ...]:
+        """New seeds in place of those that lack a run that counts, half as many again at most.
+
+        A suspect run would otherwise cost its whole seed, and with few seeds the verdict.
+        """
+        scores = robust_scores(trial, [one.name for one in finalists], self.situations, self.environment, self.weights)
+        lacking = max(len(seeds) - len(one) for one in scores.values())
+        return tuple(range(seeds[-1] + 1, seeds[-1] + 1 + min(lacking, len(seeds) // 2)))
 
     def _best(
         self,
@@ -106,14 +117,14 @@ class Search:
         """The best so many: those that break no limit by much before those that do, then by their score."""
         scores = robust_scores(trial, [one.name for one in candidates], situations, self.environment, self.weights)
         ranked = sorted(candidates, key=lambda one: self._rank(one, scores[one.name], trial))
-        best = max(mean_score(one) for one in scores.values())
+        best = max(central_score(one) for one in scores.values())
         for one in ranked[keep:]:
             runs = sum(name == one.name for name, _, _ in trial.runs)
-            dropped.append(Dropped(one.name, runs, self._why(one.name, mean_score(scores[one.name]), best, trial)))
+            dropped.append(Dropped(one.name, runs, self._why(one.name, central_score(scores[one.name]), best, trial)))
         return list(ranked[:keep])
 
     def _rank(self, one: Candidate, scores: Mapping[int, float], trial: Trial) -> tuple[float, float]:
-        return self._violation(one.name, trial), _FOR_A_CHANGE * one.changed - mean_score(scores)
+        return self._violation(one.name, trial), _FOR_A_CHANGE * one.changed - central_score(scores)
 
     def _violation(self, name: str, trial: Trial) -> float:
         """By how much it breaks limits, beyond what another seed could mend."""

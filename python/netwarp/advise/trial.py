@@ -63,7 +63,7 @@ class Laboratory:
         cases = {one.name: one.settings for one in candidates}
         for situation in situations:
             scenario = scenario_of(situation.document, cases, f"{stage}, {situation.name}")
-            folder = self.directory / stage.replace(" ", "-") / situation.folder
+            folder = self.directory / stage.replace(",", "").replace(" ", "-") / situation.folder
             study = make_study(
                 scenario, self.engine, folder, seeds=list(seeds), jobs=self.jobs, plots=False,
                 console=Terminal(stderr=True, quiet=True),

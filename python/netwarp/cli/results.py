@@ -52,7 +52,7 @@ def print_study(study: "Study", *, as_json: bool) -> int:
         say(f"tables of the study: {len(tables)} in {', '.join(sorted({_folder(study, path) for path in tables}))}")
     for path in study.views:
         if path.suffix == ".md":
-            say(f"findings with their values: {path}")
+            say(f"{path.stem} with their values: {path}")
     if count := sum(path.suffix == ".png" for path in (*study.figures, *study.views)):
         say(f"figures: {count} in {study.result.plots}, each as PNG and SVG")
     if study.page:

@@ -138,7 +138,7 @@ def where(conditions: Sequence[Condition], factor: str) -> str:
     if factor != "rate_mbps" and rates:
         parts.append(" and ".join(rate_words(rate) for rate in rates))
     if factor != "queue" and queues:
-        parts.append("under " + " and ".join(queues))
+        parts.append("under " + " and ".join(map(value_words, queues)))
     if factor != "control" and controls:
         parts.append("with " + " and ".join(value_words(one) for one in controls))
     if factor != "flows" and flows:

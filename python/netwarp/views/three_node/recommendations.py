@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from importlib import resources
+from itertools import combinations
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -41,6 +42,9 @@ from netwarp.views.three_node.tables import Condition
 NAME = "recommendations.csv"
 _SCHEMA = pl.Schema(dict.fromkeys(("about", "kind", "sentence", "published"), pl.String))
 _BEATS = math.log(1.02)
+_ORDER = {"bbr": 1, "cubic": 2, "fq_codel": 1, "red": 2, "pfifo": 3}
+"""In which order two are held against each other: as the study does, else as they come."""
+_KINDS = ("recommended", "reason", "application", "caution", "avoid", "cannot be told")
 _FLOOR = 1e-6
 
 
@@ -100,10 +104,9 @@ def _contradiction(one: Finding) -> Sentence:
 def _contrasts(conditions: Sequence[Condition], names: Mapping[str, str]) -> Iterator[Sentence]:
     controls, queues = (_values(conditions, factor) for factor in ("control", "queue"))
     for factor, values in (("control", controls), ("queue", queues)):
-        for one in values:
-            for other in values:
-                if one != other:
-                    yield from _contrast(conditions, factor, one, other, names)
+        # Each two once: what is for the one is against the other.
+        for one, other in combinations(sorted(values, key=lambda value: _ORDER.get(value, 0)), 2):
+            yield from _contrast(conditions, factor, one, other, names)
 
 
 def _values(conditions: Sequence[Condition], factor: str) -> list[Any]:
@@ -116,7 +119,7 @@ def _contrast(
     """What `one` is better (pro) and worse (contra) in than `other`, by the rate limit."""
     about = f"{value_words(one)} against {value_words(other)}"
     pairs = list(pairs_of(conditions, factor, one, other, names))
-    if not pairs and (one, other) == tuple(sorted((one, other))):
+    if not pairs:
         why = f"no two scenarios are alike in all but {factor} ({one}, {other})"
         yield Sentence(about, "cannot be told", f"Which of the two is better cannot be told: {why}.")
     found: list[Sentence] = []
@@ -219,19 +222,24 @@ def _recommendations(conditions: Sequence[Condition]) -> Iterator[Sentence]:
         rows = [one for one in conditions if _belongs(one, environment)]
         about = f"Environment: {environment['name']}"
         groups = _groups(rows)
-        for group in groups:
-            yield from _recommended(about, group, environment["weights"], data["application"])
-        if not groups:
-            few = "no two combinations of control and queue were measured on one path with as many flows"
-            yield Sentence(about, "cannot be told", f"Nothing can be recommended: {few}.")
-        elif len({one.factors.path for group in groups for one in group}) > 1:
-            sets = [" and ".join(sorted({_combination(one) for one in group})) for group in groups]
-            parts = "; ".join(dict.fromkeys(sets))
-            yield Sentence(about, "caution", f"What was measured on different paths is not compared: {parts}.")
-        rates = sorted({one.factors.rate_mbps for one in rows if one.factors.rate_mbps is not None})
-        if groups and rates:
-            measured = " and ".join(rate_words(rate) for rate in rates)
-            yield Sentence(about, "caution", f"Of this environment was measured only what is {measured}.")
+        found = [one for group in groups for one in _recommended(about, group, environment, data["application"])]
+        found += _cautions(about, rows, groups)
+        yield from sorted(found, key=lambda one: _KINDS.index(one.kind))
+
+
+def _cautions(about: str, rows: Sequence[Condition], groups: Sequence[Sequence[Condition]]) -> Iterator[Sentence]:
+    """What of the environment was not measured, or cannot be compared."""
+    if not groups:
+        few = "no two combinations of control and queue were measured on one path with as many flows"
+        yield Sentence(about, "cannot be told", f"Nothing can be recommended: {few}.")
+        return
+    if len({one.factors.path for group in groups for one in group}) > 1:
+        sets = [", ".join(sorted({_combination(one) for one in group})) for group in groups]
+        parts = "; ".join(dict.fromkeys(sets))
+        yield Sentence(about, "caution", f"What was measured on different paths is not compared: {parts}.")
+    if rates := sorted({one.factors.rate_mbps for one in rows if one.factors.rate_mbps is not None}):
+        measured = " and ".join(rate_words(rate) for rate in rates)
+        yield Sentence(about, "caution", f"Of this environment it was measured only {measured}.")
 
 
 def _belongs(one: Condition, environment: Mapping[str, Any]) -> bool:
@@ -258,11 +266,12 @@ def _combination(one: Condition) -> str:
 
 
 def _recommended(
-    about: str, group: Sequence[Condition], weights: Mapping[str, float], applications: Sequence[Mapping[str, Any]]
+    about: str, group: Sequence[Condition], environment: Mapping[str, Any], applications: Sequence[Mapping[str, Any]]
 ) -> Iterator[Sentence]:
     """The combinations of a group that no other beats under every seed, why, and what to mind."""
     flows = group[0].factors.flows or 0
     scope = f"{rate_words(group[0].factors.rate_mbps or OPEN)}, {flows} flow{'s' if flows != 1 else ''}"
+    weights: Mapping[str, float] = environment["weights"]
     usable = {name: weight for name, weight in weights.items() if all(one.of(name) for one in group)}
     scores = {one.name: _scores(one, usable) for one in group}
     short = min(len(found) for found in scores.values())
@@ -277,11 +286,12 @@ def _recommended(
     words = " or ".join(_combination(one) for one in best)
     asked = ", ".join(f"{_words(name)} {abs(weight):g}" for name, weight in usable.items())
     many = " (too close to call between them)" if len(best) > 1 else ""
-    yield Sentence(about, "recommended", f"{_capital(scope)}: {words}{many}. What counts: {asked}.")
+    text = f"{_capital(scope)}: {words}{many}. What counts: {asked}."
+    yield Sentence(about, "recommended", text, _advised(environment, group, best))
     for one in best:
         for other in group:
             if other is not one:
-                yield from _reasons(about, scope, one, other)
+                yield from _reasons(about, scope, one, other, usable)
     for one in group:
         if len(beaten[one.name]) == len(group) - 1 and len(group) > 2:
             yield Sentence(
@@ -290,7 +300,22 @@ def _recommended(
     yield from _applications(about, scope, best, applications)
 
 
-def _reasons(about: str, scope: str, one: Condition, other: Condition) -> Iterator[Sentence]:
+def _advised(environment: Mapping[str, Any], group: Sequence[Condition], best: Sequence[Condition]) -> str:
+    """What the study recommends here, and whether the measurements agree."""
+    advised = environment["recommended"]
+    there = {_combination(one) for one in group}
+    words = f"{' or '.join(advised)} ({environment['source']})"
+    if not there & set(advised):
+        return f"{words}, which was not measured here"
+    if {_combination(one) for one in best} & set(advised):
+        return f"{words}, which agrees"
+    beaten = " and ".join(one for one in advised if one in there)
+    return f"{words}, which contradicts it: {beaten} is beaten here"
+
+
+def _reasons(
+    about: str, scope: str, one: Condition, other: Condition, weights: Mapping[str, float]
+) -> Iterator[Sentence]:
     for quality in QUALITIES:
         first, second = one.by_seed(quality.column), other.by_seed(quality.column)
         seeds = sorted(set(first) & set(second))
@@ -298,11 +323,13 @@ def _reasons(about: str, scope: str, one: Condition, other: Condition) -> Iterat
         if not seeds or (quality.several and one.factors.flows == 1) or pair.side not in (Side.MORE, Side.LESS):
             continue
         kind = "reason" if (pair.side is Side.MORE) == quality.higher else "caution"
+        if kind == "reason" and quality.column not in weights:
+            continue
         unit = f" {quality.unit}" if quality.unit else ""
-        a, b = pair.medians
+        a, b = map(_number, pair.medians)
         text = (
             f"{_capital(scope)} {_combination(one)} has {_range(pair.ratios)} times the {quality.words} of "
-            f"{_combination(other)} ({a:.3g} against {b:.3g}{unit})."
+            f"{_combination(other)} ({a} against {b}{unit})."
         )
         yield Sentence(about, kind, text)
 
@@ -349,8 +376,14 @@ def _words(column: str) -> str:
 
 def _range(values: Sequence[float]) -> str:
     """From least to most, to three digits; near 1 to four, as ratios and Jain's indices lie close together there."""
-    shown = [f"{value:.4g}" if abs(value - 1) < 0.1 else f"{value:.3g}" for value in (min(values), max(values))]
-    return shown[0] if shown[0] == shown[1] else f"{shown[0]} to {shown[1]}"
+    least, most = _number(min(values)), _number(max(values))
+    return least if least == most else f"{least} to {most}"
+
+
+def _number(value: float) -> str:
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}" if abs(value - 1) < 0.1 else f"{value:.3g}"
 
 
 def _capital(text: str) -> str:

@@ -9,7 +9,11 @@ use anyhow::{Context, Result, bail};
 use super::arrivals::Arrivals;
 use super::captures::Captures;
 use super::drops::Drops;
-use super::layout::{Ack, Arrival, Capture, Counts, Dequeue, Drop, Enqueue, Free, Symbol};
+use super::layout::{
+    Ack, Arrival, Capture, Counts, Dequeue, Drop, Enqueue, Free, Interface, Namespace, Notice,
+    Symbol,
+};
+use super::network::{Endpoint, Network};
 use super::packets::Packets;
 use super::record::head;
 use super::tuples::Tuples;
@@ -27,6 +31,7 @@ pub struct Recorder {
     acks: Batch<ack_table::Rows>,
     arrivals: Arrivals,
     captures: Captures,
+    network: Network,
     tuples: Tuples,
     buffer: Vec<u8>,
     filled: usize,
@@ -43,6 +48,7 @@ impl Recorder {
             acks: Batch::create(dir)?,
             arrivals: Arrivals::create(dir)?,
             captures: Captures::create(dir, captures)?,
+            network: Network::new(dir),
             tuples: Tuples::create(dir)?,
             buffer: vec![0; CHUNK],
             filled: 0,
@@ -91,6 +97,9 @@ impl Recorder {
                 Symbol::TYPE => Symbol::SIZE,
                 Counts::TYPE => Counts::SIZE,
                 Arrival::TYPE => Arrival::SIZE,
+                Namespace::TYPE => Namespace::SIZE,
+                Interface::TYPE => Interface::SIZE,
+                Notice::TYPE => Notice::SIZE,
                 _ => bail!(
                     "a record of unknown type {kind}: kernel and agent do not belong together"
                 ),
@@ -142,12 +151,38 @@ impl Recorder {
             Arrival::TYPE => {
                 let arrival = Arrival(bytes);
                 let tuple = self.tuples.id(&arrival.tuple())?;
+                let end = Endpoint {
+                    tuple_id: tuple,
+                    receives: true,
+                    namespace: arrival.netns(),
+                    owner: arrival.owner(),
+                };
+                self.network.endpoint(end, from_t0(arrival.time_ns()))?;
                 self.arrivals
                     .push(&arrival, from_t0(arrival.time_ns()), tuple)
+            }
+            Namespace::TYPE => {
+                let seen = Namespace(bytes);
+                self.network.namespace(&seen, from_t0(seen.time_ns()))
+            }
+            Interface::TYPE => {
+                let seen = Interface(bytes);
+                self.network.interface(&seen, from_t0(seen.time_ns()))
+            }
+            Notice::TYPE => {
+                let notice = Notice(bytes);
+                self.network.notice(&notice, from_t0(notice.time_ns()))
             }
             _ => {
                 let ack = Ack(bytes);
                 let tuple = self.tuples.id(&ack.tuple())?;
+                let end = Endpoint {
+                    tuple_id: tuple,
+                    receives: false,
+                    namespace: ack.netns(),
+                    owner: ack.owner(),
+                };
+                self.network.endpoint(end, from_t0(ack.time_ns()))?;
                 self.acks
                     .push(acks::row(&ack, from_t0(ack.time_ns()), tuple))
             }
@@ -162,6 +197,7 @@ impl Recorder {
         self.acks.finish()?;
         self.arrivals.finish()?;
         self.captures.finish()?;
+        self.network.finish()?;
         self.tuples.finish()
     }
 }

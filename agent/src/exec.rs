@@ -43,7 +43,13 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
     backend.configure(&lab.machine)?;
     exact_timers();
     root::set_hostname()?;
+    if let Some(rate_bps) = exec.rate_bps {
+        backend.limit_links(rate_bps)?;
+    }
     network::bring_up_loopback()?;
+    if lab.record.needs_recorder() {
+        backend.start_recording(lab)?;
+    }
     let upper = root::make_layers()?;
     let (send, receive) = channel();
     let (command, t0_ns) = (exec.clone(), lab.t0_ns);
@@ -70,6 +76,9 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
         ),
         Err(RecvTimeoutError::Disconnected) => bail!("the command's thread died"),
     };
+    if lab.record.needs_recorder() {
+        backend.stop_recording()?;
+    }
     // Everything that it has left running, so that no file changes any more.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
     let own = exec.directory.strip_prefix("/").unwrap_or(&exec.directory);

@@ -371,6 +371,18 @@ pub struct Exec {
     pub command: Vec<String>,
     pub directory: PathBuf,
     pub env: BTreeMap<String, String>,
+    pub record: Recorded,
+    pub rate_bps: Option<u64>,
+}
+
+/// What is recorded of a command's network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(rename_all = "lowercase")]
+pub enum Recorded {
+    None,
+    Acks,
+    Packets,
 }
 
 #[derive(Debug, Deserialize)]

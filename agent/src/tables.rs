@@ -115,6 +115,53 @@ tables! {
         destination: &'r str = StringBuilder, false, "", "destination address";
         destination_port: u16 = UInt16Builder, false, "", "destination port; 0 where the protocol has none";
     }
+    /// `namespaces.arrows`: a network namespace that was made or given a name (kernel recorder).
+    namespaces<'r> {
+        time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
+        namespace: u64 = UInt64Builder, false, "", "its cookie (SO_NETNS_COOKIE of socket(7)), never used again";
+        event: u8 = UInt8Builder, false, "", "1 made, 2 given a name";
+        pid: u32 = UInt32Builder, false, "", "the process that did it";
+        text: &'r str = StringBuilder, false, "", "made: that process's command line; given a name: the path of the mount";
+    }
+    /// `devices.arrows`: an interface as it was from a moment on (kernel recorder).
+    devices<'r> {
+        time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
+        interface_index: u32 = UInt32Builder, false, "", "index of the interface, unique in the whole lab";
+        namespace: u64 = UInt64Builder, false, "", "cookie of the namespace that it is in";
+        event: u8 = UInt8Builder, false, "", "3 there, and so from now on, 4 gone from the namespace, 5 there at the end";
+        ifindex: u32 = UInt32Builder, false, "", "its index in that namespace";
+        name: &'r str = StringBuilder, false, "", "its name there";
+        kind: &'r str = StringBuilder, false, "", "veth, bridge, loopback …; empty if its driver says none";
+        mtu_bytes: u32 = UInt32Builder, false, "bytes", "its MTU";
+        peer_index: Option<u32> = UInt32Builder, true, "", "the other end of a veth";
+        master_index: Option<u32> = UInt32Builder, true, "", "the bridge, bond or datapath that it is a port of";
+        offload: bool = BooleanBuilder, false, "", "whether what it sends may be aggregates";
+        sent_pkts: Option<u64> = UInt64Builder, true, "packets", "sent so far, as it counts itself; where it is gone or at the end";
+        received_pkts: Option<u64> = UInt64Builder, true, "packets", "received so far; likewise";
+    }
+    /// `disciplines.arrows`: a queueing discipline, or a class of one, as somebody set it (kernel recorder).
+    disciplines<'r> {
+        time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
+        interface_index: u32 = UInt32Builder, false, "", "index of the interface, unique in the whole lab";
+        handle: u32 = UInt32Builder, false, "", "its handle, or of a class its number";
+        parent: u32 = UInt32Builder, false, "", "its parent; 0xffffffff at the root";
+        kind: &'r str = StringBuilder, false, "", "htb, netem …";
+        class: bool = BooleanBuilder, false, "", "a class rather than a discipline";
+        gone: bool = BooleanBuilder, false, "", "it was removed";
+        rate_bps: Option<u64> = UInt64Builder, true, "bit/s", "of htb's classes the ceiling, of tbf, netem and cake the rate";
+        limit: Option<u32> = UInt32Builder, true, "", "of pfifo and netem in packets, of bfifo and tbf in bytes";
+        delay_ns: Option<i64> = Int64Builder, true, "ns", "of netem";
+        jitter_ns: Option<i64> = Int64Builder, true, "ns", "of netem";
+        loss: Option<f64> = Float64Builder, true, "", "of netem, 0 to 1";
+    }
+    /// `endpoints.arrows`: a socket at one end of a five-tuple's data (kernel recorder).
+    endpoints {
+        time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
+        tuple_id: u32 = UInt32Builder, false, "", "key into tuples.arrows, in the data's direction";
+        receives: bool = BooleanBuilder, false, "", "whether it took the data; else it sent it (TCP, with its first ACK)";
+        namespace: Option<u64> = UInt64Builder, true, "", "cookie of its namespace; absent in a lab, whose nodes are known";
+        owner: Option<u32> = UInt32Builder, true, "", "the flow (flow_id) whose program made it; absent if it was another's";
+    }
     /// `queues.arrows`: one qdisc at one instant (agent, sampled).
     queues<'r> {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";

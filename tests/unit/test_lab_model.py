@@ -84,6 +84,8 @@ def test_the_example_has_every_form_of_every_field() -> None:
     for change in (change for flow in example()["flows"] for change in flow["changes"]):
         _see(change, definitions["LabFlowChange"], definitions, seen, "LabFlowChange")
     _see({**example(), "exec": None}, schema(), definitions, seen, "Lab")
+    unlimited = {**(example()["exec"] or {}), "rate_bps": None}
+    _see({**example(), "exec": unlimited}, schema(), definitions, seen, "Lab")
     for name, definition in {"Lab": schema(), **definitions}.items():
         for field, about in definition["properties"].items():
             if name != "LabFlow":
@@ -111,6 +113,10 @@ def _is(value: Any, form: dict[str, Any], definitions: dict[str, Any]) -> bool:
     return isinstance(value, (kinds | {"array": list, "object": dict})[form["type"]])
 
 
+FOUND = {"name", "found", "copies", "interfaces"}
+"""What a lab has only after the run, from its records (netwarp.discovery): its engine never gets it."""
+
+
 @pytest.mark.parametrize(
     ("document", "name"),
     [
@@ -126,7 +132,7 @@ def _is(value: Any, form: dict[str, Any], definitions: dict[str, Any]) -> bool:
 )
 def test_readers_ask_for_fields_that_a_lab_has(document: type[BaseModel], name: str) -> None:
     fields = schema()["properties"] if name == "Lab" else schema()["$defs"][name]["properties"]
-    assert document.model_fields.keys() <= fields.keys()
+    assert document.model_fields.keys() - FOUND <= fields.keys()
 
 
 def test_flows_have_their_head() -> None:

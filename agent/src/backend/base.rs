@@ -84,6 +84,11 @@ pub trait Backend: Sync {
         Ok(())
     }
 
+    /// Sockets that are made by what this thread starts next are this flow's, wherever it starts more; `None`: nobody's.
+    fn own_sockets(&self, _flow: Option<u32>) -> Result<()> {
+        Ok(())
+    }
+
     /// Opens a capture in the network namespace of this thread; `filter` is classic BPF in numbers, empty for none.
     /// Packets come once recording is on.
     fn open_capture(&self, _id: usize, _capture: &Capture, _filter: &str) -> Result<()> {
@@ -98,6 +103,11 @@ pub trait Backend: Sync {
             self.name()
         );
         Ok(())
+    }
+
+    /// Gives links that nobody gives a rate this one.
+    fn limit_links(&self, _rate_bps: u64) -> Result<()> {
+        bail!("the engine {} has no rate for all links", self.name())
     }
 
     /// Packets that captures have missed so far.

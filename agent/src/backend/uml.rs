@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 use super::base::{Backend, Departure, TimedSender, Wiring};
-use crate::lab::{Capture, Lab, MachineSettings, Module};
+use crate::lab::{Capture, Lab, MachineSettings, Module, Recorded};
 use crate::time::{monotonic_ns, sleep_until};
 use crate::{machine, sysctl};
 
@@ -90,12 +90,17 @@ impl Backend for Uml {
             .with_context(|| format!("this kernel has no streams of chance ({RANDOMNESS})"))
     }
 
+    fn own_sockets(&self, flow: Option<u32>) -> Result<()> {
+        control_recorder(&format!("owner {}\n", flow.map_or(0, |id| id + 1)))
+    }
+
     fn open_capture(&self, id: usize, capture: &Capture, filter: &str) -> Result<()> {
         let line = format!("{id} {} {} {filter}", capture.index, capture.snap);
         Ok(std::fs::write(CAPTURES, line)?)
     }
 
-    /// Every root queue of every node's interface, every ACK and every arrival.
+    /// Every root queue of every node's interface, every ACK and every arrival; of a command's network, which nobody
+    /// knows yet, whatever appears.
     fn start_recording(&self, lab: &Lab) -> Result<()> {
         let mut text = String::new();
         if lab.record.exact {
@@ -103,8 +108,17 @@ impl Backend for Uml {
             for end in lab.links.iter().flat_map(|l| &l.ends) {
                 text += &format!("interface {}\n", end.index);
             }
+            text += match lab.exec.as_ref().map(|exec| exec.record) {
+                Some(Recorded::Packets) => "everything\n",
+                Some(Recorded::Acks) => "network\n",
+                Some(Recorded::None) | None => "",
+            };
         }
         control_recorder(&(text + "start\n"))
+    }
+
+    fn limit_links(&self, rate_bps: u64) -> Result<()> {
+        control_recorder(&format!("rate {rate_bps}\n"))
     }
 
     fn stop_recording(&self) -> Result<()> {

@@ -10,8 +10,10 @@ use super::arrivals::Arrivals;
 use super::captures::Captures;
 use super::drops::Drops;
 use super::layout::{
-    Ack, Arrival, Capture, Counts, Dequeue, Drop, Enqueue, Free, State, Symbol, Variable,
+    Ack, Arrival, Capture, Counts, Dequeue, Drop, Enqueue, Free, Interface, Namespace, Notice,
+    State, Symbol, Variable,
 };
+use super::network::{Endpoint, Network};
 use super::packets::Packets;
 use super::record::head;
 use super::states::States;
@@ -31,6 +33,7 @@ pub struct Recorder {
     states: States,
     arrivals: Arrivals,
     captures: Captures,
+    network: Network,
     tuples: Tuples,
     buffer: Vec<u8>,
     filled: usize,
@@ -48,6 +51,7 @@ impl Recorder {
             states: States::new(dir),
             arrivals: Arrivals::create(dir)?,
             captures: Captures::create(dir, captures)?,
+            network: Network::new(dir),
             tuples: Tuples::create(dir)?,
             buffer: vec![0; CHUNK],
             filled: 0,
@@ -98,6 +102,9 @@ impl Recorder {
                 Arrival::TYPE => Arrival::SIZE,
                 Variable::TYPE => Variable::SIZE,
                 State::TYPE => State::SIZE,
+                Namespace::TYPE => Namespace::SIZE,
+                Interface::TYPE => Interface::SIZE,
+                Notice::TYPE => Notice::SIZE,
                 _ => bail!(
                     "a record of unknown type {kind}: kernel and agent do not belong together"
                 ),
@@ -149,6 +156,13 @@ impl Recorder {
             Arrival::TYPE => {
                 let arrival = Arrival(bytes);
                 let tuple = self.tuples.id(&arrival.tuple())?;
+                let end = Endpoint {
+                    tuple_id: tuple,
+                    receives: true,
+                    namespace: arrival.netns(),
+                    owner: arrival.owner(),
+                };
+                self.network.endpoint(end, from_t0(arrival.time_ns()))?;
                 self.arrivals
                     .push(&arrival, from_t0(arrival.time_ns()), tuple)
             }
@@ -158,9 +172,28 @@ impl Recorder {
                 let tuple = self.tuples.id(&state.tuple())?;
                 self.states.push(&state, from_t0(state.time_ns()), tuple)
             }
+            Namespace::TYPE => {
+                let seen = Namespace(bytes);
+                self.network.namespace(&seen, from_t0(seen.time_ns()))
+            }
+            Interface::TYPE => {
+                let seen = Interface(bytes);
+                self.network.interface(&seen, from_t0(seen.time_ns()))
+            }
+            Notice::TYPE => {
+                let notice = Notice(bytes);
+                self.network.notice(&notice, from_t0(notice.time_ns()))
+            }
             _ => {
                 let ack = Ack(bytes);
                 let tuple = self.tuples.id(&ack.tuple())?;
+                let end = Endpoint {
+                    tuple_id: tuple,
+                    receives: false,
+                    namespace: ack.netns(),
+                    owner: ack.owner(),
+                };
+                self.network.endpoint(end, from_t0(ack.time_ns()))?;
                 self.acks
                     .push(acks::row(&ack, from_t0(ack.time_ns()), tuple))
             }
@@ -176,6 +209,7 @@ impl Recorder {
         self.states.finish()?;
         self.arrivals.finish()?;
         self.captures.finish()?;
+        self.network.finish()?;
         self.tuples.finish()
     }
 }

@@ -75,6 +75,47 @@ records! {
         function: u64, 16, 8;
         name: &'a [u8], 24, 64;
     }
+    /// struct netwarp_namespace: a network namespace was made or named: struct, then text
+    Namespace: 10, 32 bytes {
+        /// enum netwarp_event
+        event: u32, 4, 4;
+        time_ns: u64, 8, 8;
+        cookie: u64, 16, 8;
+        pid: u32, 24, 4;
+        /// of the text
+        length: u32, 28, 4;
+    }
+    /// struct netwarp_interface: an interface came, changed or went
+    Interface: 11, 96 bytes {
+        number: u32, 4, 4;
+        time_ns: u64, 8, 8;
+        /// cookie of its namespace
+        netns: u64, 16, 8;
+        /// enum netwarp_event
+        event: u32, 24, 4;
+        ifindex: u32, 28, 4;
+        mtu: u32, 32, 4;
+        /// number of a veth's other end; 0: none
+        peer: u32, 36, 4;
+        /// number of the bridge, bond or datapath that it is a port of; 0: none
+        master: u32, 40, 4;
+        /// whether packets may be aggregates
+        offload: u32, 44, 4;
+        /// by its own count, in packets, aggregates counting as one or as it likes
+        sent: u64, 48, 8;
+        received: u64, 56, 8;
+        name: &'a [u8], 64, 16;
+        /// of rtnl_link_ops: veth, bridge …; lo's is "loopback"
+        kind: &'a [u8], 80, 16;
+    }
+    /// struct netwarp_notice: a queueing discipline or a class of one: struct, then the message of rtnetlink(7)
+    Notice: 12, 24 bytes {
+        /// of the interface
+        number: u32, 4, 4;
+        time_ns: u64, 8, 8;
+        /// of the message
+        length: u32, 16, 4;
+    }
     /// struct netwarp_counts: what passed an interface, at the end of recording
     Counts: 8, 104 bytes {
         ifindex: u32, 4, 4;
@@ -100,7 +141,7 @@ records! {
         elsewhere: u64, 96, 8;
     }
     /// struct netwarp_ack: a sender has processed an ACK
-    Ack: 4, 152 bytes {
+    Ack: 4, 168 bytes {
         /// of the newest packet it acknowledged; -1: none
         rtt_us: i32, 4, 4;
         time_ns: u64, 8, 8;
@@ -130,6 +171,10 @@ records! {
         ca_state: u8, 148, 1;
         app_limited: u8, 149, 1;
         has_bbr: u8, 150, 1;
+        /// cookie of the socket's namespace where everything is recorded, else 0
+        netns: u64, 152, 8;
+        /// for whom the program runs that made the socket
+        owner: u32, 160, 4;
     }
     /// struct netwarp_capture: a captured packet: struct, then its bytes
     Capture: 5, 24 bytes {
@@ -142,7 +187,7 @@ records! {
         caplen: u32, 20, 4;
     }
     /// struct netwarp_arrival: payload came to the socket it was sent to
-    Arrival: 9, 64 bytes {
+    Arrival: 9, 80 bytes {
         /// of payload
         bytes: u32, 4, 4;
         time_ns: u64, 8, 8;
@@ -152,6 +197,9 @@ records! {
         seq: u32, 56, 4;
         /// TCP: what the receiver waited for before it came
         rcv_nxt: u32, 60, 4;
+        /// as of an ACK
+        netns: u64, 64, 8;
+        owner: u32, 72, 4;
     }
     /// struct netwarp_variable: a variable that a congestion control exports (netwarp.h), before its first value
     Variable: 20, 96 bytes {

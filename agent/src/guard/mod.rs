@@ -12,6 +12,8 @@ mod drops;
 mod events;
 mod layout;
 mod machine;
+mod network;
+mod notices;
 mod options;
 mod output;
 mod packets;

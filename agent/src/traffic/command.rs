@@ -23,6 +23,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         server: fields.server.map(|words| fill(&words, flow)),
         client: fill(&fields.client, flow),
         ready_port: fields.ready_port,
+        owns_sockets: true,
         client_out: setup.dir.join(format!("{}-client.out", flow.name)),
         server_out: setup.dir.join(format!("{}-server.out", flow.name)),
         report: None,

@@ -36,6 +36,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         server: Some(server(flow, &options)),
         client: client(flow, &options),
         ready_port: Some(flow.destination_port),
+        owns_sockets: false,
         client_out: setup.dir.join(format!("iperf3-{}.json", flow.name)),
         server_out: setup.dir.join(server_out),
         report: Some(read),

@@ -28,6 +28,8 @@ pub struct Plan {
     pub server: Option<Vec<String>>,
     pub client: Vec<String>,
     pub ready_port: Option<u16>,
+    /// Whether its sockets are recorded as the flow's, since its ports are not known.
+    pub owns_sockets: bool,
     /// Where the client's and the server's standard output go.
     pub client_out: PathBuf,
     pub server_out: PathBuf,
@@ -57,11 +59,12 @@ struct Client {
 pub fn prepare(setup: &Setup, plan: Plan) -> Result<Box<dyn Generator>> {
     let (flow, network, t0_ns) = (setup.flow, setup.network, setup.t0_ns);
     let backend = network.backend;
+    let owner = plan.owns_sockets.then_some(flow.id);
     let server = match &plan.server {
         Some(words) => Some(network.node(&flow.to)?.run(|| {
             start(
                 backend,
-                &format!("{} server", flow.name),
+                (&format!("{} server", flow.name), owner),
                 words,
                 &plan.server_out,
             )
@@ -91,7 +94,7 @@ pub fn prepare(setup: &Setup, plan: Plan) -> Result<Box<dyn Generator>> {
         sleep_until(at);
         let child = nix::sched::setns(&namespace, nix::sched::CloneFlags::CLONE_NEWNET)
             .map_err(anyhow::Error::from)
-            .and_then(|()| start(backend, &name, &words, &out));
+            .and_then(|()| start(backend, (&name, owner), &words, &out));
         let mut client = lock(&client);
         client.started_ns = Some(monotonic_ns() - t0_ns);
         match child {
@@ -210,10 +213,18 @@ fn cut(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Starts a program in the namespace of this thread, with a stream of random numbers of its own: `name`.
-fn start(backend: &dyn Backend, name: &str, words: &[String], out: &Path) -> Result<Child> {
+/// Starts a program of a flow in the namespace of this thread, with a stream of random numbers of its own: `name`.
+fn start(
+    backend: &dyn Backend,
+    (name, owner): (&str, Option<u32>),
+    words: &[String],
+    out: &Path,
+) -> Result<Child> {
     backend.name_randomness(name)?;
-    program::start(words, &backend.work_dir(), out, &errors_of(out))
+    backend.own_sockets(owner)?;
+    let started = program::start(words, &backend.work_dir(), out, &errors_of(out));
+    backend.own_sockets(None)?;
+    started
 }
 
 /// Whether something in this namespace listens on a TCP port (state 0A in /proc/net/tcp, tcp6).

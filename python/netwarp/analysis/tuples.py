@@ -34,7 +34,10 @@ def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...]) -> dict[int, i
         by_server[source, ports[0], destination, 0].append((number, protocol))
     found = {}
     for flow in flows:
-        if flow.source_ports:
+        if flow.connections:
+            known = [(asked, (_same(a), b, _same(c), d)) for asked, a, b, c, d in flow.connections]
+            numbers = [n for asked, key in known for n, protocol in by_key.get(key, []) if protocol == asked]
+        elif flow.source_ports:
             wanted = UDP if flow.transport == "udp" else TCP
             keys = [_key(flow, own_port=port) for port in flow.source_ports]
             numbers = [n for key in keys for n, protocol in by_key.get(key, []) if protocol == wanted]

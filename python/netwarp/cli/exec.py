@@ -21,6 +21,8 @@ def exec_(
     env: Annotated[list[str] | None, Parameter(negative=())] = None,
     memory: str | None = None,
     time_limit: str | None = None,
+    record: str | None = None,
+    rate: str | None = None,
     confine: Annotated[bool, Parameter(negative=())] = False,
     read: Annotated[list[Path] | None, Parameter(negative=())] = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
@@ -51,6 +53,10 @@ def exec_(
         Memory of the machine, such as 512M; default: 1G.
     time_limit
         Real time after which it is ended, such as 30s; default: 10min.
+    record
+        What is recorded of its network: packets (and ACKs; the default), acks, or none.
+    rate
+        Of each veth and loopback that nothing else gives a rate; default: 10gbit; "unlimited" is none.
     confine
         It may read what a scenario's programs may, instead of all that you may read (SECURITY.md).
     read
@@ -78,14 +84,14 @@ def exec_(
         if seed is not None and seeds is not None:
             _refuse("--seed and --seeds are both given; --seed is one run, --seeds N are N")
         fixed, varied = _variables(env or ())
-        options = {"memory": memory, "time_limit": time_limit}
         scenario = command_scenario(
             command,
             Path.cwd(),
             env={**_own_variables(), **fixed},
             varied=varied,
             seeds=range(1, seeds + 1) if seeds else (1 if seed is None else seed,),
-            run={name: value for name, value in options.items() if value is not None},
+            run=_given(memory=memory, time_limit=time_limit),
+            machine=_given(record=record, rate=rate),
         )
         granted = tuple(read or ()) if confine else (Path("/"),)
         live = dask is None and len(scenario.seeds) == 1 and not varied
@@ -140,6 +146,11 @@ def _variables(given: "list[str] | tuple[()]") -> tuple[dict[str, str], dict[str
         else:
             varied[name] = values
     return fixed, varied
+
+
+def _given(**options: str | None) -> dict[str, str]:
+    """Those that were given."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _own_variables() -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 from netwarp.analysis.run.faults import FaultError, contained
 from netwarp.analysis.run.run_metrics import compute_metrics
 from netwarp.analysis.run.validity import check_run
+from netwarp.discovery import discover, with_connections
 from netwarp.engines import Engine, Job, Outcome, identity_of
 from netwarp.lab import build_lab, memory_bytes
 from netwarp.plan import Run
@@ -58,8 +59,9 @@ def execute_spec(
     outcome = engine.run(spec.job, directory, cpu, cancelled)
     if outcome.status == "cancelled":
         raise Cancelled(spec.job.id)
-    if outcome.found:
-        write_json(directory / "run.json", {**spec.description, "lab": {**spec.job.lab, **outcome.found}})
+    found = {**outcome.found, **_network(spec, directory)}
+    if found:
+        write_json(directory / "run.json", {**spec.description, "lab": {**spec.job.lab, **found}})
     write_digests(directory)
     if outcome.status == "ok":
         outcome = _analysed(directory, outcome)
@@ -118,6 +120,15 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
         **engine.facts,
         "lab": job.lab,
     }
+
+
+def _network(spec: RunSpec, directory: Path) -> dict[str, Any]:
+    """What of the network only the records tell: all of it, or what its commands sent. Raises StoreError."""
+    command = spec.job.lab["exec"]
+    if command:
+        return discover(RunDir(directory), command["rate_bps"])
+    flows = with_connections(RunDir(directory), spec.job.lab)
+    return {} if flows is None else {"flows": flows}
 
 
 def _analysed(directory: Path, outcome: Outcome) -> Outcome:

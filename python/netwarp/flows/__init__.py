@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 from pydantic import Field
 
 from netwarp.flows import bulk, cbr, command, incast, iperf3, on_off, ping, poisson, request
+from netwarp.flows.found import FOUND
 from netwarp.flows.kind import FlowBase, FlowKind
 
 __all__ = ["KINDS", "Flow", "FlowBase", "FlowKind", "flow_fields", "kind_of", "tools_with"]
@@ -37,7 +38,7 @@ else:
 
 def kind_of(tool: str) -> FlowKind:
     """The kind of this name. One that is not known here, from a result of another version, has nothing special."""
-    return KINDS.get(tool) or FlowKind(tool)
+    return KINDS.get(tool) or FOUND.get(tool) or FlowKind(tool)
 
 
 def flow_fields(tool: str | None = None) -> list[str]:

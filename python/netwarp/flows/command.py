@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from netwarp.fields import Line, about
-from netwarp.flows.kind import TOOL, FlowBase, FlowKind
+from netwarp.flows.kind import TOOL, FlowBase, FlowKind, Transport
 
 
 class CommandFlow(FlowBase):
@@ -52,4 +52,23 @@ class CommandFlow(FlowBase):
         return {"client": list(self.client), "server": server, "ready_port": ready}
 
 
-KIND = FlowKind("command", CommandFlow, command_fields=("client", "server"))
+class _CommandKind(FlowKind):
+    """What its programs send shows in the records alone."""
+
+    def transport_of(self, lab_fields: Mapping[str, Any]) -> Transport | None:
+        """The protocol that brought most of its payload; None if none did."""
+        found = lab_fields.get("protocol")
+        return found if found in {"tcp", "udp"} else None
+
+    def is_reverse(self, lab_fields: Mapping[str, Any]) -> bool:
+        """Whether most of its payload came from the flow's destination."""
+        return bool(lab_fields.get("reverse"))
+
+
+KIND = _CommandKind(
+    "command",
+    CommandFlow,
+    counts_for_fairness=True,
+    owns_sockets=True,
+    command_fields=("client", "server"),
+)

@@ -111,6 +111,10 @@ class FlowKind:
     """Whether `datagrams.arrows` has every datagram that arrived, and the flow's account how many were sent."""
     poisson_arrivals: bool = False
     """Whether its packets are a Poisson process."""
+    found: bool = False
+    """Whether it was found in records, so that nobody planned it and it has no account of its own."""
+    owns_sockets: bool = False
+    """Whether its connections are those of the sockets that its programs make, as they are found in the records."""
     ports: tuple[bool, bool] = (True, True)
     """Whether the lab decides the port at its source (of echo requests the identifier) and that at its destination."""
     control_connection: bool = False

@@ -22,6 +22,8 @@ ENV = {
     "SHELL": "/bin/sh",
     "LANG": "C.UTF-8",
     "TERM": "dumb",
+    # RDRAND and RDSEED, which nothing can trap, are not for OpenSSL (OPENSSL_ia32cap(3)).
+    "OPENSSL_ia32cap": "~0x4000000000000000:~0x40000",
 }
 """The environment of every command, unless the scenario says otherwise: nothing of whoever starts it."""
 
@@ -42,10 +44,12 @@ def build_exec_lab(scenario: ExecScenario, seed: int) -> Lab:
         "flows": [],
         "changes": [],
         "tuners": [],
-        "record": {"exact": False, "sample_ns": 0, "captures": []},
+        "record": {"exact": scenario.exec.record != "none", "sample_ns": 0, "captures": []},
         "exec": LabExec(
             command=list(scenario.exec.command),
             directory=scenario.exec.directory,
             env={**ENV, **scenario.exec.env},
+            record=scenario.exec.record,
+            rate_bps=scenario.exec.rate or None,
         ),
     }

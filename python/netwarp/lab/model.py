@@ -226,6 +226,10 @@ class LabExec(TypedDict):
     command: Annotated[list[str], meaning("the program and its arguments")]
     directory: Annotated[str, meaning("where it starts")]
     env: Annotated[dict[str, str], meaning("its whole environment")]
+    record: Annotated[
+        Literal["none", "acks", "packets"], meaning("of its network: ACKs and arrivals alone, or each packet as well")
+    ]
+    rate_bps: Annotated[int | None, meaning("of each veth and loopback that nobody gives a rate; null: none")]
 
 
 class LabRecord(TypedDict):

@@ -39,3 +39,23 @@ PLACES = {
     Place.DELIVERED: "handed to the node's own transport",
 }
 """Those that the table has: what is dropped in a queue is in `packets.arrows`."""
+
+
+class Sight(IntEnum):
+    """What was seen of a namespace or an interface: column `event` of `namespaces.arrows` and `devices.arrows`; enum
+    netwarp_event of linux/netwarp.h."""
+
+    MADE = 1
+    NAMED = 2
+    THERE = 3
+    GONE = 4
+    LAST = 5
+
+
+SIGHTS = {
+    Sight.MADE: "made",
+    Sight.NAMED: "given a name",
+    Sight.THERE: "there, and so from now on",
+    Sight.GONE: "gone from the namespace",
+    Sight.LAST: "there at the end",
+}

@@ -20,6 +20,11 @@ _WIRE_WORDS = {
 _UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 
 
+Connection = tuple[int, str, int, str, int]
+"""Protocol, source and its port, destination and its port."""
+_CONNECTION = ("protocol", "source", "source_port", "destination", "destination_port")
+
+
 @dataclass(frozen=True)
 class Flow:
     """One flow of the lab; `group` is its name in the scenario.
@@ -29,7 +34,8 @@ class Flow:
     `source_ports` are those of all its connections where they are known (imported results). `protocol` is what
     its kind leaves to each flow: iperf3's `tcp` or `udp`.
     `nodes` are those of source and destination, `cc` its congestion control; both empty if the lab does not say.
-    `payload_bytes` is how much a flow of a given size sends.
+    `payload_bytes` is how much a flow of a given size sends. `connections` are the five-tuples of its data where they
+    were found after the run, as of a command.
     """
 
     id: int
@@ -50,6 +56,7 @@ class Flow:
     nodes: tuple[str, ...] = ()
     cc: str = ""
     payload_bytes: int | None = None
+    connections: tuple[Connection, ...] = ()
 
     @property
     def end_ns(self) -> int:
@@ -81,7 +88,8 @@ class End:
     deliver more packets than it took: it duplicates, or splits what it corrupts. `corrupts`: what it delivers may be
     discarded by a checksum, which no queue and no wire counts. `offload`: what counts as one packet in one place may
     count as the many it stands for in another (qdisc_bstats_update() counts the segments of a GSO packet). `delays_ns`
-    are the least and the most that its wire delays a packet at any time of the run.
+    are the least and the most that its wire delays a packet at any time of the run. `found`: nobody planned it, so
+    that its rate and delay are what tc was told, within its queue.
     """
 
     name: str
@@ -94,6 +102,7 @@ class End:
     offload: bool = False
     opportunities: Opportunities | None = None
     delays_ns: tuple[int, int] = (0, 0)
+    found: bool = False
 
     @property
     def overhead_bytes(self) -> int:
@@ -125,7 +134,8 @@ class Change:
 class Description:
     """A run as its readers see it. Metrics cover [warmup_ns, duration_ns]. `point` maps axis paths to values.
 
-    `drop_reasons` are the names of the reasons for which the kernel of the run dropped packets, by number.
+    `drop_reasons` are the names of the reasons for which the kernel of the run dropped packets, by number. `copying`
+    are nodes that may send more or other packets than came: switches, ends of tunnels.
     """
 
     id: str
@@ -139,6 +149,7 @@ class Description:
     ends: tuple[End, ...]
     changes: tuple[Change, ...] = ()
     drop_reasons: tuple[str, ...] = ()
+    copying: frozenset[str] = frozenset()
 
     def drop_reason(self, number: int | None) -> str:
         """The name of a drop reason; `unknown` without a number, `reason_N` for one that is not among the names."""
@@ -164,8 +175,12 @@ def describe(run: Mapping[str, Any]) -> Description:
             duration_ns=int(lab["duration_ns"]),
             sample_ns=int(lab.get("record", {}).get("sample_ns", 0)),
             flows=tuple(_flow(entry, run) for entry in lab["flows"]),
-            ends=tuple(_end(link, end, lab) for link in lab["links"] for end in link["ends"]),
+            ends=(
+                *(_end(link, end, lab) for link in lab["links"] for end in link["ends"]),
+                *(_end({"name": end["name"]}, end, lab) for end in lab.get("interfaces", ())),
+            ),
             changes=changes_of(lab),
+            copying=frozenset(str(node["name"]) for node in lab.get("nodes", ()) if node.get("copies")),
             drop_reasons=tuple(run.get("kernel", {}).get("drop_reasons", ())),
         )
     except (KeyError, TypeError, AttributeError) as error:
@@ -254,12 +269,13 @@ def _flow(entry: Mapping[str, Any], run: Mapping[str, Any]) -> Flow:
         nodes=(str(entry["from"]), str(entry["to"])) if "from" in entry and "to" in entry else (),
         cc=str(entry.get("cc") or ""),
         payload_bytes=int(entry["bytes"]) if entry.get("bytes") else None,
+        connections=tuple(tuple(one[name] for name in _CONNECTION) for one in entry.get("connections") or ()),
     )
 
 
 def _end(link: Mapping[str, Any], end: Mapping[str, Any], lab: Mapping[str, Any]) -> End:
     return End(
-        name=f"{link['name']}:{end['node']}",
+        name=str(end.get("name") or f"{link['name']}:{end['node']}"),
         link=str(link["name"]),
         node=str(end["node"]),
         interface_index=int(end["index"]),
@@ -269,7 +285,9 @@ def _end(link: Mapping[str, Any], end: Mapping[str, Any], lab: Mapping[str, Any]
         corrupts=_ever("corrupt", end, lab),
         offload=bool(link.get("offload")),
         opportunities=opportunities_of(end),
-        delays_ns=_delays_ns(end, lab),
+        # A netem that was found is a part of the interface's queue.
+        delays_ns=(0, 0) if end.get("found") else _delays_ns(end, lab),
+        found=bool(end.get("found")),
     )
 
 
@@ -303,6 +321,6 @@ def _rates(end: Mapping[str, Any], changes: Any) -> tuple[tuple[int, int], ...] 
         return None
     steps.append((-(2**62), int(rate)))
     for change in changes:
-        if change["index"] == end["index"] and change["wire"]:
+        if change["index"] == end["index"] and change["wire"] and change["wire"]["rate_bps"]:
             steps.append((int(change["at_ns"]), int(change["wire"]["rate_bps"])))
     return tuple(sorted(steps))

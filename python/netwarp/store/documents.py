@@ -149,7 +149,9 @@ class EndDocument(Document):
 
     node: Name
     interface: Text = ""
+    name: Name | None = None
     index: Int64
+    found: bool = False
     queue: QueueDocument | None = None
     wire: WireDocument | None = None
     opportunities: OpportunitiesDocument | None = None
@@ -162,6 +164,22 @@ class LinkDocument(Document):
     mtu: Int64 = 1500
     offload: bool = False
     ends: Annotated[list[EndDocument], Field(min_length=2, max_length=2)]
+
+
+class InterfaceDocument(EndDocument):
+    """An interface that was found and is no end of a link."""
+
+    name: Name
+
+
+class ConnectionDocument(Document):
+    """A five-tuple of a flow's data, found after the run."""
+
+    protocol: Annotated[int, Field(ge=0, lt=256)]
+    source: Address
+    source_port: Port
+    destination: Address
+    destination_port: Port
 
 
 class FlowDocument(Document):
@@ -180,6 +198,7 @@ class FlowDocument(Document):
     bytes: Int64 | None = None
     args: list[Text] | None = None
     source_ports: list[Port] | None = None
+    connections: list[ConnectionDocument] | None = None
     protocol: Text | None = None
     cc: Text | None = None
     from_: Annotated[Text | None, Field(alias="from")] = None
@@ -206,6 +225,7 @@ class NodeDocument(Document):
 
     name: Name
     forward: bool = False
+    copies: bool = False
 
 
 class LabDocument(Document):
@@ -215,6 +235,7 @@ class LabDocument(Document):
     duration_ns: Annotated[int, Field(ge=0, le=MAX_RUN_NS)]
     nodes: list[NodeDocument] = []
     links: list[LinkDocument] = []
+    interfaces: list[InterfaceDocument] = []
     flows: list[FlowDocument]
     changes: list[ChangeDocument] = []
     record: RecordDocument = RecordDocument()

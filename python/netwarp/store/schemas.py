@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from netwarp.store.codes import FATES, PLACES
+from netwarp.store.codes import FATES, PLACES, SIGHTS, Sight
 from netwarp.store.socket_columns import SOCKET_COLUMNS
 from netwarp.store.table import Column, column
 
@@ -185,6 +185,79 @@ TUPLES = Table(
     ),
 )
 
+_FOUND = "Of commands' own networks, so only in results of `netwarp exec`."
+
+NAMESPACES = Table(
+    "namespaces",
+    "a network namespace that was made or given a name",
+    "kernel recorder",
+    (
+        _TIME,
+        column("namespace", "u64", "", "its cookie (SO_NETNS_COOKIE of socket(7)), never used again"),
+        column("event", "u8", "", _codes({code: SIGHTS[code] for code in (Sight.MADE, Sight.NAMED)})),
+        column("pid", "u32", "", "the process that did it"),
+        column("text", "utf8", "", "made: that process's command line; given a name: the path of the mount"),
+    ),
+    _FOUND,
+)
+
+DEVICES = Table(
+    "devices",
+    "an interface as it was from a moment on",
+    "kernel recorder",
+    (
+        _TIME,
+        _INTERFACE,
+        column("namespace", "u64", "", "cookie of the namespace that it is in"),
+        column("event", "u8", "", _codes({code: SIGHTS[code] for code in (Sight.THERE, Sight.GONE, Sight.LAST)})),
+        column("ifindex", "u32", "", "its index in that namespace"),
+        column("name", "utf8", "", "its name there"),
+        column("kind", "utf8", "", "veth, bridge, loopback …; empty if its driver says none"),
+        column("mtu_bytes", "u32", "bytes", "its MTU"),
+        column("peer_index", "u32?", "", "the other end of a veth"),
+        column("master_index", "u32?", "", "the bridge, bond or datapath that it is a port of"),
+        column("offload", "bool", "", "whether what it sends may be aggregates"),
+        column("sent_pkts", "u64?", "packets", "sent so far, as it counts itself; where it is gone or at the end"),
+        column("received_pkts", "u64?", "packets", "received so far; likewise"),
+    ),
+    _FOUND,
+)
+
+DISCIPLINES = Table(
+    "disciplines",
+    "a queueing discipline, or a class of one, as somebody set it",
+    "kernel recorder",
+    (
+        _TIME,
+        _INTERFACE,
+        column("handle", "u32", "", "its handle, or of a class its number"),
+        column("parent", "u32", "", "its parent; 0xffffffff at the root"),
+        column("kind", "utf8", "", "htb, netem …"),
+        column("class", "bool", "", "a class rather than a discipline"),
+        column("gone", "bool", "", "it was removed"),
+        column("rate_bps", "u64?", "bit/s", "of htb's classes the ceiling, of tbf, netem and cake the rate"),
+        column("limit", "u32?", "", "of pfifo and netem in packets, of bfifo and tbf in bytes"),
+        column("delay_ns", "i64?", "ns", "of netem"),
+        column("jitter_ns", "i64?", "ns", "of netem"),
+        column("loss", "f64?", "", "of netem, 0 to 1"),
+    ),
+    _FOUND,
+)
+
+ENDPOINTS = Table(
+    "endpoints",
+    "a socket at one end of a five-tuple's data",
+    "kernel recorder",
+    (
+        _TIME,
+        column("tuple_id", "u32", "", "key into tuples.arrows, in the data's direction"),
+        column("receives", "bool", "", "whether it took the data; else it sent it (TCP, with its first ACK)"),
+        column("namespace", "u64?", "", "cookie of its namespace; absent in a lab, whose nodes are known"),
+        column("owner", "u32?", "", "the flow (flow_id) whose program made it; absent if it was another's"),
+    ),
+    "In results of `netwarp exec`, and for the flows of a lab that are commands.",
+)
+
 SOCKETS = Table("sockets", "one TCP socket at one instant", "agent, sampled over NETLINK_SOCK_DIAG", SOCKET_COLUMNS)
 
 QUEUES = Table(
@@ -352,6 +425,10 @@ TABLES: dict[str, Table] = {
         STATES,
         ARRIVALS,
         TUPLES,
+        NAMESPACES,
+        DEVICES,
+        DISCIPLINES,
+        ENDPOINTS,
         SOCKETS,
         QUEUES,
         LINKS,

@@ -20,6 +20,9 @@ from netwarp.store.codes import Fate
 from netwarp.store.description import End
 from netwarp.store.rundir import RunDir
 
+_MAX_MTU = 65536
+"""Of an interface that is no end of a link, such as a loopback."""
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -133,11 +136,13 @@ def _bounds(run: RunDir, data: FlowData, path: pl.DataFrame) -> list[Bound]:
     hops = [(ends[row["interface_index"]], row) for row in path.iter_rows(named=True) if row["interface_index"] in ends]
     if not hops:
         return []
-    frame, payload = _frame(data, min(mtus[end.link] for end, _ in hops))
+    frame, payload = _frame(data, min(mtus.get(end.link, _MAX_MTU) for end, _ in hops))
     found: list[Bound] = []
     shortest_ns, longest_ns = 0, 0
     for end, row in reversed(hops):
         shortest_ns, longest_ns = shortest_ns + end.delays_ns[0], longest_ns + end.delays_ns[1]
+        if end.found:
+            continue  # its shaper may have bursts of any size, of which nothing is known
         if end.rates is not None:
             # What is longest, with offloads a buffer of many frames, arrives when its last bit does.
             longest = max(frame, row["packet_bytes"])

@@ -85,8 +85,11 @@ def _merged(run: RunDir) -> dict[int, int]:
 
 
 def _directions(run: RunDir) -> Iterator[tuple[End, End]]:
-    for _, pair in groupby(run.description.ends, key=lambda end: end.link):
-        one, other = pair
+    for _, ends in groupby(run.description.ends, key=lambda end: end.link):
+        one, *others = ends
+        if not others:
+            continue  # an interface that was found alone, such as a bridge's own
+        (other,) = others
         yield one, other
         yield other, one
 
@@ -94,6 +97,8 @@ def _directions(run: RunDir) -> Iterator[tuple[End, End]]:
 def _nodes(run: RunDir, counts: Mapping[int, _Row]) -> Iterator[str]:
     """What came to a node it delivered to its own transport, handed to a queue, dropped or sent elsewhere."""
     for node in dict.fromkeys(end.node for end in run.description.ends):
+        if node in run.description.copying:
+            continue
         ends = [end.interface_index for end in run.description.ends if end.node == node]
         if not all(index in counts for index in ends):
             continue

@@ -77,6 +77,8 @@ def _kernel_warnings(run: RunDir) -> Iterator[str]:
 
 def flow_failure(flow: Flow, account: Mapping[str, Any] | None) -> str | None:
     """Why a flow (with its row of flows.arrows, if there is one) did not run; None if it did."""
+    if flow.kind.found:
+        return None
     if account is None:
         return f"flow {flow.name} left no account of itself"
     if account["error"]:
@@ -94,7 +96,7 @@ def flow_doubts(flow: Flow, account: Mapping[str, Any]) -> Iterator[str]:
 
     A buffer whose size the scenario gives may well be the limit: it is what was asked for.
     """
-    if not flow.kind.greedy or not account["busy_us"]:
+    if not flow.kind.greedy or not account.get("busy_us"):
         return
     limits = (
         ("rwnd_limited_us", "the receiver's window", flow.receive_buffer_given),
@@ -140,7 +142,7 @@ def _dropped_flows(run: RunDir) -> set[int]:
 def _limited_flows(run: RunDir) -> Iterator[str]:
     accounts = _accounts(run)
     for flow in run.description.flows:
-        yield from flow_doubts(flow, accounts[flow.id])
+        yield from flow_doubts(flow, accounts.get(flow.id, {}))
 
 
 def _fallen_back(run: RunDir) -> Iterator[str]:

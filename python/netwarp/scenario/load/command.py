@@ -23,12 +23,14 @@ def command_scenario(
     varied: Mapping[str, Sequence[str]],
     seeds: Sequence[int] = (1,),
     run: Mapping[str, str] | None = None,
+    machine: Mapping[str, str] | None = None,
 ) -> Scenario:
     """The scenario of a command that starts in `directory` with `env`, once with each value of what is `varied`.
 
-    `run` are options of its runs as they are written. Raises ScenarioError.
+    `run` are options of its runs, `machine` those of the command's machine (`exec`), as they are written.
+    Raises ScenarioError.
     """
-    given = {"command": list(words), "directory": str(directory), "env": dict(env)}
+    given = {"command": list(words), "directory": str(directory), "env": dict(env), **(machine or {})}
     lines = [f"name = {_toml(name_of(words))}", f"seeds = {_toml(list(seeds))}", "", "[exec]"]
     lines += [f"{key} = {_toml(value)}" for key, value in given.items()]
     lines += ["", "[run]", *(f"{key} = {_toml(value)}" for key, value in (run or {}).items())]

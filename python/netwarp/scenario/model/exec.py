@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
-from netwarp.fields import Model, Name, PositiveDuration, about
+from netwarp import units
+from netwarp.fields import Model, Name, PositiveDuration, about, kind, quantity_pattern
 from netwarp.scenario.model.link import Link
 from netwarp.scenario.model.node import Node
 from netwarp.scenario.model.scenario import Scenario
 
+DEFAULT_RATE_BPS = 10**10
+UNLIMITED = "unlimited"
+_RATE = f"{quantity_pattern(units.RATE_UNITS, any_case=True)}|^{UNLIMITED}$"
 DAY_NS = 24 * 3600 * 10**9
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
@@ -35,6 +39,11 @@ def _variables(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
+def _rate(value: object) -> int:
+    """bit/s; 0 is none."""
+    return 0 if value == UNLIMITED else units.parse_positive_rate(value)
+
+
 Text = Annotated[str, AfterValidator(_text)]
 
 
@@ -49,6 +58,20 @@ class Exec(Model):
         "Variables of its environment beyond the usual ones, or in place of them.",
         {"QUEUE": "fq_codel"},
         default_factory=dict,
+    )
+    record: Literal["none", "acks", "packets"] = about(
+        "What is recorded of its network: every packet at every interface and every ACK, or ACKs and what arrives "
+        "alone, or nothing.",
+        "acks",
+        refused=["all"],
+        default="packets",
+    )
+    rate: Annotated[int, BeforeValidator(_rate), kind("rate", "1gbit", pattern=_RATE)] = about(
+        "Of each veth and loopback that nothing else gives a rate, so that what goes over it takes time; "
+        '`"unlimited"` is none.',
+        "1gbit",
+        refused=["10mbps"],
+        default=DEFAULT_RATE_BPS,
     )
 
 

@@ -13,8 +13,14 @@
 
 #include <linux/compiler.h>
 #include <linux/types.h>
+#include <uapi/linux/rtnetlink.h>
 
+struct net;
+struct net_device;
+struct ns_common;
+struct path;
 struct Qdisc;
+struct Qdisc_ops;
 struct module;
 struct sk_buff;
 struct sock;
@@ -31,6 +37,9 @@ void netwarp_mount_agent(void);
 #define NETWARP_SYMBOL	7	/* the kernel function of an address in the drops that follow */
 #define NETWARP_COUNTS	8	/* what passed an interface, at the end of recording */
 #define NETWARP_ARRIVAL	9	/* payload came to the socket it was sent to */
+#define NETWARP_NAMESPACE	10	/* a network namespace was made or named: struct, then text */
+#define NETWARP_INTERFACE	11	/* an interface came, changed or went */
+#define NETWARP_NOTICE	12	/* a queueing discipline or a class of one: struct, then the message of rtnetlink(7) */
 #define NETWARP_VARIABLE	20	/* a variable that a congestion control exports (netwarp.h), before its first value */
 #define NETWARP_STATE	21	/* what they were after an ACK: struct, then a signed number of eight bytes for each */
 
@@ -119,6 +128,53 @@ struct netwarp_symbol {
 	char	name[64];
 };
 
+/*
+ * Where everything is recorded, interfaces are known by numbers of the recorder's
+ * own in place of their indices, which are those of their namespace alone, and a
+ * namespace by its cookie (SO_NETNS_COOKIE of getsockopt(2)).
+ */
+enum netwarp_event {
+	NETWARP_MADE = 1,	/* a namespace: the text is the command line of who made it */
+	NETWARP_NAMED,		/* a namespace: the text is the path at which it was mounted */
+	NETWARP_THERE,		/* an interface: it came to the namespace, or is as follows from now on */
+	NETWARP_GONE,		/* an interface left the namespace */
+	NETWARP_LAST,		/* an interface is there when recording ends */
+};
+
+struct netwarp_namespace {
+	__u16	type, size;
+	__u32	event;		/* enum netwarp_event */
+	__u64	time_ns;
+	__u64	cookie;
+	__u32	pid;
+	__u32	length;		/* of the text */
+};
+
+struct netwarp_interface {
+	__u16	type, size;
+	__u32	number;
+	__u64	time_ns;
+	__u64	netns;		/* cookie of its namespace */
+	__u32	event;		/* enum netwarp_event */
+	__u32	ifindex;
+	__u32	mtu;
+	__u32	peer;		/* number of a veth's other end; 0: none */
+	__u32	master;		/* number of the bridge, bond or datapath that it is a port of; 0: none */
+	__u32	offload;	/* whether packets may be aggregates */
+	__u64	sent;		/* by its own count, in packets, aggregates counting as one or as it likes */
+	__u64	received;
+	char	name[16];
+	char	kind[16];	/* of rtnl_link_ops: veth, bridge …; lo's is "loopback" */
+};
+
+struct netwarp_notice {
+	__u16	type, size;
+	__u32	number;		/* of the interface */
+	__u64	time_ns;
+	__u32	length;		/* of the message */
+	__u32	pad;
+};
+
 /* In segments, since recording began. */
 struct netwarp_counts {
 	__u16	type, size;
@@ -153,6 +209,8 @@ struct netwarp_ack {
 	__u32	snd_wnd, rcv_wnd, mss;
 	__u16	bbr_pacing_gain, bbr_cwnd_gain;
 	__u8	ca_state, app_limited, has_bbr, pad;
+	__u64	netns;		/* cookie of the socket's namespace where everything is recorded, else 0 */
+	__u32	owner;		/* for whom the program runs that made the socket */
 };
 
 struct netwarp_capture {
@@ -170,6 +228,9 @@ struct netwarp_arrival {
 	struct netwarp_tuple tuple;	/* in the data's direction */
 	__u32	seq;		/* TCP: of its first byte */
 	__u32	rcv_nxt;	/* TCP: what the receiver waited for before it came */
+	__u64	netns;		/* as of an ACK */
+	__u32	owner;
+	__u32	pad;
 };
 
 struct netwarp_variable {
@@ -219,6 +280,8 @@ struct netwarp_payload {
 #ifdef CONFIG_NETWARP_RECORD
 extern bool netwarp_recording;
 extern bool netwarp_arrivals;
+extern bool netwarp_everything;
+extern __u64 netwarp_rate;
 
 void __netwarp_packet(struct sk_buff *skb, struct netwarp_enqueue *e);
 void __netwarp_enqueued(struct netwarp_enqueue *e, const struct Qdisc *q, int verdict,
@@ -231,8 +294,11 @@ void __netwarp_delivered(struct sk_buff *skb);
 void __netwarp_fragmented(struct sk_buff *skb);
 void __netwarp_acked(struct sock *sk, const struct rate_sample *rs);
 void __netwarp_tcp_arrived(const struct sock *sk, const struct sk_buff *skb);
-void __netwarp_udp_arrived(const struct sk_buff *skb);
 void netwarp_found_exports(struct module *mod, void *exports, unsigned int bytes);
+void __netwarp_udp_arrived(const struct sock *sk, const struct sk_buff *skb);
+void __netwarp_mounted(struct ns_common *ns, const struct path *path);
+void __netwarp_notified(struct net *net, const struct sk_buff *skb);
+const struct Qdisc_ops *__netwarp_line(const struct net_device *dev);
 #endif
 
 /* Before the queue has the packet: afterwards it may be another's. */
@@ -298,11 +364,57 @@ static inline void netwarp_tcp_arrived(const struct sock *sk, const struct sk_bu
 #endif
 }
 
-static inline void netwarp_udp_arrived(const struct sk_buff *skb)
+static inline void netwarp_udp_arrived(const struct sock *sk, const struct sk_buff *skb)
 {
 #ifdef CONFIG_NETWARP_RECORD
 	if (unlikely(netwarp_recording))
-		__netwarp_udp_arrived(skb);
+		__netwarp_udp_arrived(sk, skb);
+#endif
+}
+
+/* An interface without a queue is about to send, where all interfaces are recorded. */
+static inline void netwarp_unqueued(struct sk_buff *skb, const struct Qdisc *q)
+{
+#ifdef CONFIG_NETWARP_RECORD
+	if (unlikely(netwarp_everything))
+		__netwarp_bypassed(skb, q);
+#endif
+}
+
+/* A file of a namespace was mounted: ip-netns(8) gives a name so. */
+static inline void netwarp_mounted(struct ns_common *ns, const struct path *path)
+{
+#ifdef CONFIG_NETWARP_RECORD
+	if (unlikely(netwarp_everything))
+		__netwarp_mounted(ns, path);
+#endif
+}
+
+/* Whether messages of a group of rtnetlink(7) are built though nobody listens. */
+static inline bool netwarp_wants(unsigned int group)
+{
+#ifdef CONFIG_NETWARP_RECORD
+	return netwarp_everything && group == RTNLGRP_TC;
+#else
+	return false;
+#endif
+}
+
+static inline void netwarp_notified(struct net *net, const struct sk_buff *skb, unsigned int group)
+{
+#ifdef CONFIG_NETWARP_RECORD
+	if (unlikely(netwarp_wants(group)))
+		__netwarp_notified(net, skb);
+#endif
+}
+
+/* The queue of an interface that would have none: of a link whose rate is that of the machine's links (sch_line.c). */
+static inline const struct Qdisc_ops *netwarp_line(const struct net_device *dev)
+{
+#ifdef CONFIG_NETWARP_RECORD
+	return unlikely(netwarp_rate) ? __netwarp_line(dev) : NULL;
+#else
+	return NULL;
 #endif
 }
 

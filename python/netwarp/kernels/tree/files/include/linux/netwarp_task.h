@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * netwarp: what each task carries for the machine's clock (netwarp_time.c) and
- * for its chance (netwarp_chance.c). In thread_struct, so without includes.
+ * netwarp: what each task carries for the machine's clock (netwarp_time.c), for
+ * its chance (netwarp_chance.c), and for the recorder. In thread_struct, so without includes.
  */
 #ifndef _LINUX_NETWARP_TASK_H
 #define _LINUX_NETWARP_TASK_H
@@ -21,6 +21,7 @@ struct netwarp_task {
 	unsigned long long busy_since;	/* it has waited for nothing since then; 0: nobody has asked yet */
 	unsigned long long key;		/* whose streams it draws from */
 	unsigned long long children;	/* forked since the key was given */
+	unsigned int owner;		/* for whom it runs: of the sockets that it makes, in the recorder's stream; 0: nobody */
 	struct netwarp_stream streams[NETWARP_STREAMS];
 };
 

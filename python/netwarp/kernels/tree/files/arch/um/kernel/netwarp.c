@@ -6,6 +6,10 @@
  *   interface <ifindex>	record this interface: its root queue, and what passes it
  *   acks			record every processed ACK
  *   arrivals			record all payload that reaches a socket
+ *   network			record what namespaces and interfaces there are, whoever makes them
+ *   everything			likewise, and record all these interfaces
+ *   rate <bit/s>		of links that nobody gives another: see sch_line.c
+ *   owner <number>		for whom what this thread starts from now on runs
  *   start			begin to record
  *   stop			end, and hand everything over
  */
@@ -74,6 +78,19 @@ void netwarp_emit(const void *record, unsigned int size)
 	netwarp_commit();
 }
 
+void netwarp_emit_with(void *record, unsigned int size, const void *more, unsigned int length)
+{
+	unsigned int padded = ALIGN(length, 8);
+	u8 *room;
+
+	((u16 *)record)[1] = size + padded;
+	room = netwarp_reserve(size + padded);
+	memcpy(room, record, size);
+	memcpy(room + size, more, length);
+	memset(room + size + length, 0, padded - length);
+	netwarp_commit();
+}
+
 /* BBR tells its model through the same door that `ss -i` uses. */
 static void read_bbr(struct sock *sk, struct netwarp_ack *a)
 {
@@ -106,6 +123,7 @@ void __netwarp_acked(struct sock *sk, const struct rate_sample *rs)
 		.delivered = tp->delivered, .delivered_ce = tp->delivered_ce,
 		.snd_wnd = tp->snd_wnd, .rcv_wnd = tp->rcv_wnd, .mss = tp->mss_cache,
 		.ca_state = inet_csk(sk)->icsk_ca_state, .app_limited = !!tp->app_limited,
+		.netns = netwarp_netns(sk), .owner = sk->sk_netwarp_owner,
 	};
 
 	if (!netwarp_acks)
@@ -120,6 +138,7 @@ static int command(char *line)
 {
 	unsigned long flags;
 	unsigned int index;
+	u64 rate;
 
 	if (sscanf(line, "interface %u", &index) == 1) {
 		return netwarp_watch(index);
@@ -127,13 +146,23 @@ static int command(char *line)
 		netwarp_acks = true;
 	} else if (!strcmp(line, "arrivals")) {
 		netwarp_arrivals = true;
+	} else if (!strcmp(line, "network")) {
+		return netwarp_record_network(false);
+	} else if (!strcmp(line, "everything")) {
+		return netwarp_record_network(true);
+	} else if (sscanf(line, "rate %llu", &rate) == 1) {
+		netwarp_rate = rate;
+	} else if (sscanf(line, "owner %u", &current->thread.netwarp.owner) == 1) {
+		return 0;
 	} else if (!strcmp(line, "start")) {
 		if (record_fd < 0)
 			return -ENODEV;
 		netwarp_recording = true;
 	} else if (!strcmp(line, "stop")) {
-		if (netwarp_recording)
+		if (netwarp_recording) {
+			netwarp_emit_interfaces();
 			netwarp_emit_counts();
+		}
 		netwarp_recording = false;
 		local_irq_save(flags);
 		flush();

@@ -34,11 +34,12 @@ static void read_headers(const struct sk_buff *skb, struct netwarp_tuple *t)
 	}
 }
 
-static void arrived(const struct sk_buff *skb, u8 protocol, u32 bytes, u32 seq, u32 rcv_nxt)
+static void arrived(const struct sock *sk, const struct sk_buff *skb, u8 protocol, u32 bytes, u32 seq, u32 rcv_nxt)
 {
 	struct netwarp_arrival a = {
 		.type = NETWARP_ARRIVAL, .size = sizeof(a), .bytes = bytes,
 		.time_ns = netwarp_record_time(), .seq = seq, .rcv_nxt = rcv_nxt,
+		.netns = netwarp_netns(sk), .owner = sk->sk_netwarp_owner,
 	};
 
 	if (!netwarp_arrivals || !bytes)
@@ -54,10 +55,10 @@ void __netwarp_tcp_arrived(const struct sock *sk, const struct sk_buff *skb)
 	const struct tcp_skb_cb *cb = TCP_SKB_CB(skb);
 	u32 bytes = cb->end_seq - cb->seq - !!(cb->tcp_flags & TCPHDR_FIN);
 
-	arrived(skb, IPPROTO_TCP, bytes, cb->seq, tcp_sk(sk)->rcv_nxt);
+	arrived(sk, skb, IPPROTO_TCP, bytes, cb->seq, tcp_sk(sk)->rcv_nxt);
 }
 
-void __netwarp_udp_arrived(const struct sk_buff *skb)
+void __netwarp_udp_arrived(const struct sock *sk, const struct sk_buff *skb)
 {
-	arrived(skb, IPPROTO_UDP, skb->len, 0, 0);
+	arrived(sk, skb, IPPROTO_UDP, skb->len, 0, 0);
 }

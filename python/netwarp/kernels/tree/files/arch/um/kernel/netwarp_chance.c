@@ -177,6 +177,7 @@ void netwarp_fork(struct task_struct *child)
 	struct netwarp_task *own = &current->thread.netwarp, *its = &child->thread.netwarp;
 
 	its->busy_since = own->busy_since;
+	its->owner = own->owner;
 	its->key = mix(own->key + ++own->children * GOLDEN);
 }
 

@@ -41,6 +41,12 @@ static bool watching;
 static u32 last_id;
 static u32 split_id;
 
+/* How records name an interface: as the lab does, whose indices are unique, or by a number of its own. */
+static u32 number_of(const struct net_device *dev)
+{
+	return netwarp_everything ? dev->netwarp_number : dev->ifindex;
+}
+
 static struct interface *interface_of(u32 ifindex)
 {
 	return ifindex < INTERFACES ? interfaces[ifindex] : NULL;
@@ -143,12 +149,12 @@ void __netwarp_output(struct sk_buff *skb)
 
 	if (!watching)
 		return;
-	if (interface_of(skb->dev->ifindex)) {
+	if (interface_of(number_of(skb->dev))) {
 		u8 came = skb->netwarp_flags & CAME;
 
 		/* What comes in by one interface and is dropped at another counts where it is dropped. */
 		leave_elsewhere(skb);
-		be_at(skb, NETWARP_OUTPUT, skb->dev->ifindex, came);
+		be_at(skb, NETWARP_OUTPUT, number_of(skb->dev), came);
 		return;
 	}
 	if (skb->netwarp_place == NETWARP_QUEUED)
@@ -161,17 +167,17 @@ void __netwarp_output(struct sk_buff *skb)
 
 void __netwarp_packet(struct sk_buff *skb, struct netwarp_enqueue *e)
 {
-	if (!interface_of(skb->dev->ifindex))
+	if (!interface_of(number_of(skb->dev)))
 		return;
 	account(skb, forwarded);
-	be_at(skb, NETWARP_QUEUED, skb->dev->ifindex, 0);
+	be_at(skb, NETWARP_QUEUED, number_of(skb->dev), 0);
 	if (!++last_id)
 		++last_id;
 	skb->netwarp_id = last_id;
 	memset(e, 0, sizeof(*e));
 	e->type = NETWARP_ENQUEUE;
 	e->size = sizeof(*e);
-	e->ifindex = skb->dev->ifindex;
+	e->ifindex = number_of(skb->dev);
 	e->time_ns = netwarp_record_time();
 	e->id = skb->netwarp_id;
 	e->bytes = wire_bytes(skb);
@@ -256,14 +262,26 @@ static void on_dequeue(void *data, struct Qdisc *q, const struct netdev_queue *t
 
 	if (!netwarp_recording || !skb)
 		return;
-	at = interface_of(txq->dev->ifindex);
+	at = interface_of(number_of(txq->dev));
 	for (; at && skb && packets > 0; skb = skb->next, packets--)
 		dequeued(skb, q, at);
 }
 
+/* Whether it has come over the interface's own link, and not through the node, as from an ifb or out of a tunnel. */
+static bool is_from_link(const struct sk_buff *skb)
+{
+	const struct net_device_ops *ops = skb->dev->netdev_ops;
+	struct net_device *peer;
+
+	if (!netwarp_everything)
+		return true;
+	peer = ops->ndo_get_peer_dev ? ops->ndo_get_peer_dev(skb->dev) : skb->dev;
+	return peer && skb->netwarp_ifindex == number_of(peer);
+}
+
 void __netwarp_received(struct sk_buff *skb)
 {
-	struct interface *at = interface_of(skb->dev->ifindex);
+	struct interface *at = interface_of(number_of(skb->dev));
 
 	if (!at)
 		return;
@@ -272,12 +290,12 @@ void __netwarp_received(struct sk_buff *skb)
 		leave_elsewhere(skb);
 		return;
 	}
-	if (skb->netwarp_place == NETWARP_SENT) {
+	if (skb->netwarp_place == NETWARP_SENT && is_from_link(skb)) {
 		at->counts.arrived += segments(skb);
 		at->counts.arrived_bytes += wire_bytes(skb);
 	}
 	at->counts.received += segments(skb);
-	be_at(skb, NETWARP_RECEIVED, skb->dev->ifindex, CAME);
+	be_at(skb, NETWARP_RECEIVED, number_of(skb->dev), CAME);
 	skb->netwarp_id = 0;
 	if (skb->protocol != htons(ETH_P_IP) && skb->protocol != htons(ETH_P_IPV6))
 		__netwarp_delivered(skb);
@@ -307,8 +325,8 @@ static u32 any_interface(const struct sock *sk)
 		return 0;
 	rcu_read_lock();
 	for_each_netdev_rcu(sock_net(sk), dev) {
-		if (interface_of(dev->ifindex)) {
-			found = dev->ifindex;
+		if (interface_of(number_of(dev))) {
+			found = number_of(dev);
 			break;
 		}
 	}

@@ -1,0 +1,101 @@
+"""What a link was like over time: rate, delay and queue that tc gave an interface, from the notices of the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+_ROOT = 0xFFFFFFFF
+LINE = "line"
+"""The kernel's own queue of a link that nobody gives one (sch_line.c)."""
+
+
+@dataclass(frozen=True)
+class Sending:
+    """How an interface sends from `since_ns` on; what is not known is None. `kinds` are from the root down."""
+
+    since_ns: int
+    rate_bps: int | None = None
+    delay_ns: int = 0
+    jitter_ns: int = 0
+    loss: float = 0.0
+    kinds: tuple[str, ...] = ()
+    limit: int | None = None
+
+    @property
+    def queue(self) -> dict[str, Any] | None:
+        """The queue as a lab has it, in tc's words."""
+        if not self.kinds:
+            return None
+        options = [] if self.limit is None else ["limit", str(self.limit)]
+        return {"kind": "+".join(self.kinds), "options": options}
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        """The rest as a lab has the wire of a link."""
+        loss = {"model": "random", "p": self.loss, "correlation": 0.0} if self.loss else None
+        return {"rate_bps": self.rate_bps, "delay_ns": self.delay_ns, "jitter_ns": self.jitter_ns, "loss": loss}
+
+
+def sending_over_time(
+    rows: Iterable[Mapping[str, Any]], usual: Sending, first_ns: int, last_ns: int
+) -> tuple[Sending, ...]:
+    """How an interface sent from its first packet to its last; `rows` are its own of `disciplines.arrows`, in order.
+
+    `usual` is how it sends unless somebody says otherwise. The first is what held at the first packet.
+    """
+    states = [usual, *_states(rows, usual)]
+    ends = [after.since_ns for _, after in pairwise(states)] + [last_ns + 1]
+    kept: list[Sending] = []
+    for state, end in zip(states, ends, strict=True):
+        held = end > first_ns and state.since_ns <= last_ns
+        if held and not (kept and _same(kept[-1], state)):
+            kept.append(state)
+    return tuple(kept) or (states[-1],)
+
+
+def _same(one: Sending, other: Sending) -> bool:
+    return one.wire == other.wire and one.queue == other.queue
+
+
+def _states(rows: Iterable[Mapping[str, Any]], usual: Sending) -> Iterator[Sending]:
+    tree: dict[tuple[bool, int], Mapping[str, Any]] = {}
+    for row in rows:
+        key = (bool(row["class"]), int(row["handle"]))
+        if row["gone"]:
+            gone = tree.pop(key, None)
+            if gone is not None and gone["parent"] == _ROOT:
+                tree.clear()
+        else:
+            if row["parent"] == _ROOT and not row["class"] and key not in tree:
+                tree.clear()
+            tree[key] = row
+        yield _sending(int(row["time_ns"]), tree, usual)
+
+
+def _sending(since_ns: int, tree: Mapping[tuple[bool, int], Mapping[str, Any]], usual: Sending) -> Sending:
+    """Rates are as strict as the strictest on the way down; of classes side by side the widest counts."""
+    disciplines = [row for (is_class, _), row in tree.items() if not is_class]
+    classes = [row for (is_class, _), row in tree.items() if is_class]
+    at = next((row for row in disciplines if row["parent"] == _ROOT), None)
+    if at is None:
+        return Sending(since_ns, usual.rate_bps, kinds=usual.kinds)
+    rates, kinds, delay_ns, jitter_ns, kept, limit = [], [], 0, 0, 1.0, None
+    while at is not None and at["kind"] not in {"ingress", "clsact"}:
+        kinds.append(str(at["kind"]))
+        # A class at the top says the root for its parent (tc_htb_dump_class()).
+        own = [row for row in classes if row["handle"] >> 16 == at["handle"] >> 16 and row["rate_bps"]]
+        top = [row["rate_bps"] for row in own if row["parent"] in {at["handle"], _ROOT}]
+        rates += [rate for rate in (at["rate_bps"], max(top, default=None)) if rate]
+        delay_ns, jitter_ns = delay_ns + (at["delay_ns"] or 0), jitter_ns + (at["jitter_ns"] or 0)
+        kept *= 1 - (at["loss"] or 0.0)
+        limit = at["limit"] if at["limit"] is not None else limit
+        major = at["handle"] >> 16
+        below = [
+            row for row in disciplines if row["parent"] >> 16 == major and row["parent"] != _ROOT and row is not at
+        ]
+        at = below[0] if below and major else None
+    rate = int(min(rates)) if rates else None
+    return Sending(since_ns, rate, delay_ns, jitter_ns, 1 - kept if kept < 1 else 0.0, tuple(kinds), limit)

@@ -1,0 +1,58 @@
+"""Names of network namespaces: ip-netns(8)'s, Mininet's hosts, else the program that made one and its process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from netwarp.store.codes import Sight
+
+ROOT = "root"
+"""The namespace in which a command starts."""
+_MININET = re.compile(r"\bmininet:(\S+)")
+"""What the shell of a host has on its command line (Node.startShell() of mininet/node.py)."""
+_ODD = re.compile(r"[^\w.@+-]", re.ASCII)
+_MAX_NAME = 60
+
+
+def namespace_names(rows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
+    """By cookie the name of every namespace, each another one; `rows` are those of `namespaces.arrows`."""
+    given: dict[int, str] = {}
+    for row in rows:
+        cookie = int(row["namespace"])
+        if row["event"] == Sight.NAMED:
+            mounted = PurePosixPath(row["text"])
+            # Others mount such a file as well, to hold on to it, by the name of a process or none at all.
+            if mounted.parent.name == "netns":
+                given[cookie] = mounted.name
+        elif not given:
+            given[cookie] = ROOT
+        else:
+            given[cookie] = _of_maker(row)
+    names: dict[int, str] = {}
+    for cookie, name in given.items():
+        names[cookie] = distinct(clean(name), names.values())
+    return names
+
+
+def _of_maker(row: Mapping[str, Any]) -> str:
+    if found := _MININET.search(row["text"]):
+        return found[1]
+    words = str(row["text"]).split()
+    return f"{PurePosixPath(words[0]).name if words else 'process'}-{row['pid']}"
+
+
+def clean(name: str) -> str:
+    """The name without what cannot be in the name of a node."""
+    return _ODD.sub("_", name)[:_MAX_NAME] or "_"
+
+
+def distinct(name: str, taken: Iterable[str]) -> str:
+    """The name, or if it is taken, as of a namespace that was made again, with the next number: `h1.2`."""
+    known, number, found = set(taken), 1, name
+    while found in known:
+        number += 1
+        found = f"{name}.{number}"
+    return found

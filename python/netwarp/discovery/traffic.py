@@ -1,0 +1,100 @@
+"""Flows that were found: each direction of a connection, and each stream of datagrams, that brought payload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from netwarp.flows.found import SHORT, TCP, UDP
+from netwarp.store.rundir import RunDir
+
+MAX_FLOWS = 1000
+"""Of more than these the smallest are left out: their packets and ACKs are in the records all the same."""
+SHORT_BYTES = 10 * 1460
+"""What fits into an initial window (RFC 6928): less than that says nothing of a network's rate."""
+_PROTOCOLS = {6: TCP, 17: UDP}
+_PORTS = ("source_port", "destination_port")
+
+
+def find_flows(run: RunDir, node_of_namespace: Mapping[int, str], node_of_interface: Mapping[int, str]) -> list[Any]:
+    """The flows as a lab has them, in the order in which they began."""
+    rows = _directions(run)
+    if rows.is_empty():
+        return []
+    nodes = _nodes(run, node_of_namespace, node_of_interface)
+    first_of = {_key(row): row["tuple_id"] for row in rows.iter_rows(named=True)}
+    entries = []
+    for row in rows.sort("bytes", descending=True).head(MAX_FLOWS).sort("start_ns", "tuple_id").iter_rows(named=True):
+        sender, receiver = nodes.get((row["tuple_id"], False)), nodes.get((row["tuple_id"], True))
+        source, destination = sender or row["source"], receiver or row["destination"]
+        protocol = _PROTOCOLS[row["protocol"]]
+        short = protocol == TCP and row["bytes"] < SHORT_BYTES
+        # Whoever spoke first asked for a service: the other one's port names it.
+        asked = row["tuple_id"] <= first_of.get(_key(row, turned=True), row["tuple_id"])
+        service = row["destination_port"] if asked else row["source_port"]
+        entries.append(
+            {
+                "group": f"{source}-{destination}-{protocol}-{service}{'-short' if short else ''}".replace("/", "_"),
+                "tool": SHORT if short else protocol,
+                "from": source,
+                "to": destination,
+                **{name: row[name] for name in ("source", "source_port", "destination", "destination_port")},
+                "start_ns": row["start_ns"],
+                "duration_ns": max(row["end_ns"] - row["start_ns"], 1),
+            }
+        )
+    return _numbered(entries)
+
+
+def _directions(run: RunDir) -> pl.DataFrame:
+    """Five-tuples that brought payload: of each the first packet or, if none is recorded, the first arrival, the last
+    arrival, and how many bytes came."""
+    tuples = run.scan("tuples").filter(pl.col("protocol").is_in(list(_PROTOCOLS)))
+    came = run.scan("arrivals").filter(pl.col("new_bytes") > 0).group_by("tuple_id")
+    brought = came.agg(pl.min("time_ns").alias("first_ns"), pl.max("time_ns").alias("end_ns"), pl.sum("new_bytes"))
+    sent = run.scan("packets").group_by("tuple_id").agg(pl.min("enqueue_ns").alias("sent_ns"))
+    frame = tuples.join(brought, on="tuple_id").join(sent, on="tuple_id", how="left").collect()
+    start = pl.min_horizontal("first_ns", "sent_ns").alias("start_ns")
+    return frame.with_columns(start, pl.col("new_bytes").cast(pl.Int64).alias("bytes"))
+
+
+def _nodes(
+    run: RunDir, node_of_namespace: Mapping[int, str], node_of_interface: Mapping[int, str]
+) -> dict[tuple[int, bool], str]:
+    """By five-tuple and whether it receives the node of a socket.
+
+    Of datagrams it is not known who sent them, only where they were seen first.
+    """
+    seen = run.scan("packets").group_by("tuple_id").agg(pl.col("interface_index").sort_by("enqueue_ns").first())
+    found = {
+        (int(number), False): node_of_interface[index]
+        for number, index in seen.collect().iter_rows()
+        if index in node_of_interface
+    }
+    for row in run.scan("endpoints").drop_nulls("namespace").collect().iter_rows(named=True):
+        if (node := node_of_namespace.get(row["namespace"])) is not None:
+            found[row["tuple_id"], bool(row["receives"])] = node
+    return found
+
+
+def _key(row: Mapping[str, Any], *, turned: bool = False) -> tuple[Any, ...]:
+    here, there = ("destination", "source") if turned else ("source", "destination")
+    return (row["protocol"], row[here], row[f"{here}_port"], row[there], row[f"{there}_port"])
+
+
+def _numbered(entries: list[dict[str, Any]]) -> list[Any]:
+    """With numbers, and names as a scenario's: the group's alone if it has one flow, else `group.0` and so on."""
+    sizes: dict[str, int] = {}
+    for entry in entries:
+        sizes[entry["group"]] = sizes.get(entry["group"], 0) + 1
+    order = {group: place for place, group in enumerate(sizes)}
+    entries.sort(key=lambda entry: order[entry["group"]])  # flows of one group stand together
+    counted: dict[str, int] = {}
+    for number, entry in enumerate(entries):
+        group = entry["group"]
+        counted[group] = counted.get(group, 0) + 1
+        name = group if sizes[group] == 1 else f"{group}.{counted[group] - 1}"
+        entry |= {"id": number, "name": name}
+    return entries

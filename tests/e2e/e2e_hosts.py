@@ -74,14 +74,13 @@ class Hosts:
         """Of the hosts as they are."""
         return self.place / "inventory.toml"
 
-    def write_inventory(self, path: Path, more: Mapping[str, str] | None = None, **replaced: str) -> Path:
-        """An inventory; `more` are lines of a node's table, `replaced` whole tables (empty: none)."""
+    def write_inventory(self, path: Path, replaced: Mapping[str, str] | None = None) -> Path:
+        """An inventory; `replaced` are the tables of nodes that are other than usual (empty: none)."""
         tables = [f'ssh_config = "{self.place}/ssh_config"\n']
         for name in NAMES:
             interfaces = "\n".join(f'{link} = "{own}"' for link, own in INTERFACES[name].items())
-            head = f'[nodes.{name}]\nhost = "{name}"\n{(more or {}).get(name, "")}\n'
-            table = f"{head}[nodes.{name}.interfaces]\n{interfaces}\n"
-            tables.append(replaced.get(name, table))
+            table = f'[nodes.{name}]\nhost = "{name}"\n[nodes.{name}.interfaces]\n{interfaces}\n'
+            tables.append((replaced or {}).get(name, table))
         path.write_text("\n".join(tables))
         return path
 

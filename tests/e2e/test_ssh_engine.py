@@ -17,8 +17,6 @@ from e2e_command import Answer, finished, netwarp, wait_for, wait_until
 from e2e_hosts import CLOCKS, NAMES, Hosts, hosts, missing_programs
 from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_metrics
 from netwarp.analysis.run.machine import machine_doubts
-from netwarp.engines.base import EngineError
-from netwarp.engines.ssh.inventory import read_inventory
 from netwarp.store.rundir import RunDir
 
 from bench.ssh_kills import SCENARIO, strike
@@ -395,30 +393,6 @@ def test_a_node_that_dies_fails_the_run_and_the_others_records_are_kept(made: Ho
     assert set(run.scan("sockets").collect()["node"]) == {"client", "server"}
     assert set(run.scan("clocks").collect()["node"]) == {"client", "server"}
     assert made.settled(before) == before
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("", "nodes is missing"),
-        ('[nodes.a]\nhost = "-oProxyCommand=x"\n[nodes.a.interfaces]\nl = "e"', "nodes.a.host"),
-        ('[nodes.a]\nhost = "a"\nport = 70000\n[nodes.a.interfaces]\nl = "e"', "must be a port"),
-        ('[nodes.a]\nhost = "a"\nroot = "su"\n[nodes.a.interfaces]\nl = "e"', '"none" or "sudo"'),
-        ('[nodes.a]\nhost = "a"\nshell = "sh"\n[nodes.a.interfaces]\nl = "e"', "is no field of an inventory"),
-        ('[nodes.a]\nhost = "a"\ndirectory = "tmp"\n[nodes.a.interfaces]\nl = "e"', "must be an absolute path"),
-        ('[nodes.a]\nhost = "a"\n[nodes.a.interfaces]\nl = "a/b"', "nodes.a.interfaces.l"),
-        (
-            'ssh_config = "nowhere"\n[nodes.a]\nhost = "a"\n[nodes.a.interfaces]\nl = "e"',
-            "an ssh_config that is not there",
-        ),
-        ("[nodes", "cannot be read"),
-    ],
-)
-def test_an_inventory_that_cannot_be_used_says_why(tmp_path: Path, text: str, sentence: str) -> None:
-    (tmp_path / "inventory.toml").write_text(text)
-    with pytest.raises(EngineError) as caught:
-        read_inventory(tmp_path / "inventory.toml")
-    assert sentence in str(caught.value)
 
 
 def test_an_inventory_is_for_the_engine_ssh_alone(tmp_path: Path) -> None:

@@ -81,9 +81,14 @@ impl Input {
             .context("an order that this agent does not know")
     }
 
-    /// Whether nothing more will come.
-    pub fn is_over(&self) -> bool {
-        self.closed || self.heard.elapsed() > SILENCE
+    /// Whether nothing more can come.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether nothing has come for too long; asked when nothing waits to be taken, for the session may have been busy.
+    pub fn is_silent(&self) -> bool {
+        self.heard.elapsed() > SILENCE
     }
 
     /// Takes what has come.

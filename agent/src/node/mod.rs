@@ -154,7 +154,7 @@ impl Session {
             if let Some(order) = input.next_order()? {
                 return Ok(Event::Order(Box::new(order)));
             }
-            if input.is_over() {
+            if input.is_closed() {
                 return Ok(Event::Silence);
             }
             let stdin = std::io::stdin();
@@ -178,6 +178,8 @@ impl Session {
                 .collect();
             if !happened[0].is_empty() {
                 input.fill()?;
+            } else if input.is_silent() {
+                return Ok(Event::Silence);
             }
             if happened
                 .get(1)

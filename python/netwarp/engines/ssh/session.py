@@ -87,6 +87,8 @@ class Session:
         assert self._process.stdin and self._process.stdout
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._output, False)
+        self._writing, self._closed = threading.Lock(), threading.Event()
+        self._beat = threading.Thread(target=self._keep_alive, daemon=True)
         try:
             self._upload(agent)
         except BaseException:
@@ -131,9 +133,9 @@ class Session:
         return f"exec sh -c {shlex.quote(script)}"
 
     def _upload(self, agent: Path) -> None:
-        line = self._line(_LOGIN_S, beat=False)
+        line = self._line(_LOGIN_S)
         while not line.startswith(_DIR):  # what a login shell prints by itself
-            line = self._line(_LOGIN_S, beat=False)
+            line = self._line(_LOGIN_S)
         directory = line.removeprefix(_DIR).decode(errors="replace").strip()
         target = shlex.quote(f"{directory}/netwarp-agent")
         with agent.open("rb") as file:
@@ -152,6 +154,15 @@ class Session:
             raise self._error(f"the agent cannot be copied to {directory}: {why} (the inventory's `directory`)")
         self._write(b"go\n")
         self.answer()  # its greeting
+        self._beat.start()
+
+    def _keep_alive(self) -> None:
+        """Say again and again that somebody is there, whatever others are waited for meanwhile."""
+        with contextlib.suppress(OSError):  # whoever waits for an answer says what is wrong
+            while not self._closed.wait(_BEAT_S):
+                with self._writing:
+                    if not self._closed.is_set():
+                        os.write(self._input, b'{"do": "alive"}\n')
 
     def tell(self, order: str, **fields: Any) -> None:
         """Give an order. Raises NodeError."""
@@ -191,7 +202,8 @@ class Session:
     def close(self) -> None:
         """End it: the machine is as it was when this returns, or out of reach."""
         assert self._process.stdin and self._process.stdout
-        with contextlib.suppress(OSError):
+        self._closed.set()
+        with contextlib.suppress(OSError), self._writing:
             self._process.stdin.close()
         deadline = time.monotonic() + _END_S
         while self._process.poll() is None and time.monotonic() < deadline:
@@ -208,44 +220,42 @@ class Session:
 
     def _write(self, content: bytes) -> None:
         try:
-            while content:
-                content = content[os.write(self._input, content) :]
+            with self._writing:
+                if self._closed.is_set():
+                    raise OSError
+                while content:
+                    content = content[os.write(self._input, content) :]
         except OSError:
             raise self._gone() from None
 
-    def _line(self, seconds: float, *, beat: bool = True) -> bytes:
+    def _line(self, seconds: float) -> bytes:
         deadline = time.monotonic() + seconds
         begin = 0
         while (end := self._buffer.find(b"\n", begin)) < 0:
             begin = len(self._buffer)
             if begin > _MAX_LINE:
                 raise self._error("it said a line without end")
-            self._fill(deadline, beat)
+            self._fill(deadline)
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
         return line
 
     def _take(self, most: int) -> bytes:
         if not self._buffer:
-            self._fill(time.monotonic() + _ANSWER_S, True)
+            self._fill(time.monotonic() + _ANSWER_S)
         part = bytes(self._buffer[:most])
         del self._buffer[:most]
         return part
 
-    def _fill(self, deadline: float, beat: bool) -> None:
-        """Wait for something to come, and say meanwhile that somebody is there."""
+    def _fill(self, deadline: float) -> None:
+        """Wait for something to come."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._output, selectors.EVENT_READ)
-            next_beat = time.monotonic() + _BEAT_S
             while not selector.select(0.1):
-                now = time.monotonic()
                 if self._cancelled.is_set():
                     raise Interrupted
-                if now > deadline:
+                if time.monotonic() > deadline:
                     raise self._error("it does not answer")
-                if beat and now > next_beat:
-                    self.tell("alive")
-                    next_beat = now + _BEAT_S
         try:
             got = os.read(self._output, 1 << 16)
         except OSError:

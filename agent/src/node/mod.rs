@@ -87,6 +87,8 @@ struct Session {
     state: Option<State>,
     keeper: Option<Keeper>,
     late_ns: Option<i64>,
+    /// Whether the run is over.
+    ended: bool,
     /// Of the lab's interfaces by those of this machine.
     indices: BTreeMap<u32, u32>,
 }
@@ -108,6 +110,7 @@ impl Session {
             state: None,
             keeper: None,
             late_ns: None,
+            ended: false,
             indices: BTreeMap::new(),
         })
     }
@@ -195,7 +198,7 @@ impl Session {
     }
 
     fn has_ended(&self) -> bool {
-        self.state.is_none()
+        self.ended || self.state.is_none()
     }
 
     fn obey(&mut self, order: Order) -> Result<()> {
@@ -215,9 +218,10 @@ impl Session {
                 Ok(keeper.run.write_all(&t0_ns.to_ne_bytes())?)
             }
             Order::Fetch {} => {
+                let failed = self.restore();
                 let root = self.options.dir.join(RUN);
                 self.output.files(&root, &root)?;
-                self.output.answer(&json!({"fetched": true}))
+                self.output.answer(&json!({"restored": failed}))
             }
         }
     }
@@ -336,7 +340,8 @@ impl Session {
         }
     }
 
-    /// The run is over: the machine becomes what it was before anybody asks for the records.
+    /// The run is over here. Others may need this node a little longer, so that it stays what it is until netwarp, which
+    /// hears of all, asks for the records.
     fn run_ended(&mut self) -> Result<()> {
         let mut status = [0];
         let told = match &mut self.keeper {
@@ -347,12 +352,11 @@ impl Session {
             // Nobody keeps the run any more, and the kernel is ending it.
             keeper::reap();
         }
-        let failed = self.restore();
+        self.ended = true;
         self.output.answer(&json!({
             "ended": told.then_some(status[0]),
             "late_ns": self.late_ns,
             "indices": self.indices,
-            "restored": failed,
         }))
     }
 

@@ -261,14 +261,14 @@ class _Made:
 
     def _fetch(self, session: Session, place: Path, ended: Mapping[str, Any]) -> None:
         place.mkdir()
-        session.fetch(place)
+        unrestored = session.fetch(place)
         outcome = read_outcome(place) or {}
         if ended["ended"] != 0 or outcome.get("status") != "ok":
             status = ended["ended"]
             how = "killed" if status is None or status > 128 else f"exit status {status}"
             self.failed[session.node] = f"{session.node}: {outcome.get('reason') or f'its agent ended early ({how})'}"
-        if ended["restored"]:
-            why = "; ".join(ended["restored"])
+        if unrestored:
+            why = "; ".join(unrestored)
             self.failed[session.node] = f"{session.node}: what the run changed could not be restored: {why}"
 
     def _all(self, work: Callable[[Session], T]) -> dict[str, T]:

@@ -184,8 +184,8 @@ class Session:
         self.tell(order, **fields)
         return self.answer(seconds)
 
-    def fetch(self, directory: Path) -> None:
-        """Get the files of the run. Raises NodeError."""
+    def fetch(self, directory: Path) -> list[str]:
+        """Restore the machine and get the files of the run; what could not be restored. Raises NodeError."""
         self.tell("fetch")
         while "file" in (answer := self.answer()):
             path = directory / answer["file"]
@@ -198,6 +198,7 @@ class Session:
                     part = self._take(left)
                     file.write(part)
                     left -= len(part)
+        return list(answer["restored"])
 
     def close(self) -> None:
         """End it: the machine is as it was when this returns, or out of reach."""

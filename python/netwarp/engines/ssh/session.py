@@ -37,7 +37,7 @@ _KEEPER = """\
 umask 077
 d=$(mktemp -d {directory}/netwarp-XXXXXXXXXX) || exit {no_directory}
 trap 'rm -rf "$d"' EXIT
-trap : HUP TERM
+trap : HUP INT PIPE TERM
 echo "netwarp-dir $d"
 read -r word || exit 0
 [ "$word" = go ] || exit 0

@@ -30,10 +30,11 @@ STAMPS := $(VENV)/.stamps
 CARGO := cargo
 MANIFEST := --manifest-path agent/Cargo.toml
 CAPTURE := --manifest-path capture/Cargo.toml
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 PACKAGES := linux-source-6.12 flex bison bc libelf-dev libssl-dev iproute2 iperf3 iputils-ping ethtool tcpdump kmod \
 	xz-utils patch gcc make python3-venv
-TEST_PACKAGES := tshark chromium ifstat mininet openvswitch-switch
+TEST_PACKAGES := tshark chromium ifstat mininet openvswitch-switch openssh-server openssh-client
 
 AGENT_INPUTS := pyproject.toml packaging/netwarp.data/scripts/netwarp $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock capture/Cargo.toml) \
 	$(shell find agent/src capture/src -type f 2>/dev/null)
@@ -71,6 +72,7 @@ bench: setup $(STAMPS)/dev
 nightly: setup $(STAMPS)/dev
 	$(BIN)/python -m bench.repeats
 	$(BIN)/python -m bench.kills
+	$(BIN)/python -m bench.ssh_kills
 	$(BIN)/python -m bench.figures
 
 # Counts, and the files of cases that failed, are in .torture; docs/torture.md. Another TORTURE_SEED, other attacks.
@@ -139,4 +141,7 @@ $(STAMPS)/netwarp: $(AGENT_INPUTS) $(STAMPS)/python
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP_INSTALL) \
 	  --no-deps --no-build-isolation --editable .
 	@test -x $(BIN)/netwarp-agent && test -x $(BIN)/netwarp
+	@echo "Building the agent as one file for other machines"
+	RUSTFLAGS='-C target-feature=+crt-static' $(CARGO) build --quiet --release --locked --target $(HOST) $(MANIFEST)
+	install -m 755 agent/target/$(HOST)/release/netwarp-agent $(BIN)/netwarp-agent-static
 	@touch $@

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 from netwarp.store.codes import FATES
-from netwarp.store.schemas import SOCKETS, TABLES, Table
+from netwarp.store.schemas import CLOCKS, SOCKETS, TABLES, Table
 from netwarp.store.table import Column
 
 VALUES = {
@@ -41,7 +41,7 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "tables! {"
     for table in TABLES.values():
-        if table is not SOCKETS:
+        if table not in (SOCKETS, CLOCKS):  # netwarp itself writes the one, and the other follows
             yield from _table(table, [_column(column) for column in table.columns])
     yield "}"
     yield ""

@@ -1,6 +1,6 @@
 //! What runs inside a netwarp lab (`init`), and on the host the guard that starts the virtual machine of a lab, limits
 //! it, ends it, and turns its stream of records into Arrow tables (`guard`), or the supervisor of a lab in namespaces of
-//! the host (`host`).
+//! the host (`host`); on a machine that is a node of a lab, its session with netwarp (`node`).
 
 mod backend;
 mod confine;
@@ -13,6 +13,8 @@ mod lab;
 mod machine;
 mod netlink;
 mod network;
+mod node;
+mod part;
 mod pcap;
 mod pcap_file;
 mod record;
@@ -57,6 +59,9 @@ enum Command {
     /// What of a lab this machine's kernel lacks: JSON in and out
     #[command(hide = true)]
     HostProbe,
+    /// A session with netwarp on a machine that is a node of a lab; over SSH
+    #[command(hide = true)]
+    Node(node::Options),
     /// What this host can enforce of the confinement of virtual machines, as JSON
     #[command(hide = true)]
     Confinement,
@@ -82,6 +87,7 @@ fn main() -> ExitCode {
         Command::Host(options) => host::main(&options),
         Command::HostProbe => host::probe(),
         Command::Confine(options) => confine::main(&options),
+        Command::Node(options) => node::main(options),
         Command::Confinement => guard::confinement(),
         Command::Pcap(options) => pcap::main(&options),
         Command::Watch(options) => watch::main(&options),

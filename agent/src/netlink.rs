@@ -119,7 +119,13 @@ impl Netlink {
         self.answers(each)
     }
 
-    /// Likewise, and appends the answers to `bytes` as they came, for `messages` to read.
+    /// Sends a request for one thing and waits for the answer and the kernel's acknowledgement.
+    pub fn ask(&mut self, request: Request, each: impl FnMut(u16, &[u8])) -> Result<()> {
+        self.send(request, NLM_F_ACK)?;
+        self.answers(each)
+    }
+
+    /// Likewise a list, and appends the answers to `bytes` as they came, for `messages` to read.
     pub fn dump_into(&mut self, request: Request, bytes: &mut Vec<u8>) -> Result<()> {
         self.send(request, NLM_F_DUMP)?;
         while !receive(&self.socket, bytes)? {}

@@ -13,13 +13,14 @@ use crate::traffic;
 use crate::tuners::Tuners;
 
 /// Runs a lab to its end and leaves its tables in `dir`.
-pub fn run(backend: &'static dyn Backend, mut lab: Lab, dir: &Path) -> Result<()> {
+pub fn run(backend: &'static dyn Backend, lab: Lab, dir: &Path) -> Result<()> {
+    let mut lab = backend.part(lab)?;
     backend.configure(&lab.machine)?;
     backend.load_modules(&lab.modules)?;
     exact_timers();
     let network = Network::build(&lab, backend)?;
     // From here on it is an instant of this machine's clock.
-    lab.t0_ns += backend.origin_ns(&lab);
+    lab.t0_ns += backend.origin_ns(&lab)?;
     let lab = &lab;
     let mut tuners = Tuners::start(&network, lab, dir)?;
     let mut sampler = Sampler::open(&network, lab, dir)?;
@@ -39,8 +40,12 @@ pub fn run(backend: &'static dyn Backend, mut lab: Lab, dir: &Path) -> Result<()
     if lab.record.needs_recorder() {
         backend.start_recording(lab)?;
     }
-    for event in schedule(lab) {
-        wait_until(lab.t0_ns + event.at_ns);
+    for (number, event) in schedule(lab).into_iter().enumerate() {
+        let at_ns = lab.t0_ns + event.at_ns;
+        wait_until(at_ns);
+        if number == 0 {
+            backend.begun(at_ns)?;
+        }
         match event.action {
             Action::Sample => sampler.sample(event.at_ns, event.at_ns == lab.duration_ns)?,
             Action::StopFlow(index) => flows.stop(index),

@@ -16,11 +16,21 @@ pub fn write(settings: &Sysctls) -> Result<()> {
 
 /// Sets one.
 pub fn write_one(name: &str, value: &str) -> Result<()> {
-    let path = Path::new("/proc/sys").join(name.replace('.', "/"));
+    let path = Path::new("/proc/sys").join(path_of(name));
     std::fs::write(&path, value).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
             anyhow::anyhow!("this kernel has no sysctl {name} that a node can set")
         }
         _ => anyhow::anyhow!("sysctl {name} = {value:?} was refused: {e}"),
     })
+}
+
+/// As sysctl(8) has it: in names of interfaces a slash stands for a dot.
+fn path_of(name: &str) -> String {
+    let swapped = name.chars().map(|c| match c {
+        '.' => '/',
+        '/' => '.',
+        other => other,
+    });
+    swapped.collect()
 }

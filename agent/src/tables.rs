@@ -253,8 +253,9 @@ tables! {
         value: &'r str = StringBuilder, false, "", "as the kernel shows it, blanks between its parts";
     }
     /// `machine.arrows`: the machine that the run shares with others, at one instant; counts are since the machine's start (agent, sampled, of engines in real time).
-    machine {
+    machine<'r> {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
+        node: Option<&'r str> = StringBuilder, true, "", "the node that the whole machine is; absent: it holds all of them";
         cpus: u16 = UInt16Builder, false, "", "processors of the machine";
         busy_us: u64 = UInt64Builder, false, "µs", "all processors have worked so far";
         steal_us: u64 = UInt64Builder, false, "µs", "a hypervisor has withheld the processors so far";

@@ -1,23 +1,83 @@
 //! The run's clock: nanoseconds of CLOCK_MONOTONIC.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
+use anyhow::{Context, Result};
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+
+/// How this program's clocks differ from the machine's, where a test says so: nodes that are namespaces of one machine
+/// share its clock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Skew {
+    /// Ahead by so much at `since_ns` of the machine's clock …
+    offset_ns: i64,
+    since_ns: i64,
+    /// … and faster by this share.
+    drift: f64,
+}
+
+static SKEW: OnceLock<Skew> = OnceLock::new();
+
+impl Skew {
+    fn apply(self, ns: i64) -> i64 {
+        ns + self.offset_ns + ((ns - self.since_ns) as f64 * self.drift) as i64
+    }
+
+    fn invert(self, ns: i64) -> i64 {
+        let passed = ns - self.offset_ns - self.since_ns;
+        self.since_ns + (passed as f64 / (1.0 + self.drift)).round() as i64
+    }
+}
+
+/// For tests alone: from here on clocks are ahead by so many nanoseconds, and gain so many parts in a million
+/// (`"OFFSET_NS DRIFT_PPM"`).
+pub fn skew_clocks(words: &str) -> Result<()> {
+    let (offset, drift) = words.split_once(' ').context("two numbers")?;
+    let skew = Skew {
+        offset_ns: offset.parse().context("offset in ns")?,
+        since_ns: raw_ns(ClockId::CLOCK_MONOTONIC),
+        drift: drift.parse::<f64>().context("drift in ppm")? / 1e6,
+    };
+    let _ = SKEW.set(skew);
+    Ok(())
+}
+
+fn raw_ns(clock: ClockId) -> i64 {
+    clock_gettime(clock).map_or(0, |t| t.tv_sec() * 1_000_000_000 + t.tv_nsec())
+}
 
 /// Nanoseconds since the machine booted.
 pub fn monotonic_ns() -> i64 {
-    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |t| t.tv_sec() * 1_000_000_000 + t.tv_nsec())
+    let ns = raw_ns(ClockId::CLOCK_MONOTONIC);
+    SKEW.get().map_or(ns, |skew| skew.apply(ns))
 }
 
 /// How far CLOCK_REALTIME, in which the kernel stamps packets, is ahead of CLOCK_MONOTONIC.
 pub fn realtime_offset_ns() -> i64 {
-    let real = clock_gettime(ClockId::CLOCK_REALTIME)
-        .map_or(0, |t| t.tv_sec() * 1_000_000_000 + t.tv_nsec());
-    real - monotonic_ns()
+    raw_ns(ClockId::CLOCK_REALTIME) - raw_ns(ClockId::CLOCK_MONOTONIC)
+}
+
+/// The kernel's stamps of packets, which are of CLOCK_REALTIME, as instants of `monotonic_ns`.
+pub struct Stamps {
+    ahead_ns: i64,
+}
+
+impl Stamps {
+    pub fn new() -> Self {
+        Self {
+            ahead_ns: realtime_offset_ns(),
+        }
+    }
+
+    pub fn monotonic_ns(&self, stamp_ns: i64) -> i64 {
+        let ns = stamp_ns - self.ahead_ns;
+        SKEW.get().map_or(ns, |skew| skew.apply(ns))
+    }
 }
 
 /// Sleeps until an instant of `monotonic_ns`; returns at once when it has passed.
 pub fn sleep_until(ns: i64) {
+    let ns = SKEW.get().map_or(ns, |skew| skew.invert(ns));
     let when = nix::sys::time::TimeSpec::new(ns / 1_000_000_000, ns % 1_000_000_000);
     while clock_nanosleep(
         ClockId::CLOCK_MONOTONIC,
@@ -74,4 +134,21 @@ pub fn go_first() -> bool {
     let first = libc::sched_param { sched_priority: 1 };
     // SAFETY: the structure outlives the call; 0 means this thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &first) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_differs_is_read_and_slept_by_alike() {
+        let skew = Skew {
+            offset_ns: -7_000_000_000,
+            since_ns: 5_000_000_000,
+            drift: 100e-6,
+        };
+        assert_eq!(skew.apply(15_000_000_000), 8_001_000_000);
+        assert_eq!(skew.invert(8_001_000_000), 15_000_000_000);
+        assert!(skew_clocks("1").is_err() && skew_clocks("x 1").is_err());
+    }
 }

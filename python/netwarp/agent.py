@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 AGENT = "netwarp-agent"
+STATIC_AGENT = "netwarp-agent-static"
 FULL_LANDLOCK = 6
 """The version of Landlock that has all that a machine is confined with."""
 _ANSWER_S = 30.0
@@ -42,6 +43,17 @@ def find_agent() -> Path:
         raise AgentMissingError(
             f"The program {AGENT} is missing, which runs labs, reads captures and watches sockets: "
             "`make setup` installs it."
+        )
+    return Path(found).absolute()
+
+
+def find_static_agent() -> Path:
+    """The agent as one file that needs no library, so that it runs on other machines. Raises AgentMissingError."""
+    beside = Path(sys.executable).parent / STATIC_AGENT
+    found = beside if beside.is_file() else shutil.which(STATIC_AGENT)
+    if found is None:
+        raise AgentMissingError(
+            f"The program {STATIC_AGENT} is missing, the agent as one file for other machines: `make setup` builds it."
         )
     return Path(found).absolute()
 

@@ -42,6 +42,7 @@ def run(
     engine: str | None = None,
     kernel: str | None = None,
     read: Sequence[str | os.PathLike[str]] = (),
+    inventory: str | os.PathLike[str] | None = None,
     dask: str | None = None,
     plots: bool = False,
     quiet: bool = False,
@@ -51,8 +52,8 @@ def run(
     `source` is a shipped scenario's name, a path, or what `load_scenario` returned (then without `set` and `sweep`);
     `seeds` a number (5 is 1 to 5) or a list; `output` the result directory (default results/<name>-<UTC>), resumed if
     it holds the same plan; `engine` what makes the runs (default "uml"); `read` what its programs may read beside the
-    system's files and those in its own directory; `dask` the address of a scheduler whose workers make the runs;
-    `quiet` leaves out the progress.
+    system's files and those in its own directory; `inventory` the machines of the engine "ssh"; `dask` the
+    address of a scheduler whose workers make the runs; `quiet` leaves out the progress.
     A failed run is no exception: see `Study.failed` and the summary's column `status`.
     Raises ScenarioError, EngineError, StoreError.
     """
@@ -64,7 +65,14 @@ def run(
         chosen = load_scenario(source, set=set, sweep=sweep)
     return make_study(
         chosen,
-        find_engine(engine, EngineOptions(kernel=kernel, read=tuple(map(Path, read)))),
+        find_engine(
+            engine,
+            EngineOptions(
+                kernel=kernel,
+                read=tuple(map(Path, read)),
+                inventory=None if inventory is None else Path(inventory),
+            ),
+        ),
         default_directory(chosen) if output is None else Path(output),
         seeds=range(1, seeds + 1) if isinstance(seeds, int) else seeds,
         cases=cases,

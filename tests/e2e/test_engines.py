@@ -89,7 +89,7 @@ def test_what_it_cannot_do_is_refused_before_the_start(
 @pytest.mark.parametrize(
     ("name", "output"),
     [
-        ("uml2", 'There is no engine "uml2" (did you mean "uml"?); there are: uml, host.'),
+        ("uml2", 'There is no engine "uml2" (did you mean "uml"?); there are: uml, host, ssh.'),
         ("replay", "REPLAY_FROM does not name a result to replay"),
         ("broken", 'The engine "broken" cannot be loaded: ModuleNotFoundError'),
     ],

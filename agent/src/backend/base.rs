@@ -61,9 +61,19 @@ pub trait Backend: Sync {
         Ok(())
     }
 
+    /// What of a lab is this machine's.
+    fn part(&self, lab: Lab) -> Result<Lab> {
+        Ok(lab)
+    }
+
     /// The instant of CLOCK_MONOTONIC from which the lab's `t0_ns` counts, asked once the network is built.
-    fn origin_ns(&self, _lab: &Lab) -> i64 {
-        monotonic_ns()
+    fn origin_ns(&self, _lab: &Lab) -> Result<i64> {
+        Ok(monotonic_ns())
+    }
+
+    /// The run has begun: what was due first, at this instant, is done now.
+    fn begun(&self, _due_ns: i64) -> Result<()> {
+        Ok(())
     }
 
     /// How the two ends of a link are joined.
@@ -128,8 +138,14 @@ pub trait Backend: Sync {
         )
     }
 
-    /// What sends the datagrams of this UDP socket at the instants that are planned for them.
-    fn timed_sender(&self, socket: OwnedFd) -> Result<Box<dyn TimedSender>>;
+    /// What sends the datagrams of this UDP socket at the instants that are planned for them, in a run that starts at
+    /// `t0_ns`.
+    fn timed_sender(&self, socket: OwnedFd, t0_ns: i64) -> Result<Box<dyn TimedSender>>;
+
+    /// What is taken from the instants that senders write into their datagrams, for times from t0.
+    fn stamped_from_ns(&self, t0_ns: i64) -> i64 {
+        t0_ns
+    }
 
     /// Ends the machine, or just this program where the machine is others' as well.
     fn end(&self, outcome: ExitCode) -> ExitCode {
@@ -144,6 +160,8 @@ pub enum Wiring {
     Redirect,
     /// By a bridge of two ports, and through a netem where the wire does something to packets.
     Bridge,
+    /// It is a cable between machines. What the scenario has it do to packets is done where they arrive.
+    Cable,
 }
 
 /// Sends datagrams at planned instants.
@@ -174,7 +192,7 @@ mod tests {
         fn name(&self) -> &'static str {
             "plain"
         }
-        fn timed_sender(&self, _socket: OwnedFd) -> Result<Box<dyn TimedSender>> {
+        fn timed_sender(&self, _socket: OwnedFd, _t0_ns: i64) -> Result<Box<dyn TimedSender>> {
             bail!("the engine plain sends nothing")
         }
     }
@@ -217,7 +235,7 @@ mod tests {
         Plain.start_recording(&lab)?;
         Plain.stop_recording()?;
         Plain.name_randomness("client")?;
-        assert!(Plain.origin_ns(&lab) > 0);
+        assert!(Plain.origin_ns(&lab)? > 0);
         assert_eq!(Plain.end(ExitCode::from(3)), ExitCode::from(3));
         Ok(())
     }

@@ -74,8 +74,8 @@ impl Backend for Host {
         machine::WORK_DIR.into()
     }
 
-    fn origin_ns(&self, lab: &Lab) -> i64 {
-        monotonic_ns() + LEAD_NS - lab.t0_ns
+    fn origin_ns(&self, lab: &Lab) -> Result<i64> {
+        Ok(monotonic_ns() + LEAD_NS - lab.t0_ns)
     }
 
     fn open_capture(&self, _id: usize, capture: &Capture, filter: &str) -> Result<()> {
@@ -103,14 +103,19 @@ impl Backend for Host {
         captures.iter_mut().try_for_each(PacketSocket::stop)
     }
 
-    fn timed_sender(&self, socket: OwnedFd) -> Result<Box<dyn TimedSender>> {
-        Ok(Box::new(SleepingSender { socket }))
+    fn timed_sender(&self, socket: OwnedFd, _t0_ns: i64) -> Result<Box<dyn TimedSender>> {
+        Ok(Box::new(SleepingSender {
+            socket,
+            stamped_from_ns: 0,
+        }))
     }
 }
 
 /// Sleeps until each departure.
-struct SleepingSender {
-    socket: OwnedFd,
+pub(super) struct SleepingSender {
+    pub socket: OwnedFd,
+    /// What the instants in datagrams count from.
+    pub stamped_from_ns: i64,
 }
 
 impl TimedSender for SleepingSender {
@@ -120,7 +125,7 @@ impl TimedSender for SleepingSender {
         for (sequence, departure) in (first_sequence..).zip(departures) {
             wait_until(departure.at_ns);
             payload[..8].copy_from_slice(&sequence.to_ne_bytes());
-            payload[8..16].copy_from_slice(&monotonic_ns().to_ne_bytes());
+            payload[8..16].copy_from_slice(&(monotonic_ns() - self.stamped_from_ns).to_ne_bytes());
             let bytes = &payload[..departure.payload_bytes as usize];
             let flags = nix::sys::socket::MsgFlags::MSG_NOSIGNAL;
             if nix::sys::socket::send(self.socket.as_raw_fd(), bytes, flags).is_err() {

@@ -4,15 +4,17 @@
 mod base;
 mod host;
 mod packet_socket;
+mod ssh;
 mod uml;
 
 use anyhow::{Context, Result};
 
 pub use base::{Backend, Departure, TimedSender, Wiring};
 pub use host::{NAME as HOST, NAME_PREFIX as HOST_NAME_PREFIX};
+pub use ssh::{NAME as SSH, Signal as StartSignal, connect as connect_ssh};
 
 /// Every backend there is.
-const BACKENDS: &[&dyn Backend] = &[&uml::Uml, &host::Host];
+const BACKENDS: &[&dyn Backend] = &[&uml::Uml, &host::Host, &ssh::Ssh];
 
 /// The name of the backend whose machine has the agent as its first program.
 pub const DEFAULT: &str = uml::NAME;

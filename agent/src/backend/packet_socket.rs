@@ -15,7 +15,7 @@ use nix::sys::time::{TimeSpec, TimeVal};
 
 use crate::lab::Capture;
 use crate::pcap_file::{MAX_SNAP, PcapFile};
-use crate::time::{monotonic_ns, realtime_offset_ns};
+use crate::time::{Stamps, monotonic_ns};
 
 /// How long a thread waits for a packet before it looks whether it is to end.
 const MOMENT_US: i64 = 10_000;
@@ -132,7 +132,7 @@ fn write(
     t0_ns: i64,
     end_ns: &AtomicI64,
 ) -> Result<()> {
-    let offset = realtime_offset_ns() + t0_ns;
+    let stamps = Stamps::new();
     let mut bytes = vec![0_u8; snap];
     let mut control = cmsg_space!(TimeSpec);
     loop {
@@ -145,7 +145,7 @@ fn write(
             Err(Errno::EAGAIN | Errno::EINTR) => continue,
             Err(e) => return Err(e).context("capture"),
         };
-        let Some(time_ns) = stamp.map(|stamp| stamp - offset) else {
+        let Some(time_ns) = stamp.map(|stamp| stamps.monotonic_ns(stamp) - t0_ns) else {
             continue;
         };
         if time_ns > end_ns.load(Ordering::Relaxed) {

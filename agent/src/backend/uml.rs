@@ -66,8 +66,8 @@ impl Backend for Uml {
     }
 
     /// The guest's clock begins with its boot.
-    fn origin_ns(&self, _lab: &Lab) -> i64 {
-        0
+    fn origin_ns(&self, _lab: &Lab) -> Result<i64> {
+        Ok(0)
     }
 
     fn wiring(&self) -> Wiring {
@@ -136,7 +136,7 @@ impl Backend for Uml {
         Ok((open(STDOUT)?, open(STDERR)?))
     }
 
-    fn timed_sender(&self, socket: OwnedFd) -> Result<Box<dyn TimedSender>> {
+    fn timed_sender(&self, socket: OwnedFd, _t0_ns: i64) -> Result<Box<dyn TimedSender>> {
         let control = OpenOptions::new()
             .write(true)
             .open(SENDER)

@@ -4,7 +4,7 @@
 //! namespaces go, and every interface, queue and sysctl in them.
 
 mod enter;
-mod mounts;
+pub mod mounts;
 mod options;
 mod probe;
 
@@ -104,7 +104,9 @@ fn supervise(options: &Options) -> Result<Report> {
 
 /// Asks for the processor before usual processes do, since what waits for it is late. Root may; others where they were
 /// allowed (RLIMIT_NICE). What was granted.
-fn go_before_others() -> i32 {
+pub fn go_before_others() -> i32 {
+    // Where sessions share the processor by turns (autogroups, sched(7)), nice counts within the session alone.
+    let _ = std::fs::write("/proc/self/autogroup", NICE.to_string());
     // SAFETY: both take integers and touch no memory.
     unsafe {
         libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
@@ -135,7 +137,7 @@ fn first_process(options: &Options, console: &File, parent_ends: &OwnedFd) -> i3
 
 /// This process ends when its parent does, however that ends. The kernel forgets that at a change of credentials, of
 /// which none follows.
-fn end_with(parent_ends: &OwnedFd) -> Result<()> {
+pub fn end_with(parent_ends: &OwnedFd) -> Result<()> {
     // SAFETY: PR_SET_PDEATHSIG takes one integer and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
     let mut fds = [PollFd::new(parent_ends.as_fd(), PollFlags::POLLIN)];
@@ -148,7 +150,7 @@ fn end_with(parent_ends: &OwnedFd) -> Result<()> {
 }
 
 /// Standard output and error go into the run directory, and standard input is empty.
-fn print_into(console: &File) -> Result<()> {
+pub fn print_into(console: &File) -> Result<()> {
     nix::unistd::dup2_stdout(console)?;
     nix::unistd::dup2_stderr(console)?;
     nix::unistd::dup2_stdin(File::open("/dev/null")?)?;
@@ -183,7 +185,7 @@ fn watch(child: Pid, begin: Instant, time_limit: f64) -> Result<&'static str> {
 }
 
 /// A descriptor that becomes readable when the process ends: pidfd_open(2).
-fn process_fd(child: Pid) -> Result<OwnedFd> {
+pub fn process_fd(child: Pid) -> Result<OwnedFd> {
     // SAFETY: pidfd_open takes two integers; a non-negative result is a descriptor that is ours alone.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.as_raw(), 0) };
     let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0);

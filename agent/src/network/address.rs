@@ -84,7 +84,7 @@ pub fn connect(node: &mut Site) -> Result<()> {
     Ok(())
 }
 
-fn parse_prefix(text: &str) -> Result<(IpAddr, u8)> {
+pub fn parse_prefix(text: &str) -> Result<(IpAddr, u8)> {
     let (ip, len) = text
         .split_once('/')
         .ok_or_else(|| anyhow!("{text:?} is not address/length"))?;
@@ -110,7 +110,7 @@ fn octets(ip: IpAddr) -> Vec<u8> {
 }
 
 /// struct ifaddrmsg; IFA_F_NODAD: the address is usable at once.
-fn add_address(index: u32, ip: IpAddr, prefix: u8) -> Request {
+pub(super) fn add_address(index: u32, ip: IpAddr, prefix: u8) -> Request {
     const IFA_ADDRESS: u16 = 1;
     const IFA_LOCAL: u16 = 2;
     const IFA_F_NODAD: u8 = 2;
@@ -151,7 +151,7 @@ fn add_neighbour(index: u32, ip: IpAddr, mac: &str) -> Result<Request> {
 }
 
 /// struct rtmsg in the main table.
-fn add_route(index: u32, prefix: IpAddr, len: u8, via: IpAddr) -> Request {
+pub(super) fn add_route(index: u32, prefix: IpAddr, len: u8, via: IpAddr) -> Request {
     const RT_TABLE_MAIN: u8 = 254;
     const RTPROT_STATIC: u8 = 4;
     const RTN_UNICAST: u8 = 1;

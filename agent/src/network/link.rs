@@ -1,11 +1,12 @@
 //! Links: for each end a veth pair, one side the node's interface, the other in the namespace of the wires.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::nodes::Network;
+use super::offload;
 use crate::lab::{End, Link};
 use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
@@ -21,10 +22,6 @@ const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const VETH_INFO_PEER: u16 = 1;
 
-/// Segmentation and aggregation: struct ethtool_value commands of linux/ethtool.h.
-const SEGMENTATION: [(u32, &str); 3] = [(0x1f, "tso"), (0x24, "gso"), (0x2c, "gro")];
-const SIOCETHTOOL: libc::c_ulong = 0x8946;
-
 /// Creates both ends' interfaces, down, without addresses.
 pub fn create(network: &Network, link: &Link) -> Result<()> {
     for end in &link.ends {
@@ -35,8 +32,8 @@ pub fn create(network: &Network, link: &Link) -> Result<()> {
             .with_context(|| format!("interface {} of {}", end.interface, end.node))?;
         network
             .wire
-            .run(|| switch_offload(&wire_interface(end), false))??;
-        node.run(|| switch_offload(&end.interface, link.offload))??;
+            .run(|| offload::switch(&wire_interface(end), [false; 3]))??;
+        node.run(|| offload::switch(&end.interface, [link.offload; 3]))??;
         route.change(up(end.wire_index))?;
     }
     Ok(())
@@ -108,36 +105,4 @@ fn parse_mac(text: &str) -> Result<[u8; 6]> {
     bytes
         .try_into()
         .map_err(|_| anyhow::anyhow!("hardware address {text:?}"))
-}
-
-/// One packet, one skb, unless the link asks for offloads: a super-packet would be one place in a queue.
-fn switch_offload(interface: &str, on: bool) -> Result<()> {
-    // SAFETY: socket(2) takes no memory; a non-negative result is a descriptor that is ours alone.
-    let socket = unsafe {
-        let fd = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-        if fd < 0 {
-            bail!("socket: {}", std::io::Error::last_os_error());
-        }
-        OwnedFd::from_raw_fd(fd)
-    };
-    for (command, name) in SEGMENTATION {
-        let mut value = [command, u32::from(on)];
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        for (to, from) in request
-            .ifr_name
-            .iter_mut()
-            .zip(interface.bytes().take(libc::IFNAMSIZ - 1))
-        {
-            *to = from as libc::c_char;
-        }
-        request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
-        // SAFETY: SIOCETHTOOL reads an ifreq whose data points to a struct ethtool_value; both outlive the call.
-        if unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request) } < 0 {
-            bail!(
-                "ethtool -K {interface} {name}: {}",
-                std::io::Error::last_os_error()
-            );
-        }
-    }
-    Ok(())
 }

@@ -3,9 +3,12 @@
 mod address;
 mod bridge;
 mod link;
+pub mod machine;
 mod namespace;
 mod nodes;
+mod offload;
 mod opportunity;
+pub mod present;
 mod shaper;
 mod site;
 mod tc;
@@ -18,12 +21,14 @@ use anyhow::{Context, Result};
 
 use netlink_sys::protocols::NETLINK_ROUTE;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Wiring};
 use crate::lab::{Change, Lab, Shaper};
 use crate::netlink::Netlink;
 use crate::sysctl;
+pub use address::parse_prefix;
 pub use namespace::Namespace;
 pub use nodes::Network;
+pub use offload::{read as read_offload, switch as switch_offload};
 use site::{Site, rest_after};
 pub use tc::DIRECTORY as TC_DIRECTORY;
 
@@ -40,6 +45,9 @@ pub fn bring_up_loopback() -> Result<()> {
 impl Network {
     /// Builds everything that `lab` names, or fails with the message of the kernel or of tc.
     pub fn build(lab: &Lab, backend: &'static dyn Backend) -> Result<Self> {
+        if backend.wiring() == Wiring::Cable {
+            return machine::set_up(lab, backend);
+        }
         let wire = Namespace::create(WIRE)?;
         wire.run(|| sysctl::write(&lab.wire.sysctl))??;
         let mut nodes = BTreeMap::new();
@@ -82,17 +90,25 @@ impl Network {
             )
         };
         let end = lab.end(change.index).with_context(place)?;
-        if let (Some(rate_bps), Some(before)) = (change.rate_bps, &end.shaper) {
+        // At another machine's end only the wire is ours, where it arrives here.
+        let node = self.nodes.get(&change.node);
+        if let (Some(rate_bps), Some(before), Some(node)) = (change.rate_bps, &end.shaper, node) {
             let after = Shaper {
                 rate_bps,
                 ..before.clone()
             };
-            shaper::change(self.node(&change.node)?, change.index, &after).with_context(place)?;
+            shaper::change(node, change.index, &after).with_context(place)?;
         }
-        if let Some(queue) = &change.queue {
+        if let (Some(queue), Some(_)) = (&change.queue, node) {
             tc::change(self, end, queue).with_context(place)?;
         }
-        if let Some(wire) = &change.wire {
+        let arrives_here = |lab: &Lab| -> Result<bool> {
+            let (_, peer) = lab.ends(change.index)?;
+            Ok(self.nodes.contains_key(&peer.node))
+        };
+        if let Some(wire) = &change.wire
+            && arrives_here(lab)?
+        {
             wire::change(self, lab, change, wire).with_context(place)?;
         }
         Ok(())

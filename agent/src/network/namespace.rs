@@ -52,6 +52,12 @@ impl Namespace {
         Ok(namespace)
     }
 
+    /// The namespace of this thread.
+    pub fn own() -> Result<Self> {
+        home()?;
+        Ok(Self { file: own()? })
+    }
+
     /// A node's namespace with its sysctls set.
     pub fn for_node(node: &Node) -> Result<Self> {
         let namespace = Self::create(&node.name)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, anyhow};
 
 use super::namespace::Namespace;
-use crate::backend::Backend;
+use crate::backend::{Backend, Wiring};
 
 /// A built network: the namespaces by node.
 pub struct Network {
@@ -15,6 +15,13 @@ pub struct Network {
 }
 
 impl Network {
+    /// The node that this whole machine is; None: it holds all of them.
+    pub fn machine_of(&self) -> Option<&str> {
+        let mut names = self.nodes.keys();
+        let is_one = self.backend.wiring() == Wiring::Cable;
+        names.next().filter(|_| is_one).map(String::as_str)
+    }
+
     pub fn node(&self, name: &str) -> Result<&Namespace> {
         self.nodes
             .get(name)

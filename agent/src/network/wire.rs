@@ -33,18 +33,18 @@ pub fn connect(network: &Network, lab: &Lab, link: &Link) -> Result<()> {
                 .context("netem")?;
         }
     }
-    if wiring == Wiring::Bridge {
+    if wiring != Wiring::Redirect {
         return bridge::join(&mut route, link);
     }
     for (from, to) in [(a, b), (b, a)] {
-        route.change(clsact(from)).context("clsact")?;
-        route.change(redirect(from, to)).context("mirred")?;
+        let (arrives, leaves) = (from.wire_index, to.wire_index);
+        redirect_all(&mut route, arrives, leaves)?;
     }
     Ok(())
 }
 
 /// Whether the wire that leaves this end ever does more than to pass packets on.
-fn is_impaired(lab: &Lab, from: &End) -> bool {
+pub(super) fn is_impaired(lab: &Lab, from: &End) -> bool {
     let changes = lab.changes.iter().filter(|c| c.index == from.index);
     changes
         .filter_map(|c| c.wire.as_ref())
@@ -67,7 +67,7 @@ pub fn settle(wires: &Namespace, lab: &Lab) -> Result<()> {
 /// Changes the direction that leaves one end, in place: what is on the wire stays on it.
 pub fn change(network: &Network, lab: &Lab, change: &Change, wire: &Wire) -> Result<()> {
     let (from, to) = lab.ends(change.index)?;
-    if network.backend.wiring() == Wiring::Bridge && !is_impaired(lab, from) {
+    if network.backend.wiring() != Wiring::Redirect && !is_impaired(lab, from) {
         // Its rate alone changes, which is the shaper's.
         return Ok(());
     }
@@ -92,32 +92,33 @@ pub(super) fn tcmsg(index: u32, handle: u32, parent: u32, info: u32) -> [u8; 20]
     bytes
 }
 
-fn clsact(end: &End) -> Request {
+/// What arrives at one interface leaves by another.
+pub(super) fn redirect_all(route: &mut Netlink, arrives: u32, leaves: u32) -> Result<()> {
+    route.change(clsact(arrives)).context("clsact")?;
+    route.change(redirect(arrives, leaves)).context("mirred")
+}
+
+fn clsact(index: u32) -> Request {
     Request::new(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL)
-        .raw(&tcmsg(end.wire_index, 0xffff_0000, TC_H_CLSACT, 0))
+        .raw(&tcmsg(index, 0xffff_0000, TC_H_CLSACT, 0))
         .text(TCA_KIND, "clsact")
 }
 
 /// `matchall action mirred egress redirect dev`: linux/pkt_cls.h, linux/tc_act/tc_mirred.h.
-fn redirect(from: &End, to: &End) -> Request {
+fn redirect(arrives: u32, leaves: u32) -> Request {
     const TCA_MATCHALL_ACT: u16 = 2;
     const TCA_ACT_KIND: u16 = 1;
     const TCA_ACT_OPTIONS: u16 = 2;
     const TCA_MIRRED_PARMS: u16 = 2;
     const TC_ACT_STOLEN: u32 = 4;
     const TCA_EGRESS_REDIR: u32 = 1;
-    let parms: Vec<u8> = [0, 0, TC_ACT_STOLEN, 0, 0, TCA_EGRESS_REDIR, to.wire_index]
+    let parms: Vec<u8> = [0, 0, TC_ACT_STOLEN, 0, 0, TCA_EGRESS_REDIR, leaves]
         .iter()
         .flat_map(|v| v.to_ne_bytes())
         .collect();
     let every_protocol = u32::from((libc::ETH_P_ALL as u16).to_be());
     Request::new(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL)
-        .raw(&tcmsg(
-            from.wire_index,
-            0,
-            TC_H_INGRESS,
-            (1 << 16) | every_protocol,
-        ))
+        .raw(&tcmsg(arrives, 0, TC_H_INGRESS, (1 << 16) | every_protocol))
         .text(TCA_KIND, "matchall")
         .nest(TCA_OPTIONS, |r| {
             r.nest(TCA_MATCHALL_ACT, |r| {
@@ -130,7 +131,7 @@ fn redirect(from: &End, to: &End) -> Request {
 }
 
 /// The netem of the direction that arrives at `to`: a new one, or the one that was `before` changed in place.
-fn netem(to: &End, wire: &Wire, before: Option<&Wire>) -> Result<Request> {
+pub(super) fn netem(to: &End, wire: &Wire, before: Option<&Wire>) -> Result<Request> {
     let flags = match before {
         None => NLM_F_CREATE | NLM_F_EXCL,
         Some(_) => 0,

@@ -8,6 +8,7 @@ use anyhow::Result;
 use netlink_sys::protocols::NETLINK_ROUTE;
 use rustc_hash::FxHashMap;
 
+use crate::backend::Wiring;
 use crate::lab::Lab;
 use crate::netlink::{Netlink, Request, attributes};
 use crate::network::{Namespace, Network};
@@ -21,30 +22,35 @@ const MESSAGE: usize = 12;
 /// Samples of links.
 pub struct Links {
     wire: Netlink,
-    /// Of the nodes' interfaces by those of their peers, the wires' sides.
+    /// Of the nodes' interfaces by those that are read: the wires' sides, or with a cable themselves.
     indices: FxHashMap<u32, u32>,
+    /// Whether it is the node's own side that is read.
+    own: bool,
     table: Batch<links::Rows>,
 }
 
 impl Links {
     pub fn open(network: &Network, lab: &Lab, dir: &Path) -> Result<Self> {
+        let own = network.backend.wiring() == Wiring::Cable;
         Ok(Self {
             wire: network.wire.run(|| Netlink::open(NETLINK_ROUTE))??,
             indices: lab
                 .links
                 .iter()
                 .flat_map(|l| &l.ends)
-                .map(|end| (end.wire_index, end.index))
+                .filter(|end| network.nodes.contains_key(&end.node))
+                .map(|end| (if own { end.index } else { end.wire_index }, end.index))
                 .collect(),
+            own,
             table: Batch::create(dir)?,
         })
     }
 
     pub fn sample(&mut self, time_ns: i64) -> Result<()> {
-        let (table, indices) = (&mut self.table, &self.indices);
+        let (table, indices, own) = (&mut self.table, &self.indices, self.own);
         let mut outcome = Ok(());
         self.wire.dump(request(), |_, payload| {
-            if let Some(row) = read(payload, indices, time_ns)
+            if let Some(row) = read(payload, indices, own, time_ns)
                 && let Err(e) = table.push(row)
             {
                 outcome = Err(e);
@@ -88,8 +94,18 @@ fn request() -> Request {
 }
 
 /// What the wire's side received, the node sent.
-fn read(payload: &[u8], indices: &FxHashMap<u32, u32>, time_ns: i64) -> Option<links::Row> {
-    let (index, stats) = read_stats(payload)?;
+fn read(
+    payload: &[u8],
+    indices: &FxHashMap<u32, u32>,
+    own: bool,
+    time_ns: i64,
+) -> Option<links::Row> {
+    let (index, mut stats) = read_stats(payload)?;
+    if own {
+        for pair in stats.chunks_exact_mut(2) {
+            pair.reverse();
+        }
+    }
     let [
         rx_packets,
         tx_packets,

@@ -46,6 +46,7 @@ impl Machine {
         }
         self.table.push(machine::Row {
             time_ns,
+            node: network.machine_of(),
             cpus,
             busy_us: busy * self.tick_us,
             steal_us: steal * self.tick_us,

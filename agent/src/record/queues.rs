@@ -77,6 +77,7 @@ impl Queues {
             .links
             .iter()
             .flat_map(|l| &l.ends)
+            .filter(|end| network.nodes.contains_key(&end.node))
             .map(|e| e.index)
             .collect();
         Ok(Self {

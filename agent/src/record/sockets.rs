@@ -27,6 +27,7 @@ impl Sockets {
             .flows
             .iter()
             .flat_map(|f| [f.from.as_str(), f.to.as_str()])
+            .filter(|node| network.nodes.contains_key(*node))
             .collect();
         let mut nodes = Vec::new();
         for name in names {

@@ -40,9 +40,10 @@ struct Progress {
     stopped: bool,
 }
 
-/// One connection and the two threads at its ends.
+/// One connection and the threads at its ends.
 struct Bulk {
-    sender: Arc<OwnedFd>,
+    sender: Option<Arc<OwnedFd>>,
+    receives: bool,
     progress: Arc<Mutex<Progress>>,
 }
 
@@ -58,9 +59,10 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         listener,
         client,
         to,
-    } = tcp::open(setup.network, flow, cc.as_deref())?;
+    } = tcp::open(setup, cc.as_deref())?;
     let bulk = Bulk {
-        sender: Arc::new(client),
+        sender: client.map(Arc::new),
+        receives: listener.is_some(),
         progress: Arc::default(),
     };
     let (progress, transfers) = (
@@ -69,32 +71,36 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     );
     let (id, start_ns) = (flow.id, flow.start_ns);
     let connect_at_ns = t0_ns + start_ns - connect_ahead_ns;
-    if let Some(bytes) = bytes {
-        lock(&transfers).begin(Transfer {
-            flow_id: id,
-            sequence: 0,
-            start_ns,
-            end_ns: None,
-            request_bytes: 0,
-            bytes,
-        });
-    }
-    spawn(format!("to {}", flow.name), move || {
-        if let Err(e) = receive(&listener, id, bytes, &progress, t0_ns, &transfers) {
-            lock(&progress).error = Some(format!("{e:#}"));
+    if let Some(listener) = listener {
+        if let Some(bytes) = bytes {
+            lock(&transfers).begin(Transfer {
+                flow_id: id,
+                sequence: 0,
+                start_ns,
+                end_ns: None,
+                request_bytes: 0,
+                bytes,
+            });
         }
-    })?;
-    let (sender, progress) = (Arc::clone(&bulk.sender), Arc::clone(&bulk.progress));
-    spawn(format!("from {}", flow.name), move || {
-        sleep_until(connect_at_ns);
-        if let Err(e) = send(&sender, to, bytes, &progress, t0_ns, start_ns) {
-            // To stop a socket that is still connecting resets it: then it just never connected.
-            let mut progress = lock(&progress);
-            if !progress.stopped {
-                progress.error = Some(format!("{e:#}"));
+        spawn(format!("to {}", flow.name), move || {
+            if let Err(e) = receive(&listener, id, bytes, &progress, t0_ns, &transfers) {
+                lock(&progress).error = Some(format!("{e:#}"));
             }
-        }
-    })?;
+        })?;
+    }
+    if let Some(sender) = bulk.sender.clone() {
+        let progress = Arc::clone(&bulk.progress);
+        spawn(format!("from {}", flow.name), move || {
+            sleep_until(connect_at_ns);
+            if let Err(e) = send(&sender, to, bytes, &progress, t0_ns, start_ns) {
+                // To stop a socket that is still connecting resets it: then it just never connected.
+                let mut progress = lock(&progress);
+                if !progress.stopped {
+                    progress.error = Some(format!("{e:#}"));
+                }
+            }
+        })?;
+    }
     Ok(Box::new(bulk))
 }
 
@@ -102,7 +108,9 @@ impl Generator for Bulk {
     fn stop(&mut self) {
         lock(&self.progress).stopped = true;
         // Wakes a sender that sleeps in sendmsg; what the socket holds is still delivered, then FIN.
-        let _ = shutdown(self.sender.as_raw_fd(), Shutdown::Write);
+        if let Some(sender) = &self.sender {
+            let _ = shutdown(sender.as_raw_fd(), Shutdown::Write);
+        }
     }
 
     fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
@@ -110,12 +118,14 @@ impl Generator for Bulk {
         stats.error.clone_from(&progress.error);
         stats.connect_ns = progress.connect_ns;
         stats.end_ns = progress.done_ns.unwrap_or(stats.end_ns).min(stats.end_ns);
-        stats.add_sender(&TcpInfo::new(&tcp_info(self.sender.as_raw_fd())?));
+        if let Some(sender) = &self.sender {
+            stats.add_sender(&TcpInfo::new(&tcp_info(sender.as_raw_fd())?));
+        }
         stats.received_bytes = match (progress.taken, progress.receiver) {
             // The kernel's counter has the FIN as a byte.
             (Some(taken), _) => Some(taken),
             (None, Some(fd)) => TcpInfo::new(&tcp_info(fd)?).get("bytes_received"),
-            (None, None) => Some(0),
+            (None, None) => self.receives.then_some(0),
         };
         Ok(())
     }

@@ -10,7 +10,7 @@ use super::flow_stats::FlowStats;
 use super::receiver_stats::Datagrams;
 use super::transfers::Transfers;
 use crate::lab::Flow;
-use crate::network::Network;
+use crate::network::{Namespace, Network};
 
 /// What a flow is prepared with.
 pub struct Setup<'a> {
@@ -23,6 +23,18 @@ pub struct Setup<'a> {
     pub tables: &'a Tables,
 }
 
+impl Setup<'_> {
+    /// Where the flow begins; None: on another machine.
+    pub fn source(&self) -> Option<&Namespace> {
+        self.network.nodes.get(&self.flow.from)
+    }
+
+    /// Where it ends; None: on another machine.
+    pub fn destination(&self) -> Option<&Namespace> {
+        self.network.nodes.get(&self.flow.to)
+    }
+}
+
 /// The tables in which generators record what they measure.
 #[derive(Clone)]
 pub struct Tables {
@@ -31,7 +43,7 @@ pub struct Tables {
     pub transfers: Arc<Mutex<Transfers>>,
 }
 
-/// A prepared or running flow.
+/// A prepared or running flow, or the end of it that is on this machine.
 pub trait Generator {
     /// The flow's time is over: no more is sent.
     fn stop(&mut self);
@@ -39,6 +51,6 @@ pub trait Generator {
     fn is_busy(&mut self) -> bool {
         false
     }
-    /// What it did: called once, after the run's end.
+    /// What it did: called once, after the run's end. What only the other end knows stays absent where that is elsewhere.
     fn collect(&mut self, stats: &mut FlowStats) -> Result<()>;
 }

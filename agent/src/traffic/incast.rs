@@ -58,26 +58,30 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let (flow, t0_ns) = (setup.flow, setup.t0_ns);
     let fields: Fields = flow.fields()?;
     let cc = fields.cc.as_deref();
-    let (listener, to) = tcp::listener(setup.network, flow, cc, i32::from(fields.senders))?;
-    let listener = Arc::new(listener);
+    let (listener, to) = tcp::listener(setup, cc, i32::from(fields.senders))?;
+    let listener = listener.map(Arc::new);
     let progress: Arc<Mutex<Progress>> = Arc::default();
     let start_ns = t0_ns + flow.start_ns;
     let mut sockets = Vec::new();
     let mut orders = Vec::new();
     let (done, answers) = channel();
     for number in 0..fields.senders {
-        let (listener, shared) = (Arc::clone(&listener), Arc::clone(&progress));
-        spawn(
-            format!("to {} {number}", flow.name),
-            move || match exchange::accepted(listener.as_raw_fd()) {
-                Ok(socket) => {
-                    lock(&shared).senders.push(socket);
-                    exchange::answer(socket);
-                }
-                Err(e) => fail(&shared, format!("sender {number}: {e:#}")),
-            },
-        )?;
-        let socket = Arc::new(tcp::client(setup.network, flow, cc, 0)?);
+        if let Some(listener) = listener.clone() {
+            let shared = Arc::clone(&progress);
+            spawn(
+                format!("to {} {number}", flow.name),
+                move || match exchange::accepted(listener.as_raw_fd()) {
+                    Ok(socket) => {
+                        lock(&shared).senders.push(socket);
+                        exchange::answer(socket);
+                    }
+                    Err(e) => fail(&shared, format!("sender {number}: {e:#}")),
+                },
+            )?;
+        }
+        let Some(socket) = tcp::client(setup, cc, 0)?.map(Arc::new) else {
+            continue;
+        };
         setsockopt(&*socket, sockopt::TcpNoDelay, &true)?;
         sockets.push(Arc::clone(&socket));
         let (order, ordered) = channel();
@@ -87,6 +91,9 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
             sleep_until(start_ns);
             receive(&socket, to, &ordered, &done);
         })?;
+    }
+    if sockets.is_empty() {
+        return Ok(Box::new(Incast { sockets, progress }));
     }
     let rounds = Rounds {
         draws: Draws::new(flow.seed),
@@ -225,12 +232,13 @@ impl Generator for Incast {
         for &sender in &progress.senders {
             stats.add_sender(&TcpInfo::new(&tcp_info(sender)?));
         }
-        let mut received = 0;
+        let mut received = None;
         for socket in &self.sockets {
             let info = tcp_info(socket.as_raw_fd())?;
-            received += TcpInfo::new(&info).get("bytes_received").unwrap_or(0);
+            let bytes = TcpInfo::new(&info).get("bytes_received").unwrap_or(0);
+            received = Some(received.unwrap_or(0) + bytes);
         }
-        stats.received_bytes = Some(received);
+        stats.received_bytes = received;
         Ok(())
     }
 }

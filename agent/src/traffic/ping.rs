@@ -21,7 +21,7 @@ use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup, Tables};
 use super::socket::echo;
 use super::threads::{lock, spawn};
-use crate::time::{monotonic_ns, realtime_offset_ns, wait_until};
+use crate::time::{Stamps, monotonic_ns, wait_until};
 
 const ICMP_ECHO: u8 = 8;
 const ICMPV6_ECHO_REQUEST: u8 = 128;
@@ -44,26 +44,35 @@ struct Ping {
     error: Arc<Mutex<Option<String>>>,
 }
 
+/// The kernel answers echo requests: at its destination a flow of them has nothing to do.
+struct Elsewhere;
+
+impl Generator for Elsewhere {
+    fn stop(&mut self) {}
+
+    fn collect(&mut self, _stats: &mut FlowStats) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// Opens the socket and starts a thread that sends and one that receives.
 pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     let (flow, t0_ns) = (setup.flow, setup.t0_ns);
     let Fields { interval_ns, size } = flow.fields()?;
-    let socket = Arc::new(
-        setup
-            .network
-            .node(&flow.from)?
-            .run(|| -> Result<OwnedFd> {
-                let socket = echo(flow.source)?;
-                let local = SockaddrStorage::from(SocketAddr::new(flow.source, flow.source_port));
-                bind(socket.as_raw_fd(), &local).context("cannot bind an echo socket")?;
-                setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
-                connect(
-                    socket.as_raw_fd(),
-                    &SockaddrStorage::from(SocketAddr::new(flow.destination, 0)),
-                )?;
-                Ok(socket)
-            })??,
-    );
+    let Some(source) = setup.source() else {
+        return Ok(Box::new(Elsewhere));
+    };
+    let socket = Arc::new(source.run(|| -> Result<OwnedFd> {
+        let socket = echo(flow.source)?;
+        let local = SockaddrStorage::from(SocketAddr::new(flow.source, flow.source_port));
+        bind(socket.as_raw_fd(), &local).context("cannot bind an echo socket")?;
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+        connect(
+            socket.as_raw_fd(),
+            &SockaddrStorage::from(SocketAddr::new(flow.destination, 0)),
+        )?;
+        Ok(socket)
+    })??);
     let ping = Ping {
         flow_id: flow.id,
         tables: setup.tables.clone(),
@@ -129,7 +138,7 @@ impl Generator for Ping {
 }
 
 fn receive(socket: &OwnedFd, echoes: &Mutex<Vec<Echo>>, t0_ns: i64) {
-    let offset = realtime_offset_ns();
+    let stamps_of_kernel = Stamps::new();
     let mut reply = [0_u8; 64];
     let mut control = cmsg_space!(TimeSpec);
     loop {
@@ -147,7 +156,7 @@ fn receive(socket: &OwnedFd, echoes: &Mutex<Vec<Echo>>, t0_ns: i64) {
         };
         let stamp = stamps.find_map(|c| match c {
             ControlMessageOwned::ScmTimestampns(t) => {
-                Some(t.tv_sec() * 1_000_000_000 + t.tv_nsec() - offset)
+                Some(stamps_of_kernel.monotonic_ns(t.tv_sec() * 1_000_000_000 + t.tv_nsec()))
             }
             _ => None,
         });

@@ -40,10 +40,11 @@ pub struct Plan {
 /// Reads the statistics of a flow from what a program printed.
 pub type Report = fn(&Path, &mut FlowStats) -> Result<()>;
 
-/// A client and, if there is one, its server.
+/// A client and, if there is one, its server, or the one of them that is on this machine.
 struct Programs {
     server: Option<Child>,
     client: Arc<Mutex<Client>>,
+    has_client: bool,
     plan: Plan,
 }
 
@@ -57,11 +58,11 @@ struct Client {
 
 /// Starts the server and waits until it is ready; the client waits for its start in a thread.
 pub fn prepare(setup: &Setup, plan: Plan) -> Result<Box<dyn Generator>> {
-    let (flow, network, t0_ns) = (setup.flow, setup.network, setup.t0_ns);
-    let backend = network.backend;
+    let (flow, t0_ns) = (setup.flow, setup.t0_ns);
+    let backend = setup.network.backend;
     let owner = plan.owns_sockets.then_some(flow.id);
-    let server = match &plan.server {
-        Some(words) => Some(network.node(&flow.to)?.run(|| {
+    let server = match (&plan.server, setup.destination()) {
+        (Some(words), Some(node)) => Some(node.run(|| {
             start(
                 backend,
                 (&format!("{} server", flow.name), owner),
@@ -69,20 +70,23 @@ pub fn prepare(setup: &Setup, plan: Plan) -> Result<Box<dyn Generator>> {
                 &plan.server_out,
             )
         })??),
-        None => None,
+        _ => None,
     };
     let mut programs = Programs {
         server,
         client: Arc::default(),
+        has_client: false,
         plan,
     };
-    if let Some(port) = programs.plan.ready_port {
+    if let (Some(port), Some(node)) = (programs.plan.ready_port, setup.destination()) {
         let deadline = t0_ns - READY_BEFORE_T0_NS;
-        network
-            .node(&flow.to)?
-            .run(|| programs.wait_ready(port, deadline))??;
+        node.run(|| programs.wait_ready(port, deadline))??;
     }
-    let namespace = network.node(&flow.from)?.file().try_clone()?;
+    let Some(source) = setup.source() else {
+        return Ok(Box::new(programs));
+    };
+    programs.has_client = true;
+    let namespace = source.file().try_clone()?;
     let (client, name, words, out) = (
         Arc::clone(&programs.client),
         format!("{} client", flow.name),
@@ -152,7 +156,7 @@ impl Generator for Programs {
             }
         }
         self.plan.report.is_some()
-            && client.status.is_some_and(|status| status.success())
+            && (!self.has_client || client.status.is_some_and(|status| status.success()))
             && self
                 .server
                 .as_mut()
@@ -182,7 +186,7 @@ impl Generator for Programs {
             }
         }
         drop(client);
-        if let (Some(report), None) = (self.plan.report, &stats.error) {
+        if let (Some(report), None, true) = (self.plan.report, &stats.error, self.has_client) {
             report(&self.plan.client_out, stats)?;
         }
         if let Some(mut server) = self.server.take() {

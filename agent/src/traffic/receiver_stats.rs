@@ -7,7 +7,7 @@ use super::threads::lock;
 use crate::constants::MIN_PAYLOAD_BYTES;
 use crate::table::Batch;
 use crate::tables::datagrams;
-use crate::time::realtime_offset_ns;
+use crate::time::Stamps;
 
 /// Datagrams taken at once.
 const BATCH: usize = 1024;
@@ -95,21 +95,22 @@ impl ReceiverStats {
     }
 }
 
-/// Takes datagrams until the socket is shut down.
+/// Takes datagrams until the socket is shut down. `from_ns`: where the run's clock starts, and where the stamps of
+/// senders count from.
 pub fn receive(
     flow_id: u32,
     socket: &OwnedFd,
-    t0_ns: i64,
+    from_ns: [i64; 2],
     stats: &Mutex<ReceiverStats>,
     table: &Mutex<Datagrams>,
 ) {
-    let realtime = realtime_offset_ns();
+    let stamps = Stamps::new();
     let mut inbox = Inbox::new();
     loop {
         let got = inbox.fill(socket);
         for index in 0..got {
             // Nothing in it: the socket was shut down.
-            let Some(datagram) = inbox.datagram(index, t0_ns, realtime) else {
+            let Some(datagram) = inbox.datagram(index, from_ns, &stamps) else {
                 return;
             };
             lock(stats).add(&datagram);
@@ -174,17 +175,18 @@ impl Inbox {
         usize::try_from(got).unwrap_or(0)
     }
 
-    fn datagram(&self, index: usize, t0_ns: i64, realtime_ns: i64) -> Option<Datagram> {
+    fn datagram(&self, index: usize, from_ns: [i64; 2], stamps: &Stamps) -> Option<Datagram> {
         let message = self.messages.get(index)?;
         if (message.msg_len as usize) < PAYLOAD {
             return None;
         }
         let payload = self.payloads.get(index)?;
+        let [t0_ns, stamped_from_ns] = from_ns;
         let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| payload[at + i]));
         Some(Datagram {
             sequence: word(0),
-            sent_ns: word(8) as i64 - t0_ns,
-            received_ns: self.stamp(message)? - realtime_ns - t0_ns,
+            sent_ns: word(8) as i64 - stamped_from_ns,
+            received_ns: stamps.monotonic_ns(self.stamp(message)?) - t0_ns,
             bytes: message.msg_len,
         })
     }

@@ -44,7 +44,7 @@ struct Progress {
 
 /// One client and its server.
 struct Requests {
-    client: Arc<OwnedFd>,
+    client: Option<Arc<OwnedFd>>,
     progress: Arc<Mutex<Progress>>,
 }
 
@@ -56,23 +56,28 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         listener,
         client,
         to,
-    } = tcp::open(setup.network, flow, fields.cc.as_deref())?;
-    setsockopt(&client, sockopt::TcpNoDelay, &true)?;
+    } = tcp::open(setup, fields.cc.as_deref())?;
     let requests = Requests {
-        client: Arc::new(client),
+        client: client.map(Arc::new),
         progress: Arc::default(),
     };
     let progress = Arc::clone(&requests.progress);
-    spawn(format!("to {}", flow.name), move || {
-        if let Err(e) = serve(&listener, &progress) {
-            lock(&progress)
-                .error
-                .get_or_insert_with(|| format!("server: {e:#}"));
-        }
-    })?;
+    if let Some(listener) = listener {
+        spawn(format!("to {}", flow.name), move || {
+            if let Err(e) = serve(&listener, &progress) {
+                lock(&progress)
+                    .error
+                    .get_or_insert_with(|| format!("server: {e:#}"));
+            }
+        })?;
+    }
+    let Some(socket) = requests.client.clone() else {
+        return Ok(Box::new(requests));
+    };
+    setsockopt(&*socket, sockopt::TcpNoDelay, &true)?;
     let (think_ns, distribution) = (fields.think_ns, fields.think_distribution);
     let ask = Client {
-        socket: Arc::clone(&requests.client),
+        socket,
         to,
         pauses: Pauses::new(t0_ns, think_ns, distribution, &flow.changes),
         fields,
@@ -99,7 +104,9 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
 impl Generator for Requests {
     fn stop(&mut self) {
         lock(&self.progress).stopped = true;
-        let _ = shutdown(self.client.as_raw_fd(), Shutdown::Both);
+        if let Some(client) = &self.client {
+            let _ = shutdown(client.as_raw_fd(), Shutdown::Both);
+        }
     }
 
     fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
@@ -110,8 +117,10 @@ impl Generator for Requests {
         if let Some(fd) = progress.server {
             stats.add_sender(&TcpInfo::new(&tcp_info(fd)?));
         }
-        let client = tcp_info(self.client.as_raw_fd())?;
-        stats.received_bytes = TcpInfo::new(&client).get("bytes_received");
+        if let Some(client) = &self.client {
+            let info = tcp_info(client.as_raw_fd())?;
+            stats.received_bytes = TcpInfo::new(&info).get("bytes_received");
+        }
         Ok(())
     }
 }

@@ -14,9 +14,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use anyhow::{Context, Result};
 use nix::sys::socket::{Backlog, SockType, SockaddrStorage, listen};
 
+use super::generator::Setup;
 use super::socket::{bound, set_congestion_control};
-use crate::lab::Flow;
-use crate::network::Network;
 
 const CHUNK: usize = 1 << 16;
 const CHUNKS: usize = 64;
@@ -27,17 +26,18 @@ const MAX_TAKEN: u64 = 1 << 30;
 /// What is sent: its content is of no interest.
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
-/// Sockets at the two ends of a flow: a listener at its destination, one not yet connected at its source.
+/// Sockets at the two ends of a flow: a listener at its destination, one not yet connected at its source. None: that end
+/// is on another machine.
 pub struct Ends {
-    pub listener: OwnedFd,
-    pub client: OwnedFd,
+    pub listener: Option<OwnedFd>,
+    pub client: Option<OwnedFd>,
     pub to: SocketAddr,
 }
 
 /// Opens both; the congestion control is that of both directions.
-pub fn open(network: &Network, flow: &Flow, cc: Option<&str>) -> Result<Ends> {
-    let (listener, to) = listener(network, flow, cc, 8)?;
-    let client = client(network, flow, cc, flow.source_port)?;
+pub fn open(setup: &Setup, cc: Option<&str>) -> Result<Ends> {
+    let (listener, to) = listener(setup, cc, 8)?;
+    let client = client(setup, cc, setup.flow.source_port)?;
     Ok(Ends {
         listener,
         client,
@@ -47,24 +47,30 @@ pub fn open(network: &Network, flow: &Flow, cc: Option<&str>) -> Result<Ends> {
 
 /// What listens at a flow's destination, for so many connections at once, and where that is.
 pub fn listener(
-    network: &Network,
-    flow: &Flow,
+    setup: &Setup,
     cc: Option<&str>,
     connections: i32,
-) -> Result<(OwnedFd, SocketAddr)> {
-    let to = SocketAddr::new(flow.destination, flow.destination_port);
-    let listener = network.node(&flow.to)?.run(|| -> Result<OwnedFd> {
+) -> Result<(Option<OwnedFd>, SocketAddr)> {
+    let to = SocketAddr::new(setup.flow.destination, setup.flow.destination_port);
+    let open = || -> Result<OwnedFd> {
         let listener = socket(to, cc)?;
         listen(&listener, Backlog::new(connections)?)?;
         Ok(listener)
-    })??;
+    };
+    let listener = setup
+        .destination()
+        .map(|node| node.run(open)?)
+        .transpose()?;
     Ok((listener, to))
 }
 
 /// A socket at a flow's source, not yet connected; port 0: the kernel chooses one.
-pub fn client(network: &Network, flow: &Flow, cc: Option<&str>, port: u16) -> Result<OwnedFd> {
-    let from = SocketAddr::new(flow.source, port);
-    network.node(&flow.from)?.run(|| socket(from, cc))?
+pub fn client(setup: &Setup, cc: Option<&str>, port: u16) -> Result<Option<OwnedFd>> {
+    let from = SocketAddr::new(setup.flow.source, port);
+    setup
+        .source()
+        .map(|node| node.run(|| socket(from, cc))?)
+        .transpose()
 }
 
 fn socket(local: SocketAddr, cc: Option<&str>) -> Result<OwnedFd> {

@@ -148,11 +148,16 @@ impl<P: Pattern> Iterator for Departures<P> {
     }
 }
 
-/// A source and its sink.
+/// A source and its sink, or the one of them that is on this machine.
 struct UdpFlow {
-    sink: Arc<OwnedFd>,
-    sent: Arc<Mutex<Sent>>,
-    received: Arc<Mutex<ReceiverStats>>,
+    sent: Option<Arc<Mutex<Sent>>>,
+    sink: Option<Sink>,
+}
+
+/// Where datagrams arrive.
+struct Sink {
+    socket: Arc<OwnedFd>,
+    stats: Arc<Mutex<ReceiverStats>>,
     receiver: Option<JoinHandle<()>>,
 }
 
@@ -172,33 +177,43 @@ pub fn prepare<P: Pattern + 'static>(
     let (flow, network, t0_ns) = (setup.flow, setup.network, setup.t0_ns);
     let from = SocketAddr::new(flow.source, flow.source_port);
     let to = SocketAddr::new(flow.destination, flow.destination_port);
-    let source = network.node(&flow.from)?.run(|| pair(from, to))??;
-    let sink = Arc::new(network.node(&flow.to)?.run(|| pair(to, from))??);
-    let sender = network.backend.timed_sender(source)?;
-    let departures = Departures::new(flow, fields, pattern);
-    let sent = Arc::new(Mutex::new(Sent::default()));
-    let receiver_stats = Arc::new(Mutex::new(ReceiverStats::default()));
-    let (start, duration, progress) = (t0_ns + flow.start_ns, flow.duration_ns, Arc::clone(&sent));
-    spawn(format!("from {}", flow.name), move || {
-        if let Err(e) = send(sender, departures, start, duration, &progress) {
-            lock(&progress).error = Some(format!("{e:#}"));
-        }
-    })?;
-    let (id, socket, received, table) = (
-        flow.id,
-        Arc::clone(&sink),
-        Arc::clone(&receiver_stats),
-        Arc::clone(&setup.tables.datagrams),
-    );
-    let receiver = spawn(format!("to {}", flow.name), move || {
-        receive(id, &socket, t0_ns, &received, &table)
-    })?;
-    Ok(Box::new(UdpFlow {
-        sink,
-        sent,
-        received: receiver_stats,
-        receiver: Some(receiver),
-    }))
+    let mut udp = UdpFlow {
+        sent: None,
+        sink: None,
+    };
+    let source = setup.source().map(|node| node.run(|| pair(from, to))?);
+    let sink = setup.destination().map(|node| node.run(|| pair(to, from))?);
+    if let Some(source) = source.transpose()? {
+        let sender = network.backend.timed_sender(source, t0_ns)?;
+        let departures = Departures::new(flow, fields, pattern);
+        let sent = Arc::new(Mutex::new(Sent::default()));
+        udp.sent = Some(Arc::clone(&sent));
+        let (start, duration) = (t0_ns + flow.start_ns, flow.duration_ns);
+        spawn(format!("from {}", flow.name), move || {
+            if let Err(e) = send(sender, departures, start, duration, &sent) {
+                lock(&sent).error = Some(format!("{e:#}"));
+            }
+        })?;
+    }
+    if let Some(socket) = sink.transpose()?.map(Arc::new) {
+        let stats = Arc::new(Mutex::new(ReceiverStats::default()));
+        let (id, sink, received, table) = (
+            flow.id,
+            Arc::clone(&socket),
+            Arc::clone(&stats),
+            Arc::clone(&setup.tables.datagrams),
+        );
+        let stamped_from_ns = network.backend.stamped_from_ns(t0_ns);
+        let receiver = spawn(format!("to {}", flow.name), move || {
+            receive(id, &socket, [t0_ns, stamped_from_ns], &received, &table)
+        })?;
+        udp.sink = Some(Sink {
+            socket: sink,
+            stats,
+            receiver: Some(receiver),
+        });
+    }
+    Ok(Box::new(udp))
 }
 
 impl Generator for UdpFlow {
@@ -206,20 +221,26 @@ impl Generator for UdpFlow {
     fn stop(&mut self) {}
 
     fn collect(&mut self, stats: &mut FlowStats) -> Result<()> {
-        // Wakes the receiver, which takes what its socket still holds and ends.
-        let _ = shutdown(self.sink.as_raw_fd(), Shutdown::Read);
-        if let Some(receiver) = self.receiver.take() {
-            let _ = receiver.join();
+        if let Some(sink) = &mut self.sink {
+            // Wakes the receiver, which takes what its socket still holds and ends.
+            let _ = shutdown(sink.socket.as_raw_fd(), Shutdown::Read);
+            if let Some(receiver) = sink.receiver.take() {
+                let _ = receiver.join();
+            }
+            let received = lock(&sink.stats);
+            stats.error.clone_from(&received.error);
+            stats.received_bytes = Some(received.bytes);
+            stats.received_pkts = Some(received.unique());
+            stats.duplicate_pkts = Some(received.duplicates());
+            stats.reordered_pkts = Some(received.reordered);
+            stats.jitter_us = received.jitter_us();
         }
-        let (sent, received) = (lock(&self.sent), lock(&self.received));
-        stats.error = sent.error.clone().or_else(|| received.error.clone());
-        stats.sent_pkts = Some(sent.packets);
-        stats.sent_bytes = Some(sent.bytes);
-        stats.received_bytes = Some(received.bytes);
-        stats.received_pkts = Some(received.unique());
-        stats.duplicate_pkts = Some(received.duplicates());
-        stats.reordered_pkts = Some(received.reordered);
-        stats.jitter_us = received.jitter_us();
+        if let Some(sent) = &self.sent {
+            let sent = lock(sent);
+            stats.error = sent.error.clone().or_else(|| stats.error.take());
+            stats.sent_pkts = Some(sent.packets);
+            stats.sent_bytes = Some(sent.bytes);
+        }
         Ok(())
     }
 }

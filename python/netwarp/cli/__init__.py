@@ -104,6 +104,7 @@ def run(
     engine: str | None = None,
     kernel: str | None = None,
     read: Annotated[list[Path] | None, Parameter(negative=())] = None,
+    inventory: Path | None = None,
     dask: str | None = None,
     plots: bool = True,
     report: Annotated[bool, Parameter(negative=())] = False,
@@ -132,13 +133,15 @@ def run(
     jobs
         Number of runs at once; default: one for each CPU.
     engine
-        The engine that executes the runs: uml (User Mode Linux in virtual time, the default), or host (namespaces of
-        this machine in real time). Packages may offer others.
+        The engine that executes the runs: uml (User Mode Linux in virtual time, the default), host (namespaces of this
+        machine in real time), or ssh (machines of an inventory in real time). Packages may offer others.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
     read
         A file or directory that the scenario's programs may read, in addition to the system's files and the scenario's
         own directory; may be given several times.
+    inventory
+        For the engine ssh: the file that says which machine is which node (docs/ssh.md).
     dask
         Address of a Dask scheduler, such as tcp://host:8786: its workers execute the runs instead of this machine.
     plots
@@ -173,7 +176,7 @@ def run(
                 say(f"watch it at {address}")
             study = make_study(
                 loaded,
-                find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ()))),
+                find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ()), inventory=inventory)),
                 directory,
                 seeds=range(1, seeds + 1) if seeds else None,
                 cases=case,

@@ -18,8 +18,9 @@ def export(
     parquet: Annotated[bool, Parameter(negative=())] = False,
     flent: Annotated[bool, Parameter(negative=())] = False,
     iperf3: Annotated[bool, Parameter(negative=())] = False,
+    experiments: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Export a result to other formats (CSV, Parquet, Flent, iperf3); failed runs are left out.
+    """Export a result to other formats (CSV, Parquet, Flent, iperf3, the study's tree); failed runs are left out.
 
     Parameters
     ----------
@@ -35,10 +36,13 @@ def export(
         A .flent.gz for each run, as Flent's test tcp_nup.
     iperf3
         The JSON that iperf3 -J would have written, for each TCP flow.
+    experiments
+        The tree experiments/SCENARIO/SCENARIO_run_N/ that the scripts of the three-node study leave.
     """
-    wanted = [name for name, on in (("csv", csv), ("parquet", parquet), ("flent", flent), ("iperf3", iperf3)) if on]
+    asked = {"csv": csv, "parquet": parquet, "flent": flent, "iperf3": iperf3, "experiments": experiments}
+    wanted = [name for name, on in asked.items() if on]
     if not wanted:
-        say("error: choose a format: --csv, --parquet, --flent, --iperf3 (or several)", style="red")
+        say("error: choose a format: --csv, --parquet, --flent, --iperf3, --experiments (or several)", style="red")
         return USAGE
     with errors():
         from netwarp.exports import FORMATS

@@ -54,10 +54,12 @@ class EngineOptions:
 
     `kernel` names one of `netwarp kernel list`, by its key, its path, or `sha256:` and the digest of its image. `read`:
     files and directories of this machine that runs may read, beside the system's and those of the scenario's directory.
+    `inventory` is a file that names the machines which are the nodes of labs.
     """
 
     kernel: str | None = None
     read: tuple[Path, ...] = ()
+    inventory: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,11 @@ def program_digests(scenario: Scenario) -> dict[str, str]:
     return _digests(sorted({name for _, name in _names(scenario.source.data)}))
 
 
+def program_names(scenario: Scenario) -> list[str]:
+    """The programs that a scenario starts by name, without those that it names by their path."""
+    return sorted({name for _, name in _names(scenario.source.data) if "/" not in name})
+
+
 def named_files(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:
     """The files that a scenario names as programs, or in their words, by absolute path: where it does, and the file.
 

@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 
 from netwarp.engines.base import Engine, EngineError, EngineOptions, EngineSpec
 from netwarp.engines.host import find_host_engine
+from netwarp.engines.ssh import find_ssh_engine
 from netwarp.engines.uml import find_uml_engine
 from netwarp.words import did_you_mean
 
@@ -21,6 +22,7 @@ Find = Callable[[EngineOptions], Engine]
 ENGINES: Mapping[str, Find] = {
     DEFAULT: find_uml_engine,
     "host": find_host_engine,
+    "ssh": find_ssh_engine,
 }
 
 
@@ -31,8 +33,10 @@ def engine_names() -> list[str]:
 
 def find_engine(name: str | None = None, options: EngineOptions | None = None) -> Engine:
     """The engine of that name on this machine, by default `uml`. Raises EngineError."""
-    chosen = name or DEFAULT
-    return (ENGINES.get(chosen) or _offered(chosen))(options or EngineOptions())
+    chosen, given = name or DEFAULT, options or EngineOptions()
+    if given.inventory is not None and chosen in ENGINES and chosen != "ssh":
+        raise EngineError(f"The engine {chosen} runs labs on this machine alone: --inventory is for the engine ssh.")
+    return (ENGINES.get(chosen) or _offered(chosen))(given)
 
 
 def find_same_engine(spec: EngineSpec) -> Engine:

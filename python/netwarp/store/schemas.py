@@ -398,6 +398,7 @@ MACHINE = Table(
     "agent, sampled, of engines in real time",
     (
         _TIME,
+        column("node", "utf8?", "", "the node that the whole machine is; absent: it holds all of them"),
         column("cpus", "u16", "", "processors of the machine"),
         column("busy_us", "u64", "µs", "all processors have worked so far"),
         column("steal_us", "u64", "µs", "a hypervisor has withheld the processors so far"),
@@ -411,6 +412,23 @@ MACHINE = Table(
         column("realtime_offset_ns", "i64", "ns", "of CLOCK_REALTIME from CLOCK_MONOTONIC"),
         column("udp_buffer_errors", "u64?", "packets", "datagrams lost in full sockets; at the end only"),
         column("capture_missed_pkts", "u64", "packets", "missed by captures so far"),
+    ),
+)
+
+CLOCKS = Table(
+    "clocks",
+    "the clock of a node against that of the machine that netwarp runs on, to which all times of the run are corrected",
+    "netwarp, of engines whose nodes are machines of their own",
+    (
+        column("node", "utf8", "", "the node"),
+        column("start_ns", "i64", "ns", "when its clock showed the agreed instant, from t0 of the common clock"),
+        column("late_ns", "i64", "ns", "by how much later its part of the run began"),
+        column("offset_before_ns", "i64", "ns", "how far its clock was ahead before the run"),
+        column("round_trip_before_ns", "i64", "ns", "of the question that told so; the offset is known to half of it"),
+        column("offset_after_ns", "i64?", "ns", "how far its clock was ahead after the run; absent if it was gone"),
+        column("round_trip_after_ns", "i64?", "ns", "of the question that told so"),
+        column("drift_ppm", "f64?", "ppm", "how much its clock gained from the one to the other"),
+        column("limit_ns", "i64", "ns", "how well clocks have to be known, and how far apart starts may be"),
     ),
 )
 
@@ -439,5 +457,6 @@ TABLES: dict[str, Table] = {
         WIRES,
         SYSCTLS,
         MACHINE,
+        CLOCKS,
     )
 }

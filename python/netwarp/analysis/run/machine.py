@@ -22,6 +22,16 @@ MAX_CLOCK_STEP_NS = 1_000_000
 def machine_doubts(run: RunDir) -> Iterator[str]:
     """A sentence for each sign that the machine disturbed the run."""
     samples = run.scan("machine").sort("time_ns").collect()
+    for (node,), of_machine in samples.group_by("node", maintain_order=True):
+        place = "" if node is None else f"{node}: "
+        yield from (f"{place}{doubt}" for doubt in _machine(of_machine))
+    if not samples.is_empty():
+        yield from _stalled(run)
+    yield from _clocks(run)
+
+
+def _machine(samples: pl.DataFrame) -> Iterator[str]:
+    """What one machine did."""
     if samples.height < 2:
         return
     yield from _processors(samples)
@@ -30,7 +40,24 @@ def machine_doubts(run: RunDir) -> Iterator[str]:
     step_ns = _range(samples["realtime_offset_ns"])
     if step_ns > MAX_CLOCK_STEP_NS:
         yield f"the machine's clock was set by {step_ns / 1e6:.3g} ms during the run, and with it times of packets"
-    yield from _stalled(run)
+
+
+def _clocks(run: RunDir) -> Iterator[str]:
+    """Machines whose clocks are not known well enough, or that did not begin together."""
+    clocks = run.scan("clocks").collect()
+    for row in clocks.iter_rows(named=True):
+        if row["offset_after_ns"] is None:
+            yield f"the clock of {row['node']} could not be read after the run: its times are not corrected for drift"
+            continue
+        unsure_ns = max(row["round_trip_before_ns"], row["round_trip_after_ns"]) // 2
+        if unsure_ns > row["limit_ns"]:
+            yield (
+                f"the clock of {row['node']} is known to {unsure_ns / 1e6:.3g} ms only, not to "
+                f"{row['limit_ns'] / 1e6:g} ms: the SSH connection answers too slowly (the inventory's clock_limit)"
+            )
+    begun = clocks["start_ns"] + clocks["late_ns"]
+    if clocks.height and (apart_ns := _range(begun)) > clocks["limit_ns"][0]:
+        yield f"the nodes began {apart_ns / 1e6:.3g} ms apart, not within {clocks['limit_ns'][0] / 1e6:g} ms"
 
 
 def _processors(samples: pl.DataFrame) -> Iterator[str]:

@@ -24,10 +24,6 @@ void netwarp_emit_with(void *record, unsigned int size, const void *more, unsign
 int netwarp_watch(unsigned int ifindex);
 void netwarp_emit_counts(void);
 
-struct netwarp_tuple;
-struct sk_buff;
-struct sock;
-
 /* netwarp_state.c: what the socket's congestion control exports (netwarp.h), if anything. */
 void netwarp_emit_state(struct sock *sk, unsigned long long time_ns, const struct netwarp_tuple *t);
 

@@ -1,0 +1,158 @@
+//! A machine of its own for each node, over SSH: this machine is one node, its interfaces are the ends of links, and all
+//! machines begin at an instant that netwarp has chosen by their clocks.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result, anyhow, ensure};
+
+use super::base::{Backend, TimedSender, Wiring};
+use super::host::{Host, SleepingSender};
+use crate::lab::{Capture, Lab, MachineSettings};
+use crate::machine;
+use crate::part::{Own, part_of};
+use crate::time::monotonic_ns;
+
+pub const NAME: &str = "ssh";
+
+static SESSION: OnceLock<Session> = OnceLock::new();
+
+/// The session with netwarp (`node/`): the way to it, and which node this machine is, by which interfaces.
+struct Session {
+    channel: File,
+    node: String,
+    own: BTreeMap<String, Own>,
+}
+
+/// What the session is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// The node's part of the network is built.
+    Built,
+    /// The run has begun, so late by this machine's clock.
+    Begun(i64),
+}
+
+impl Signal {
+    const LEN: usize = 9;
+
+    fn bytes(self) -> [u8; Self::LEN] {
+        let (kind, value) = match self {
+            Self::Built => (b'B', 0),
+            Self::Begun(late_ns) => (b'S', late_ns),
+        };
+        let mut bytes = [kind; Self::LEN];
+        bytes[1..].copy_from_slice(&value.to_ne_bytes());
+        bytes
+    }
+
+    /// The next signal from the other end of the session.
+    pub fn read(from: &mut impl Read) -> std::io::Result<Self> {
+        let mut bytes = [0; Self::LEN];
+        from.read_exact(&mut bytes)?;
+        let value = i64::from_ne_bytes(std::array::from_fn(|i| bytes[i + 1]));
+        Ok(match bytes[0] {
+            b'B' => Self::Built,
+            _ => Self::Begun(value),
+        })
+    }
+}
+
+/// Tells the run in this process of its session.
+pub fn connect(channel: OwnedFd, node: &str, own: &BTreeMap<String, Own>) {
+    let _ = SESSION.set(Session {
+        channel: channel.into(),
+        node: node.to_string(),
+        own: own.clone(),
+    });
+}
+
+fn session() -> Result<&'static Session> {
+    SESSION.get().context("no session with netwarp")
+}
+
+/// The agent is the first process of the run's own pid namespace, in the machine's own network namespace.
+pub struct Ssh;
+
+impl Backend for Ssh {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn check(&self) -> Result<()> {
+        ensure!(
+            std::process::id() == 1 && SESSION.get().is_some(),
+            "`init ssh` is for what `netwarp run --engine ssh` starts on a node"
+        );
+        Ok(())
+    }
+
+    fn configure(&self, settings: &MachineSettings) -> Result<()> {
+        Host.configure(settings)
+    }
+
+    fn run_dir(&self) -> PathBuf {
+        machine::RUN_DIR.into()
+    }
+
+    fn work_dir(&self) -> PathBuf {
+        machine::WORK_DIR.into()
+    }
+
+    /// Says that the network is built, and waits until netwarp, which has heard that of all nodes, names the instant.
+    fn origin_ns(&self, lab: &Lab) -> Result<i64> {
+        let mut channel = &session()?.channel;
+        channel.write_all(&Signal::Built.bytes())?;
+        let mut start = [0; 8];
+        channel
+            .read_exact(&mut start)
+            .map_err(|_| anyhow!("the session with netwarp ended before the run began"))?;
+        Ok(i64::from_ne_bytes(start) - lab.t0_ns)
+    }
+
+    fn begun(&self, due_ns: i64) -> Result<()> {
+        let signal = Signal::Begun(monotonic_ns() - due_ns);
+        Ok((&session()?.channel).write_all(&signal.bytes())?)
+    }
+
+    fn part(&self, lab: Lab) -> Result<Lab> {
+        let session = session()?;
+        part_of(lab, &session.node, &session.own)
+    }
+
+    fn wiring(&self) -> Wiring {
+        Wiring::Cable
+    }
+
+    fn open_capture(&self, id: usize, capture: &Capture, filter: &str) -> Result<()> {
+        Host.open_capture(id, capture, filter)
+    }
+
+    fn start_recording(&self, lab: &Lab) -> Result<()> {
+        Host.start_recording(lab)
+    }
+
+    fn missed_pkts(&self) -> u64 {
+        Host.missed_pkts()
+    }
+
+    fn stop_recording(&self) -> Result<()> {
+        Host.stop_recording()
+    }
+
+    /// Datagrams carry instants of the sender's clock, which the receiver does not have: they count from t0.
+    fn timed_sender(&self, socket: OwnedFd, t0_ns: i64) -> Result<Box<dyn TimedSender>> {
+        Ok(Box::new(SleepingSender {
+            socket,
+            stamped_from_ns: t0_ns,
+        }))
+    }
+
+    fn stamped_from_ns(&self, _t0_ns: i64) -> i64 {
+        0
+    }
+}

@@ -1,0 +1,59 @@
+//! Segmentation and aggregation of an interface, as ethtool(8) sets them.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use anyhow::{Result, bail};
+
+/// Commands of struct ethtool_value that read and set, linux/ethtool.h.
+const SEGMENTATION: [(u32, u32, &str); 3] = [
+    (0x1e, 0x1f, "tso"),
+    (0x23, 0x24, "gso"),
+    (0x2b, 0x2c, "gro"),
+];
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+
+/// One packet, one skb, unless the link asks for offloads: a super-packet would be one place in a queue.
+pub fn switch(interface: &str, on: [bool; 3]) -> Result<()> {
+    for ((_, command, name), on) in SEGMENTATION.iter().zip(on) {
+        ask(interface, *command, name, u32::from(on))?;
+    }
+    Ok(())
+}
+
+/// Whether each of them is on.
+pub fn read(interface: &str) -> Result<[bool; 3]> {
+    let mut on = [false; 3];
+    for ((command, _, name), on) in SEGMENTATION.iter().zip(&mut on) {
+        *on = ask(interface, *command, name, 0)? != 0;
+    }
+    Ok(on)
+}
+
+fn ask(interface: &str, command: u32, name: &str, value: u32) -> Result<u32> {
+    // SAFETY: socket(2) takes no memory; a non-negative result is a descriptor that is ours alone.
+    let socket = unsafe {
+        let fd = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if fd < 0 {
+            bail!("socket: {}", std::io::Error::last_os_error());
+        }
+        OwnedFd::from_raw_fd(fd)
+    };
+    let mut value = [command, value];
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request
+        .ifr_name
+        .iter_mut()
+        .zip(interface.bytes().take(libc::IFNAMSIZ - 1))
+    {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+    // SAFETY: SIOCETHTOOL reads an ifreq whose data points to a struct ethtool_value; both outlive the call.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request) } < 0 {
+        bail!(
+            "ethtool -K {interface} {name}: {}",
+            std::io::Error::last_os_error()
+        );
+    }
+    Ok(value[1])
+}

@@ -1,0 +1,113 @@
+//! What netwarp orders, a line of JSON each.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// netwarp says every second that it is there. Of a connection that has broken without a word nothing comes.
+const SILENCE: Duration = Duration::from_secs(20);
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Order {
+    /// Only that netwarp is there.
+    Alive {},
+    /// Read the clock.
+    Clock {},
+    Check(Box<Check>),
+    Prepare(Box<Prepare>),
+    /// The run begins at this instant of the node's clock.
+    Start {
+        t0_ns: i64,
+    },
+    /// Send what was recorded.
+    Fetch {},
+    End {},
+}
+
+/// Can this machine be this node? Nothing is changed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    pub node: String,
+    /// By the names of links.
+    pub interfaces: BTreeMap<String, String>,
+    /// None: only what the machine is.
+    pub lab: Option<Value>,
+    /// What is asked of `host-probe`.
+    pub kernel: Value,
+    pub programs: Vec<String>,
+    pub search_path: String,
+}
+
+/// Set up this node's part of the run's lab.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prepare {
+    pub node: String,
+    pub interfaces: BTreeMap<String, String>,
+    /// run.json
+    pub run: Value,
+    pub search_path: String,
+}
+
+/// Standard input.
+pub struct Input {
+    bytes: Vec<u8>,
+    heard: Instant,
+    closed: bool,
+}
+
+impl Input {
+    pub fn open() -> Self {
+        Self {
+            bytes: Vec::new(),
+            heard: Instant::now(),
+            closed: false,
+        }
+    }
+
+    /// The next order that is there as a whole.
+    pub fn next_order(&mut self) -> Result<Option<Order>> {
+        let Some(end) = self.bytes.iter().position(|&byte| byte == b'\n') else {
+            return Ok(None);
+        };
+        let line: Vec<u8> = self.bytes.drain(..=end).collect();
+        serde_json::from_slice(&line)
+            .map(Some)
+            .context("an order that this agent does not know")
+    }
+
+    /// Whether nothing more can come.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether nothing has come for too long; asked when nothing waits to be taken, for the session may have been busy.
+    pub fn is_silent(&self) -> bool {
+        self.heard.elapsed() > SILENCE
+    }
+
+    /// Takes what has come.
+    pub fn fill(&mut self) -> Result<()> {
+        let mut bytes = vec![0; 1 << 16];
+        // SAFETY: the pointer and the length are those of the vector. The buffer of std::io::stdin would hide what came.
+        let got = unsafe { libc::read(0, bytes.as_mut_ptr().cast(), bytes.len()) };
+        match usize::try_from(got) {
+            Ok(0) => self.closed = true,
+            Ok(got) => {
+                self.heard = Instant::now();
+                self.bytes.extend_from_slice(&bytes[..got]);
+            }
+            Err(_) => match std::io::Error::last_os_error() {
+                e if e.kind() == std::io::ErrorKind::Interrupted => {}
+                e if e.kind() == std::io::ErrorKind::WouldBlock => {}
+                _ => self.closed = true,
+            },
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+"""Clocks of machines against this one's: asked before and after a run, as NTP asks, and what follows for its times."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from netwarp.engines.ssh.session import NodeError, Session
+
+_QUESTIONS = 40
+MAX_WALL_NS = 300 * 10**9
+"""How far apart the dates of machines may be: more is a clock that nobody has set."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How far a node's clock was ahead at an instant of this machine's; known to half the round trip (RFC 5905, 8)."""
+
+    here_ns: int
+    offset_ns: int
+    round_trip_ns: int
+    wall_ahead_ns: int
+
+    @property
+    def uncertainty_ns(self) -> int:
+        """By how much it may be wrong."""
+        return self.round_trip_ns // 2
+
+
+def read_clock(session: Session) -> Reading:
+    """The reading of the shortest round trip of several. Raises NodeError."""
+    return min((_read(session) for _ in range(_QUESTIONS)), key=lambda reading: reading.round_trip_ns)
+
+
+def _read(session: Session) -> Reading:
+    wall = time.time_ns() - time.monotonic_ns()
+    sent = time.monotonic_ns()
+    answer = session.ask("clock")
+    got = time.monotonic_ns()
+    heard, said = int(answer["heard_ns"]), int(answer["said_ns"])
+    offset = (heard - sent + said - got) // 2
+    here = (sent + got) // 2
+    return Reading(here, offset, got - sent - (said - heard), int(answer["wall_ns"]) - (here + wall))
+
+
+def refuse_wrong_date(session: Session, reading: Reading) -> None:
+    """Refuse a node whose date is another. Raises NodeError."""
+    ahead_s = reading.wall_ahead_ns / 1e9
+    if abs(reading.wall_ahead_ns) > MAX_WALL_NS:
+        raise NodeError(
+            f"{session.node}: its clock is {_duration(abs(ahead_s))} {'ahead of' if ahead_s > 0 else 'behind'} this "
+            "machine's; set it (timedatectl set-ntp true)"
+        )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 3600:.3g} h" if seconds >= 3600 else f"{seconds / 60:.3g} min"
+
+
+@dataclass(frozen=True)
+class NodeClock:
+    """A node's clock over a run that began at `t0_here_ns` of this machine's clock and `t0_ns` of the node's.
+
+    Between the readings it is taken to gain evenly; with one alone, not at all.
+    """
+
+    before: Reading
+    after: Reading | None
+    t0_here_ns: int
+    t0_ns: int
+
+    @property
+    def drift(self) -> float:
+        """How much it gains, as a share."""
+        if self.after is None:
+            return 0.0
+        return (self.after.offset_ns - self.before.offset_ns) / (self.after.here_ns - self.before.here_ns)
+
+    @property
+    def begin_ns(self) -> float:
+        """When the run began on the node, from t0 of the common clock."""
+        elapsed = self.t0_ns - self.before.offset_ns - self.before.here_ns
+        return self.before.here_ns - self.t0_here_ns + elapsed / (1 + self.drift)
+
+    @property
+    def rate(self) -> float:
+        """How much of the common time passes in the node's, less one."""
+        return 1 / (1 + self.drift) - 1
+
+    def common_ns(self, time_ns: int) -> int:
+        """A time of the run by the node's clock, by the common one."""
+        return time_ns + round(self.begin_ns + time_ns * self.rate)
+
+    def row(self, node: str, late_ns: int, limit_ns: int) -> Mapping[str, Any]:
+        """Its row of clocks.arrows; `late_ns`: how late by its own clock it began."""
+        return {
+            "node": node,
+            "start_ns": self.common_ns(0),
+            "late_ns": late_ns,
+            "offset_before_ns": self.before.offset_ns,
+            "round_trip_before_ns": self.before.round_trip_ns,
+            "offset_after_ns": self.after.offset_ns if self.after else None,
+            "round_trip_after_ns": self.after.round_trip_ns if self.after else None,
+            "drift_ppm": self.drift * 1e6 if self.after else None,
+            "limit_ns": limit_ns,
+        }

@@ -1,0 +1,341 @@
+"""The engine itself: the nodes of a run as machines, each with a session, all of which begin at one instant."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from netwarp.agent import AgentError, find_static_agent
+from netwarp.constants import SEARCH_PATH
+from netwarp.engines.base import Capabilities, EngineError, EngineOptions, EngineSpec, Job, Outcome
+from netwarp.engines.host.needs import impairments, opportunities, used_sections
+from netwarp.engines.programs import digest_of, program_names
+from netwarp.engines.ssh.clocks import NodeClock, read_clock, refuse_wrong_date
+from netwarp.engines.ssh.inventory import Inventory, disagreements, read_inventory
+from netwarp.engines.ssh.records import NodeRecords, merge
+from netwarp.engines.ssh.session import Interrupted, Login, NodeError, Session, problems_of
+from netwarp.engines.supervisor import read_outcome
+from netwarp.lab import build_lab
+from netwarp.plan import Plan
+from netwarp.scenario.check.kernel_features import kernel_features
+from netwarp.scenario.model import Scenario
+from netwarp.scenario.source import Keys
+from netwarp.scratch import scratch
+
+NAME = "ssh"
+CONNECTIONS = "netwarp-ssh-"
+"""Prefix in TMPDIR of the directories that hold the sockets of connections."""
+_LEAD_NS = 3 * 10**9
+"""From the last reading of clocks to t0: servers get ready on the nodes meanwhile."""
+_BUILD_S = 120.0
+_NETEM = "netem"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """What a machine is: its kernel, and SHA-256 of its programs."""
+
+    kernel: str
+    release: str
+    programs: Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class SshEngine:
+    """The machines of an inventory, and the agent that is copied there; see `Engine`."""
+
+    agent: Path
+    inventory_file: Path
+    inventory: Inventory
+    _facts: dict[str, NodeFacts] = field(default_factory=dict, compare=False)
+
+    capabilities = Capabilities(clock="real", deterministic=False, exact=False, captures=True, portable=False)
+
+    @property
+    def spec(self) -> EngineSpec:
+        """This engine with its inventory."""
+        return EngineSpec(NAME, EngineOptions(inventory=self.inventory_file))
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """None that could be copied: the kernels are the machines'."""
+        return {}
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """The kernels' versions, and that the clock is real, so that no run can be repeated to the byte."""
+        releases = sorted({facts.release for facts in self._facts.values()})
+        return {
+            "kernel": {"version": ", ".join(releases), "drop_reasons": []},
+            "clock": "real",
+            "reproducible": False,
+        }
+
+    @property
+    def own_identity(self) -> Mapping[str, str]:
+        """The agent."""
+        return {"agent": digest_of(self.agent)}
+
+    def identity(self, scenario: Scenario) -> Mapping[str, str]:
+        """With the kernel and the programs of each machine that is a node. Raises EngineError."""
+        missing = [node for node in scenario.nodes if node in self.inventory.nodes and node not in self._facts]
+        if missing:
+            self._survey(missing, scenario)
+        return {**self.own_identity, **self._of_nodes(scenario.nodes)}
+
+    def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
+        """As the machines were when they were asked first; each run asks again whether it can be made."""
+        return {**self.own_identity, **self._of_nodes(self._facts)}
+
+    def _of_nodes(self, nodes: Iterable[str]) -> dict[str, str]:
+        found = {}
+        for node in nodes:
+            if (facts := self._facts.get(node)) is not None:
+                found[f"kernel of {node}"] = facts.kernel
+                found |= {f"{name} of {node}": digest for name, digest in facts.programs.items() if digest}
+        return found
+
+    def _survey(self, nodes: Sequence[str], scenario: Scenario) -> None:
+        programs = sorted({"tc", *program_names(scenario)})
+
+        def ask(session: Session) -> NodeFacts:
+            answer = session.ask(
+                "check",
+                node=session.node,
+                interfaces={},
+                lab=None,
+                kernel=None,
+                programs=programs,
+                search_path=SEARCH_PATH,
+            )
+            return NodeFacts(answer["kernel"], answer["release"], answer["programs"])
+
+        with self._sessions(nodes, threading.Event()) as sessions:
+            answers, failed = _each(sessions, ask)
+        if failed:
+            raise EngineError("; ".join(failed.values()))
+        self._facts.update(answers)
+        lacking = {node: [name for name in ("tc",) if facts.programs[name] is None] for node, facts in answers.items()}
+        if lacks := [f"{node} has no tc: install iproute2 there" for node, names in lacking.items() if names]:
+            raise EngineError("; ".join(lacks))
+
+    def check_files(self, scenario: Scenario) -> Iterator[tuple[Keys, str]]:
+        """What the inventory lacks for the scenario; files of programs are the machines' own."""
+        return disagreements(self.inventory, scenario)
+
+    def check(self, plan: Plan) -> Iterator[tuple[Keys, str]]:
+        """What stands in the way on the machines, and what their kernels lack. Raises EngineError."""
+        sections = list(used_sections(plan))
+        features = [found for key, section in sections for found in kernel_features(key, section)]
+        impaired = [found for key, section in sections for found in impairments(key, section)]
+        qdiscs = sorted(
+            {f.name for _, f in features if f.kind == "queue discipline"} | ({_NETEM} if impaired else set())
+        )
+        controls = sorted({feature.name for _, feature in features if feature.kind == "congestion control"})
+        lab = build_lab(plan.runs[0], exact=False, real_time=True)
+
+        def ask(session: Session) -> Mapping[str, Any]:
+            refuse_wrong_date(session, read_clock(session))
+            return session.ask(
+                "check",
+                node=session.node,
+                interfaces=self.inventory.nodes[session.node].interfaces,
+                lab=lab,
+                kernel={"qdiscs": qdiscs, "congestion_controls": controls, "sysctls": []},
+                programs=[],
+                search_path=SEARCH_PATH,
+            )
+
+        with self._sessions([node["name"] for node in lab["nodes"]], threading.Event()) as sessions:
+            answers, failed = _each(sessions, ask)
+        if failed:
+            raise EngineError("; ".join(failed.values()))
+        if problems := [f"{node}: {what}" for node, answer in answers.items() for what in problems_of(answer)]:
+            raise EngineError("; ".join(problems) + ". Nothing was changed.")
+        for node, answer in answers.items():
+            yield from _lacking(node, answer["refused"], features, impaired)
+        for key, section in sections:
+            for keys in opportunities(key, section):
+                yield keys, "delivery opportunities take netwarp's own kernel; run this with the engine uml"
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What whoever runs it should know."""
+        return ("what a scenario runs is root on its nodes' machines: run only scenarios that you trust",)
+
+    @contextlib.contextmanager
+    def _sessions(self, nodes: Iterable[str], cancelled: threading.Event) -> Iterator[dict[str, Session]]:
+        """A session with each node; all are ended afterwards. Raises EngineError, Interrupted."""
+        wanted = list(nodes)
+        with scratch(CONNECTIONS) as place:
+            config = self.inventory.ssh_config
+
+            def open_one(node: str) -> Session:
+                return Session(self.agent, Login(node, self.inventory.nodes[node], place, config), cancelled)
+
+            sessions, failed = _each({node: node for node in wanted}, open_one)
+            try:
+                if failed:
+                    raise EngineError("; ".join(failed.values()))
+                yield sessions
+            finally:
+                _each(sessions, Session.close)
+
+    def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
+        """Run the lab to its end on all its machines; see `Engine.run`."""
+        begin = time.monotonic()
+        try:
+            with self._sessions([node["name"] for node in job.lab["nodes"]], cancelled) as sessions:
+                made = _Made(self.inventory, job, directory, sessions)
+                made.run()
+        except Interrupted:
+            return Outcome("cancelled", "it was interrupted", {"real_s": time.monotonic() - begin})
+        except (EngineError, NodeError) as error:
+            return Outcome("failed", str(error), {"real_s": time.monotonic() - begin, "cpu_s": 0.0, "events": 0})
+        facts = {"real_s": time.monotonic() - begin, "cpu_s": 0.0, "events": 0}
+        reason = "; ".join(made.failed.values()) or None
+        return Outcome("failed" if reason else "ok", reason, facts)
+
+
+class _Made:
+    """One run in the making."""
+
+    def __init__(self, inventory: Inventory, job: Job, directory: Path, sessions: Mapping[str, Session]) -> None:
+        self.inventory, self.job, self.directory, self.sessions = inventory, job, directory, sessions
+        self.failed: dict[str, str] = {}
+        """Nodes that did not come to the end, and why."""
+
+    def run(self) -> None:
+        """Prepare all, begin together, wait, collect. Raises NodeError before it has begun; Interrupted."""
+        self._all(self._prepare)
+        before = self._all(read_clock)
+        t0_here = time.monotonic_ns() + _LEAD_NS
+        starts = {node: t0_here + reading.offset_ns for node, reading in before.items()}
+        self._all(lambda session: session.tell("start", t0_ns=starts[session.node]))
+        ended = self._living(self._wait)
+        after = self._living(read_clock)
+        with scratch("netwarp-runs-") as place:
+            fetched = self._living(lambda session: self._fetch(session, place / session.node, ended[session.node]))
+            nodes = {
+                node: NodeRecords(
+                    place / node,
+                    NodeClock(before[node], after.get(node), t0_here, starts[node]),
+                    {int(own): lab for own, lab in ended[node]["indices"].items()},
+                    ended[node]["late_ns"] or 0,
+                )
+                for node in fetched
+            }
+            merge(nodes, self.job.lab, self.directory, self.inventory.clock_limit)
+
+    def _prepare(self, session: Session) -> None:
+        session.tell(
+            "prepare",
+            node=session.node,
+            interfaces=self.inventory.nodes[session.node].interfaces,
+            run={"lab": self.job.lab},
+            search_path=SEARCH_PATH,
+        )
+        answer = session.answer(_BUILD_S)
+        if "ended" in answer:
+            raise NodeError(f"{session.node}: {self._why(session, answer)}")
+
+    def _why(self, session: Session, answer: Mapping[str, Any]) -> str:
+        """Why a node's part of the run ended early."""
+        with scratch("netwarp-runs-") as place:
+            session.fetch(place)
+            outcome = read_outcome(place) or {}
+        status = answer["ended"]
+        how = "it was killed" if status is None or status > 128 else f"exit status {status}"
+        return str(outcome.get("reason") or f"its part of the run ended before its time ({how})")
+
+    def _wait(self, session: Session) -> Mapping[str, Any]:
+        return session.answer(self.job.time_limit_s)
+
+    def _fetch(self, session: Session, place: Path, ended: Mapping[str, Any]) -> None:
+        place.mkdir()
+        unrestored = session.fetch(place)
+        outcome = read_outcome(place) or {}
+        if ended["ended"] != 0 or outcome.get("status") != "ok":
+            status = ended["ended"]
+            how = "killed" if status is None or status > 128 else f"exit status {status}"
+            self.failed[session.node] = f"{session.node}: {outcome.get('reason') or f'its agent ended early ({how})'}"
+        if unrestored:
+            why = "; ".join(unrestored)
+            self.failed[session.node] = f"{session.node}: what the run changed could not be restored: {why}"
+
+    def _all(self, work: Callable[[Session], T]) -> dict[str, T]:
+        """On every node, or NodeError."""
+        done, failed = _each(self.sessions, work)
+        if failed:
+            raise NodeError("; ".join(failed.values()))
+        return done
+
+    def _living(self, work: Callable[[Session], T]) -> dict[str, T]:
+        """On every node that has not failed yet; one that fails now has."""
+        living = {node: session for node, session in self.sessions.items() if node not in self.failed}
+        done, failed = _each(living, work)
+        self.failed.update(failed)
+        return done
+
+
+K = TypeVar("K")
+
+
+def _each(items: Mapping[str, K], work: Callable[[K], T]) -> tuple[dict[str, T], dict[str, str]]:
+    """The work done for all at once: what came of it, and where it failed, why. Raises Interrupted at the end."""
+    done: dict[str, T] = {}
+    failed: dict[str, str] = {}
+    interrupted = False
+    with ThreadPoolExecutor(max(len(items), 1)) as pool:
+        for node, future in {node: pool.submit(work, item) for node, item in items.items()}.items():
+            try:
+                done[node] = future.result()
+            except NodeError as error:
+                failed[node] = str(error)
+            except Interrupted:
+                interrupted = True
+    if interrupted:
+        raise Interrupted
+    return done, failed
+
+
+def find_ssh_engine(options: EngineOptions) -> SshEngine:
+    """The engine with the machines of an inventory. Raises EngineError saying what is missing."""
+    if options.inventory is None:
+        raise EngineError(
+            "The engine ssh takes --inventory FILE, which says which machine is which node (docs/ssh.md)."
+        )
+    if options.kernel is not None:
+        raise EngineError(
+            "The engine ssh runs labs on the kernels that its machines have: --kernel is for the engine uml."
+        )
+    try:
+        agent = find_static_agent()
+    except AgentError as error:
+        raise EngineError(str(error)) from error
+    path = options.inventory.absolute()
+    return SshEngine(agent, path, read_inventory(path))
+
+
+def _lacking(
+    node: str,
+    refused: Mapping[str, Any],
+    features: Sequence[tuple[Keys, Any]],
+    impaired: Sequence[tuple[Keys, str]],
+) -> Iterator[tuple[Keys, str]]:
+    """What of a plan a node's kernel does not have."""
+    qdiscs, controls = dict(refused["qdiscs"]), dict(refused["congestion_controls"])
+    for keys, feature in features:
+        if feature.name in (qdiscs if feature.kind == "queue discipline" else controls):
+            yield keys, f'the kernel of {node} has no {feature.kind} "{feature.name}"'
+    if _NETEM in qdiscs:
+        for keys, what in impaired:
+            yield keys, f"the kernel of {node} has no netem (module sch_netem), so links have no {what} there"

@@ -1,0 +1,185 @@
+"""The records of all nodes → those of one run: times by the common clock, interfaces by the lab's indices."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+from netwarp.engines.ssh.clocks import NodeClock
+from netwarp.engines.supervisor import CONSOLE, OUTCOME
+from netwarp.store.schemas import CLOCKS, FLOWS, TABLES, Table
+from netwarp.store.streams import open_stream, whole_batches, write_stream
+
+_TIMES: Mapping[str, Sequence[str]] = {
+    "sockets": ["time_ns"],
+    "queues": ["time_ns"],
+    "links": ["time_ns"],
+    "sysctls": ["time_ns"],
+    "machine": ["time_ns"],
+    "pings": ["sent_ns"],
+    "datagrams": ["received_ns"],
+    "transfers": ["start_ns", "end_ns"],
+}
+"""The columns that hold times by the clock of the node that wrote them."""
+_OWN = ("run.json", OUTCOME)
+_RECORD = struct.Struct("<IIII")
+_PCAP_HEADER_BYTES = 24
+_NS_PER_S = 10**9
+
+
+@dataclass(frozen=True)
+class NodeRecords:
+    """What one node recorded: where it lies, its clock, the lab's interfaces by its own, how late it began."""
+
+    directory: Path
+    clock: NodeClock
+    indices: Mapping[int, int]
+    late_ns: int
+
+
+def merge(nodes: Mapping[str, NodeRecords], lab: Mapping[str, Any], directory: Path, limit_ns: int) -> None:
+    """Write the records of a run into its directory."""
+    flows = {flow["id"]: flow for flow in lab["flows"]}
+    for table in TABLES.values():
+        if table is FLOWS:
+            write_stream(directory / table.file, table, _merged_flows(nodes, flows))
+        elif parts := [
+            part for node, of in nodes.items() if (part := _part(table, node, of, nodes, flows)) is not None
+        ]:
+            _write(directory / table.file, table, pa.concat_tables(parts))
+    rows = [of.clock.row(node, of.late_ns, limit_ns) for node, of in nodes.items()]
+    write_stream(directory / CLOCKS.file, CLOCKS, rows)
+    for node, of in nodes.items():
+        _keep_files(node, of, directory)
+
+
+def _part(
+    table: Table, node: str, of: NodeRecords, nodes: Mapping[str, NodeRecords], flows: Mapping[int, Mapping[str, Any]]
+) -> pa.Table | None:
+    """A node's rows of a table, corrected."""
+    part = part_before = _read(table, of.directory)
+    if part is None or part_before is None or part.num_rows == 0:
+        return part
+    for name in _TIMES.get(table.name, ()):
+        part = _with(part, name, _corrected(part[name], of.clock))
+    match table.name:
+        case "queues" | "links":
+            indices = [of.indices.get(index, index) for index in part["interface_index"].to_pylist()]
+            part = _with(part, "interface_index", pa.array(indices, pa.uint32()))
+        case "datagrams":
+            part = _with(part, "sent_ns", _by_sender(part, nodes, flows))
+        case "transfers":
+            planned = part_before["start_ns"].to_pylist()
+            kept = [
+                before if before == flows[flow]["start_ns"] else after
+                for flow, before, after in zip(
+                    part["flow_id"].to_pylist(), planned, part["start_ns"].to_pylist(), strict=True
+                )
+            ]
+            part = _with(part, "start_ns", pa.array(kept, pa.int64()))
+    return part
+
+
+def _by_sender(part: pa.Table, nodes: Mapping[str, NodeRecords], flows: Mapping[int, Mapping[str, Any]]) -> pa.Array:
+    """When datagrams were sent, by the clock of each one's sender."""
+    sent = part["sent_ns"]
+    for flow_id in pc.unique(part["flow_id"]).to_pylist():
+        sender = nodes.get(flows[flow_id]["from"])
+        if sender is not None:
+            sent = pc.if_else(pc.equal(part["flow_id"], flow_id), _corrected(sent, sender.clock), sent)
+    return sent
+
+
+def _corrected(times: pa.ChunkedArray, clock: NodeClock) -> pa.ChunkedArray:
+    shift = pc.round(pc.add(pc.multiply(pc.cast(times, pa.float64()), clock.rate), clock.begin_ns))
+    return pc.add(times, pc.cast(shift, pa.int64()))
+
+
+def _with(part: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+    place = part.schema.get_field_index(name)
+    return part.set_column(place, part.schema.field(name), values)
+
+
+def _read(table: Table, directory: Path) -> pa.Table | None:
+    """The whole batches of a node's table; None where it has none."""
+    reader = open_stream(directory / table.file)
+    if reader is None:
+        return None
+    whole = pa.Table.from_batches(whole_batches(reader), reader.schema)
+    return pa.table({name: whole[name] for name in table.schema.names}, schema=table.schema)
+
+
+def _write(path: Path, table: Table, content: pa.Table) -> None:
+    if (order := next(iter(_TIMES.get(table.name, ())), None)) is not None:
+        content = content.sort_by(order)
+    with path.open("wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(content.cast(table.schema))
+
+
+def _merged_flows(nodes: Mapping[str, NodeRecords], flows: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each flow: what its source knows, and what its destination knows."""
+    found: dict[str, dict[int, dict[str, Any]]] = {}
+    for node, of in nodes.items():
+        table = _read(FLOWS, of.directory)
+        found[node] = {row["flow_id"]: row for row in table.to_pylist()} if table is not None else {}
+    merged = []
+    for flow_id, flow in flows.items():
+        ends = [(found[node].get(flow_id), nodes[node].clock) for node in (flow["from"], flow["to"]) if node in nodes]
+        rows = [_own_times(row, clock, flow) for row, clock in ends if row is not None]
+        if rows:
+            merged.append(_merged(rows, flow))
+    return merged
+
+
+def _own_times(row: dict[str, Any], clock: NodeClock, flow: Mapping[str, Any]) -> dict[str, Any]:
+    """The row by the common clock: what is planned is so already."""
+    if row["connect_ns"] is not None:
+        row["connect_ns"] = clock.common_ns(row["connect_ns"])
+    if row["end_ns"] != _planned_end(flow):
+        row["end_ns"] = clock.common_ns(row["end_ns"])
+    return row
+
+
+def _planned_end(flow: Mapping[str, Any]) -> int:
+    return int(flow["start_ns"] + flow["duration_ns"])
+
+
+def _merged(rows: Sequence[dict[str, Any]], flow: Mapping[str, Any]) -> dict[str, Any]:
+    row = {name: next((other[name] for other in rows if other[name] is not None), None) for name in FLOWS.schema.names}
+    ends = [other["end_ns"] for other in rows if other["end_ns"] != _planned_end(flow)]
+    return row | {"end_ns": ends[0] if ends else _planned_end(flow)}
+
+
+def _keep_files(node: str, of: NodeRecords, directory: Path) -> None:
+    """What is no table: captures by the common clock, and what programs and the agent printed."""
+    for path in sorted(of.directory.rglob("*")):
+        name = path.relative_to(of.directory)
+        if path.is_dir() or path.suffix == ".arrows" or str(name) in _OWN:
+            continue
+        if str(name) == CONSOLE:
+            name = Path(f"console-{node}.log")
+        target = directory / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".pcap":
+            target.write_bytes(_corrected_capture(path.read_bytes(), of.clock))
+        else:
+            shutil.copyfile(path, target)
+
+
+def _corrected_capture(content: bytes, clock: NodeClock) -> bytes:
+    """A capture of the agent's (agent/src/pcap_file.rs) by the common clock; one from before t0 has no time in it."""
+    out = bytearray(content)
+    at = _PCAP_HEADER_BYTES
+    while at + _RECORD.size <= len(out):
+        seconds, nanoseconds, kept, _ = _RECORD.unpack_from(out, at)
+        time_ns = max(clock.common_ns(seconds * _NS_PER_S + nanoseconds), 0)
+        struct.pack_into("<II", out, at, time_ns // _NS_PER_S, time_ns % _NS_PER_S)
+        at += _RECORD.size + kept
+    return bytes(out)

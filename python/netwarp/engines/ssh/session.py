@@ -1,0 +1,295 @@
+"""A session with the agent on one node: an SSH connection, orders in JSON lines, and the records that come back."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import hashlib
+import json
+import os
+import selectors
+import shlex
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netwarp.engines.programs import digest_of
+from netwarp.engines.ssh.inventory import Machine
+
+_CONNECT_S = 15
+_LOGIN_S = 60.0
+_UPLOAD_S = 300.0
+_ANSWER_S = 60.0
+_END_S = 15.0
+_BEAT_S = 1.0
+"""How often the agent is told that somebody is there (agent/src/node/input.rs)."""
+_DIR = b"netwarp-dir "
+_MAX_LINE = 64 << 20
+_NO_DIGEST, _NO_DIRECTORY = 93, 91
+
+_KEEPER = """\
+umask 077
+d=$(mktemp -d {directory}/netwarp-XXXXXXXXXX) || exit {no_directory}
+trap 'rm -rf "$d"' EXIT
+trap : HUP INT PIPE TERM
+echo "netwarp-dir $d"
+read -r word || exit 0
+[ "$word" = go ] || exit 0
+case $(sha256sum "$d/netwarp-agent") in {digest}*) ;; *) exit {no_digest} ;; esac
+chmod 700 "$d/netwarp-agent" || exit 1
+{root}"$d/netwarp-agent" node --dir="$d" --connection="$SSH_CONNECTION" --whose={whose} --clock="$NETWARP_TEST_CLOCK"
+"""
+"""What is logged in for: it holds a directory for the agent, starts it, and removes the directory however that ends."""
+
+
+class NodeError(Exception):
+    """What went wrong with a node, in a sentence that begins with its name."""
+
+
+class Interrupted(Exception):
+    """Whoever waits has been told to stop."""
+
+
+@dataclass(frozen=True)
+class Login:
+    """How to log in to a node: its machine, the directory for the connection's socket, a file for `ssh -F`."""
+
+    node: str
+    machine: Machine
+    place: Path
+    config: str | None
+
+
+class Session:
+    """One connection to one node. Not for several threads at once."""
+
+    def __init__(self, agent: Path, login: Login, cancelled: threading.Event) -> None:
+        """Log in, hand over the agent, and start it. Raises NodeError, Interrupted."""
+        self.node = login.node
+        self._machine, self._cancelled, self._config = login.machine, cancelled, login.config
+        # Its path must be short (sun_path in unix(7)), whatever the node is called.
+        self._socket = login.place / hashlib.sha256(login.node.encode()).hexdigest()[:8]
+        self._buffer = bytearray()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the session
+        self._process = subprocess.Popen(
+            self._ssh("ControlMaster=yes", command=self._keeper(agent)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            start_new_session=True,
+        )
+        assert self._process.stdin and self._process.stdout
+        self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._output, False)
+        self._writing, self._closed = threading.Lock(), threading.Event()
+        self._beat = threading.Thread(target=self._keep_alive, daemon=True)
+        try:
+            self._upload(agent)
+        except BaseException:
+            self.close()
+            raise
+
+    def _ssh(self, *more: str, command: str) -> list[str]:
+        machine = self._machine
+        options = [
+            "BatchMode=yes",
+            "StrictHostKeyChecking=yes",
+            f"ControlPath={self._socket}",
+            "ControlPersist=no",
+            "ClearAllForwardings=yes",
+            "ForwardAgent=no",
+            "ForwardX11=no",
+            "PermitLocalCommand=no",
+            "RemoteCommand=none",
+            "RequestTTY=no",
+            f"ConnectTimeout={_CONNECT_S}",
+            "ServerAliveInterval=5",
+            "ServerAliveCountMax=3",
+            "LogLevel=ERROR",
+            *more,
+        ]
+        words = ["ssh", *(["-F", self._config] if self._config else [])]
+        words += [part for option in options for part in ("-o", option)]
+        words += ["-p", str(machine.port)] if machine.port else []
+        words += ["-l", machine.user] if machine.user else []
+        return [*words, "--", machine.host, command]
+
+    def _keeper(self, agent: Path) -> str:
+        whose = f"since {time.strftime('%Y-%m-%d %H:%M:%S')}, by {getpass.getuser()} on {socket.gethostname()}"
+        script = _KEEPER.format(
+            directory=shlex.quote(self._machine.directory),
+            digest=digest_of(agent),
+            whose=shlex.quote(whose),
+            root="sudo -n -- " if self._machine.root == "sudo" else "",
+            no_directory=_NO_DIRECTORY,
+            no_digest=_NO_DIGEST,
+        )
+        return f"exec sh -c {shlex.quote(script)}"
+
+    def _upload(self, agent: Path) -> None:
+        line = self._line(_LOGIN_S)
+        while not line.startswith(_DIR):  # what a login shell prints by itself
+            line = self._line(_LOGIN_S)
+        directory = line.removeprefix(_DIR).decode(errors="replace").strip()
+        target = shlex.quote(f"{directory}/netwarp-agent")
+        with agent.open("rb") as file:
+            try:
+                done = subprocess.run(
+                    self._ssh("ControlMaster=no", command=f"exec cat > {target}"),
+                    stdin=file,
+                    capture_output=True,
+                    check=False,
+                    timeout=_UPLOAD_S,
+                )
+            except subprocess.TimeoutExpired:
+                raise self._error(f"the agent was not copied to {directory} within {_UPLOAD_S:g} s") from None
+        if done.returncode != 0:
+            why = done.stderr.decode(errors="replace").strip() or f"exit status {done.returncode}"
+            raise self._error(f"the agent cannot be copied to {directory}: {why} (the inventory's `directory`)")
+        self._write(b"go\n")
+        self.answer()  # its greeting
+        self._beat.start()
+
+    def _keep_alive(self) -> None:
+        """Say again and again that somebody is there, whatever others are waited for meanwhile."""
+        with contextlib.suppress(OSError):  # whoever waits for an answer says what is wrong
+            while not self._closed.wait(_BEAT_S):
+                with self._writing:
+                    if not self._closed.is_set():
+                        os.write(self._input, b'{"do": "alive"}\n')
+
+    def tell(self, order: str, **fields: Any) -> None:
+        """Give an order. Raises NodeError."""
+        self._write(json.dumps({"do": order, **fields}).encode() + b"\n")
+
+    def answer(self, seconds: float = _ANSWER_S) -> Mapping[str, Any]:
+        """The next answer. Raises NodeError, also where the agent says that it could not; Interrupted."""
+        line = self._line(seconds)
+        try:
+            answer: dict[str, Any] = json.loads(line)
+        except ValueError:
+            raise self._error(f"it said what no agent says: {line[:200]!r}") from None
+        if "failed" in answer:
+            raise self._error(answer["failed"])
+        return answer
+
+    def ask(self, order: str, seconds: float = _ANSWER_S, **fields: Any) -> Mapping[str, Any]:
+        """Give an order and wait for its answer."""
+        self.tell(order, **fields)
+        return self.answer(seconds)
+
+    def fetch(self, directory: Path) -> list[str]:
+        """Restore the machine and get the files of the run; what could not be restored. Raises NodeError."""
+        self.tell("fetch")
+        while "file" in (answer := self.answer()):
+            path = directory / answer["file"]
+            if not path.resolve().is_relative_to(directory.resolve()):
+                raise self._error(f"it sent a file that is none of the run's: {answer['file']}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as file:
+                left = int(answer["bytes"])
+                while left:
+                    part = self._take(left)
+                    file.write(part)
+                    left -= len(part)
+        return list(answer["restored"])
+
+    def close(self) -> None:
+        """End it: the machine is as it was when this returns, or out of reach."""
+        assert self._process.stdin and self._process.stdout
+        self._closed.set()
+        with contextlib.suppress(OSError), self._writing:
+            self._process.stdin.close()
+        deadline = time.monotonic() + _END_S
+        while self._process.poll() is None and time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                while os.read(self._output, 1 << 16):
+                    pass
+            time.sleep(0.02)
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        self._process.stdout.close()
+        self._errors.close()
+        self._socket.unlink(missing_ok=True)
+
+    def _write(self, content: bytes) -> None:
+        try:
+            with self._writing:
+                if self._closed.is_set():
+                    raise OSError
+                while content:
+                    content = content[os.write(self._input, content) :]
+        except OSError:
+            raise self._gone() from None
+
+    def _line(self, seconds: float) -> bytes:
+        deadline = time.monotonic() + seconds
+        begin = 0
+        while (end := self._buffer.find(b"\n", begin)) < 0:
+            begin = len(self._buffer)
+            if begin > _MAX_LINE:
+                raise self._error("it said a line without end")
+            self._fill(deadline)
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        return line
+
+    def _take(self, most: int) -> bytes:
+        if not self._buffer:
+            self._fill(time.monotonic() + _ANSWER_S)
+        part = bytes(self._buffer[:most])
+        del self._buffer[:most]
+        return part
+
+    def _fill(self, deadline: float) -> None:
+        """Wait for something to come."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._output, selectors.EVENT_READ)
+            while not selector.select(0.1):
+                if self._cancelled.is_set():
+                    raise Interrupted
+                if time.monotonic() > deadline:
+                    raise self._error("it does not answer")
+        try:
+            got = os.read(self._output, 1 << 16)
+        except OSError:
+            got = b""
+        if not got:
+            raise self._gone()
+        self._buffer += got
+
+    def _gone(self) -> NodeError:
+        """Why the connection has ended."""
+        try:
+            status = self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            status = None
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        said = "; ".join(line.strip() for line in lines if line.strip() and not set(line) <= set("@ "))
+        if status == _NO_DIRECTORY:
+            return self._error(
+                f"no directory can be made in {self._machine.directory} (the inventory's `directory`): {said}"
+            )
+        if status == _NO_DIGEST:
+            return self._error("the agent that arrived there is not the one that was sent (its SHA-256 differs)")
+        if self._machine.root == "sudo" and "sudo" in said:
+            return self._error(f"sudo -n does not make the user root there (a password, or no sudo at all): {said}")
+        if said and status == 255:
+            return self._error(f"ssh: {said}")
+        return self._error(said or f"the connection ended (ssh: exit status {status})")
+
+    def _error(self, what: str) -> NodeError:
+        return NodeError(f"{self.node} ({self._machine.host}): {what}")
+
+
+def problems_of(answer: Mapping[str, Any]) -> Sequence[str]:
+    """What of a node's answer stands in the way, in sentences."""
+    return [str(problem) for problem in answer.get("problems", ())]

@@ -61,11 +61,11 @@ def draw(name: str, results: Path) -> Path:
     """Run what a picture needs, if it has not been run, and draw it; returns the file."""
     source = SOURCES[name]
     result = results / source.result
-    run = [NETWARP, "run", source.scenario, *source.arguments, "--no-plots", "-o", result]
+    run: list[str | Path] = [NETWARP, "run", source.scenario, *source.arguments, "--no-plots", "-o", result]
     if subprocess.run(run, stdout=subprocess.DEVNULL, check=False).returncode not in (0, 1):
         raise SystemExit(f"{source.scenario} failed; see {result}")
     with tempfile.TemporaryDirectory() as folder:
-        plot = [NETWARP, "plot", result, source.figure, "--format", "png", "-o", folder]
+        plot: list[str | Path] = [NETWARP, "plot", result, source.figure, "--format", "png", "-o", folder]
         subprocess.run(plot, stdout=subprocess.DEVNULL, check=True)
         drawn = Image.open(Path(folder) / f"{source.figure}.png").convert("RGB")
         small = drawn.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)

@@ -174,7 +174,7 @@ def test_each_save_gets_a_verdict(tmp_path: Path) -> None:
     """The first is what the file says when the command starts; one that does not compile is an answer, too."""
     file = tmp_path / write(tmp_path, "mine").removeprefix("file:")
     (tmp_path / "s.toml").write_text(dumbbell(duration="4s", queue="pfifo limit 300"))
-    command = ["dev", file, "--scenario", tmp_path / "s.toml", "--against", "cubic", "--saves", "1"]
+    command: list[str | Path] = ["dev", file, "--scenario", tmp_path / "s.toml", "--against", "cubic", "--saves", "1"]
     answer = succeed(*command, "-o", tmp_path / "dev")
     assert re.search(r"against cubic: .*RTT mean ms [\d.]+, not [\d.]+", answer.out)
     assert "save 1: verdict after" in answer.err

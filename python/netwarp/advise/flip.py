@@ -43,7 +43,7 @@ class Flip:
     def __str__(self) -> str:
         """As a sentence."""
         if self.winner is None:
-            return f"{self.property}: no flip up to {self.limit}"
+            return f"{self.property}: no flip between the value as described and {self.limit}"
         return (
             f"{self.property}: {self.winner} takes over between {self.last} and {self.first}, where it is "
             f"{self.percent:.0f} % ahead"

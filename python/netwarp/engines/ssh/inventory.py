@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from netwarp.engines.base import EngineError
 from netwarp.fields import Model, about
-from netwarp.scenario.files import read_file
+from netwarp.files import read_file
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 from netwarp.scenario.toml import TomlError, parse_toml

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from bench.selftests import TESTS, run_twice, unpack
 
 FAST = ("fq_band_pktlimit.sh", "icmp.sh", "ip6_gre_headroom.sh", "reuseaddr_ports_exhausted.sh", "txtimestamp.sh")

@@ -5,26 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
-from e2e_command import digests, netwarp
-from e2e_runs import only_run
+from e2e_exec import twice
 
 MININET = Path(__file__).with_name("mininet_lab")
-
-
-def twice(place: Path, *words: str | Path) -> Path:
-    """Run a command twice in a directory of its own; the first run, once both have the same bytes."""
-    work = place / "work"
-    work.mkdir()
-    found = []
-    for name in ("one", "two"):
-        answer = netwarp("exec", "-o", place / name, "--", *words, cwd=work)
-        assert answer.code == 0, answer.err + answer.out
-        found.append(digests(place / name))
-    assert found[0] == found[1]
-    return only_run(place / "one").path
+NEST = Path(__file__).with_name("nest_lab")
 
 
 def test_a_mininet_script_with_routers(tmp_path: Path) -> None:
@@ -73,3 +61,22 @@ def test_a_shell_script_with_namespaces(server: str, client: str, wanted: str, t
     """
     made = twice(tmp_path, "sh", "-c", script)
     assert re.search(wanted, (made / "command.out").read_text())
+
+
+def test_a_nest_script(tmp_path: Path) -> None:
+    """NeST of PyPI, with flows of iperf3. It looks for netem's distributions where only other systems have them."""
+    script = f"""
+        set -e
+        test -d /usr/lib/tc || ln -s /usr/lib/*/tc /usr/lib/tc
+        {sys.executable} {NEST}
+        cp */ping.json */iperf3.json */tc.json .
+    """
+    made = twice(tmp_path, "sh", "-c", script)
+    assert "Experiment lab complete!" in (made / "command.out").read_text() + (made / "command.err").read_text()
+    flows = json.loads((made / "files/iperf3.json").read_text())
+    rates = [float(rate) for rate in re.findall(r'"sending_rate": "?([\d.]+)', json.dumps(flows))]
+    assert rates, flows
+    assert 8.5 <= sum(rates) / len(rates) <= 10.5
+    rtts = [float(rtt) for rtt in re.findall(r'"rtt": "?([\d.]+)', (made / "files/ping.json").read_text())]
+    assert min(rtts) == 20.0
+    assert "fq_codel" in (made / "files/tc.json").read_text()

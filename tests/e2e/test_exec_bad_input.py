@@ -1,0 +1,25 @@
+"""Commands that cannot do what they want in a machine of their own: the reason in a line, and nothing left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from e2e_command import netwarp, wait_until_gone
+
+FORKS = "import os\nwhile True: os.fork()"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "reason"),
+    [
+        (["curl", "-sS", "--max-time", "5", "https://example.org"], 6, "Could not resolve host: example.org"),
+        (["python3", "-c", FORKS], 3, "the virtual machine was out of memory, and its kernel ended python3"),
+    ],
+)
+def test_the_reason_is_said(words: list[str], code: int, reason: str, tmp_path: Path) -> None:
+    options = ("--memory", "128M", "--time-limit", "20s")
+    answer = netwarp("exec", "-o", tmp_path / "result", *options, "--", *words, cwd=tmp_path)
+    assert answer.code == code, answer.err
+    assert reason in answer.words
+    assert wait_until_gone(tmp_path, 10) == []

@@ -18,7 +18,7 @@ FORKS = "import os\nwhile True: os.fork()"
     ],
 )
 def test_the_reason_is_said(words: list[str], code: int, reason: str, tmp_path: Path) -> None:
-    options = ("--memory", "128M", "--time-limit", "20s")
+    options = ("--memory", "128M", "--time-limit", "120s")
     answer = netwarp("exec", "-o", tmp_path / "result", *options, "--", *words, cwd=tmp_path)
     assert answer.code == code, answer.err
     assert reason in answer.words

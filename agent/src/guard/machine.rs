@@ -196,7 +196,9 @@ fn arguments(options: &Options, agent: &Path) -> Vec<String> {
         "root=/dev/root".into(),
         "ro".into(),
         format!("init=\"{AGENT_PLACE}/{name}\""),
-        // Warnings and worse, which the console keeps: one makes a run suspect.
+        // Warnings and worse, which the console keeps: one makes a run suspect. Without `quiet` User Mode Linux adds
+        // what it finds on its host, which is no warning.
+        "quiet".into(),
         "loglevel=5".into(),
         "con=null".into(),
         "con0=null,fd:1".into(),

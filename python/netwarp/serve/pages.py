@@ -1,5 +1,6 @@
 """The pages' HTML: what is asked for of a result, put into templates."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -50,6 +51,8 @@ class Pages:
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
         self._tables: dict[str, _Tables] = {}
+        self.asked_at = -math.inf
+        """When a page last asked what has changed of a result, on the monotonic clock, and had its answer."""
 
     def index(self) -> str:
         """The list of results."""
@@ -75,13 +78,16 @@ class Pages:
 
     def result_parts(self, watched: Watched) -> dict[str, str]:
         """What changes of a result's page, by the element's id. Raises StoreError."""
+        begun = time.monotonic()
         progress = watched.progress()
-        return {
+        parts = {
             "state": _template("state.html", progress=progress, left=_left(progress), states=State, signs=SIGNS),
             "plan": _template("plan.html", **_plan(watched, progress)),
             "failures": _template("failures.html", reasons=_reasons(progress), address=address(watched)),
             "tables": self._tables_of(watched, progress),
         }
+        self.asked_at = begun
+        return parts
 
     def report(self, watched: Watched, run_id: str | None = None) -> str:
         """The report of all runs made so far, or of one of them. Raises StoreError, ScenarioError."""

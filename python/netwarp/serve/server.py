@@ -5,6 +5,7 @@ import hmac
 import logging
 import secrets
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
@@ -29,6 +30,8 @@ from netwarp.store.files import read_content
 LOOPBACK = "127.0.0.1"
 _NAMES = (LOOPBACK, "localhost")
 _COOKIE = "netwarp_token"
+_OPEN_S, _STEP_S = 3.0, 0.05
+"""A page that asked within that time is open; how often one looks whether it has asked again."""
 _LOG = logging.getLogger(__name__)
 _POLICY = (
     "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; img-src 'self' data:; "
@@ -49,6 +52,7 @@ class Server:
         self.port: int = self._sockets[0].getsockname()[1]
         self._loop = asyncio.new_event_loop()
         self._workers = ThreadPoolExecutor(1)
+        self._pages = Pages(self._directory)
         self._thread = threading.Thread(target=self._serve, name="netwarp-serve", daemon=True)
 
     @property
@@ -63,14 +67,23 @@ class Server:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._let_look()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._workers.shutdown(wait=True, cancel_futures=True)
 
+    def _let_look(self) -> None:
+        """Wait until a page that is open has asked once more: it shows the end, and not what was a second before."""
+        ended = time.monotonic()
+        if ended - self._pages.asked_at < _OPEN_S:
+            while self._pages.asked_at <= ended and time.monotonic() < ended + _OPEN_S:
+                time.sleep(_STEP_S)
+
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        site = {"token": self._token, "directory": self._directory, "workers": self._workers}
-        site["pages"] = Pages(self._directory)
+        site = {
+            "token": self._token, "directory": self._directory, "workers": self._workers, "pages": self._pages
+        }  # fmt: skip
         routes: list[Any] = [
             (r"/", _Index, site),
             (r"/parts", _IndexParts, site),

@@ -101,7 +101,11 @@ def _excess(data: FlowData, bound: Bound, starts: Times, ends: Times, bits: Valu
 
 
 def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, pl.DataFrame]:
-    """By flow id the queues that its data passed, in order: interface_index, least_ns and most_ns spent there."""
+    """By flow id the queues that all its data passed, in order: interface_index, least_ns and most_ns spent there.
+
+    Of a flow with several connections, such as the subflows of Multipath TCP, each may have a path of its own; a queue
+    that not all of them passed does not bound the flow.
+    """
     flow_of = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
     wanted = {data.flow.id for data in flows}
     flow_of = {number: flow_id for number, flow_id in flow_of.items() if flow_id in wanted}
@@ -111,6 +115,7 @@ def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, pl.DataFrame]
         .filter(pl.col("tuple_id").is_in(list(flow_of)) & (pl.col("fate") == Fate.SENT))
         .select(
             pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id"),
+            "tuple_id",
             "interface_index",
             "dequeue_ns",
             "packet_bytes",
@@ -122,11 +127,19 @@ def _paths(run: RunDir, flows: Sequence[FlowData]) -> Mapping[int, pl.DataFrame]
             pl.min("sojourn_ns").alias("least_ns"),
             pl.max("sojourn_ns").alias("most_ns"),
             pl.max("packet_bytes"),
+            pl.col("tuple_id").unique().alias("tuples"),
         )
         .sort("first_ns", "interface_index")
         .collect()
     )
-    return {int(flow_id): part for (flow_id,), part in frame.partition_by("flow_id", as_dict=True).items()}
+    parts = frame.partition_by("flow_id", as_dict=True)
+    return {int(flow_id): _passed_by_all(part) for (flow_id,), part in parts.items()}
+
+
+def _passed_by_all(part: pl.DataFrame) -> pl.DataFrame:
+    """The queues that all connections of a flow passed."""
+    many = part["tuples"].explode().n_unique()
+    return part.filter(pl.col("tuples").list.len() == many).drop("tuples")
 
 
 def _bounds(run: RunDir, data: FlowData, path: pl.DataFrame) -> list[Bound]:

@@ -13,6 +13,7 @@ LOG_FROM = 30
 _STEPS = [1, 2, 2.5, 5, 10]
 _ROOM = 1.06
 _ZERO_SHARE = 0.35
+_MANY = 1000
 
 
 def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
@@ -35,7 +36,11 @@ def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
         axes.set_yscale("symlog", linthresh=low, linscale=_ZERO_SHARE)
         axes.set_ylim(0, high * 1.25)
     places = log_ticks(low / 1.15, high * 1.25, ticks)
-    axes.yaxis.set_major_locator(FixedLocator(places if held.min() > 0 else [0, *places]))
+    if held.min() <= 0:
+        # Over many decades the foot is low, and the name of its upper end would touch that of 0.
+        crowded = high / low > _MANY and len(places) > 1
+        places = [0, *places[1:]] if crowded else [0, *places]
+    axes.yaxis.set_major_locator(FixedLocator(places))
     axes.yaxis.set_major_formatter("{x:g}")
     # Unnamed ticks between would cost more to draw than all else in a panel.
     axes.yaxis.set_minor_locator(NullLocator())

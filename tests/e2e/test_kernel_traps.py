@@ -150,7 +150,7 @@ BOOT = [
 
 
 def test_the_kernel_warns_of_nothing(runs: Runs) -> None:
-    """Neither on its console nor in what a program of the lab reads, but for the boot, whose lines are all at time 0."""
+    """Neither on its console nor in what a program of the lab reads, but for the boot, all at time 0."""
     flows = flow("bulk", "bulk", "count = 10") + flow(
         "back", "bulk", 'cc = "bbr"', 'family = "ipv6"', ends=("h2", "h1")
     )

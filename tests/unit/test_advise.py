@@ -118,6 +118,7 @@ def test_a_range_is_its_own_neighbourhood() -> None:
     assert environment.rtt_spread == pytest.approx((0.5, 2.0))
 
 
+@pytest.mark.slow
 def test_every_candidate_is_a_valid_scenario_in_every_situation() -> None:
     """Also of the narrowest line, where thresholds round to little, with shapers and offloads."""
     for rate, changes in (("200kbit", BOTH), ("20/2mbit", BOTH), ("20mbit", ("sender", "shaper", "offload"))):

@@ -294,6 +294,7 @@ def test_a_patch_that_does_not_apply_stops_the_build_by_name(workshop: Workshop)
     assert workshop.leftovers() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_build_leaves_nothing_and_nothing_running(workshop: Workshop, number: signal.Signals) -> None:
     (workshop.state / "hang").touch()

@@ -37,24 +37,19 @@ class AgentMissingError(AgentError):
 
 def find_agent() -> Path:
     """The agent's binary: beside the Python that runs, else on the PATH. Raises AgentMissingError."""
-    beside = Path(sys.executable).parent / AGENT
-    found = beside if beside.is_file() else shutil.which(AGENT)
-    if found is None:
-        raise AgentMissingError(
-            f"The program {AGENT} is missing, which runs labs, reads captures and watches sockets: "
-            "`make setup` installs it."
-        )
-    return Path(found).absolute()
+    return _find(AGENT, "which runs labs, reads captures and watches sockets: `make setup` installs it")
 
 
 def find_static_agent() -> Path:
     """The agent as one file that needs no library, so that it runs on other machines. Raises AgentMissingError."""
-    beside = Path(sys.executable).parent / STATIC_AGENT
-    found = beside if beside.is_file() else shutil.which(STATIC_AGENT)
+    return _find(STATIC_AGENT, "the agent as one file for other machines: `make setup` builds it")
+
+
+def _find(program: str, what: str) -> Path:
+    beside = Path(sys.executable).parent / program
+    found = beside if beside.is_file() else shutil.which(program)
     if found is None:
-        raise AgentMissingError(
-            f"The program {STATIC_AGENT} is missing, the agent as one file for other machines: `make setup` builds it."
-        )
+        raise AgentMissingError(f"The program {program} is missing, {what}.")
     return Path(found).absolute()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 from e2e_command import netwarp
-from playwright.sync_api import Browser, Locator, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Route
 
 HOSTILE = "<script>document.title = 'owned'</script>"
 WORSE = '"><img src=http://example.org/x.png onerror="document.title = 1"> $\\frac$ </script>'
@@ -85,17 +84,6 @@ set = { "links.bottleneck.delay" = "200ms", "nodes.h2.sysctl" = { "net.ipv4.tcp_
 """
 )
 PHONE = {"width": 360, "height": 740}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    assert chromium, "these tests need Debian's chromium (`make packages`)"
-    with sync_playwright() as playwright:
-        # Chromium's own sandbox refuses to work as root.
-        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @dataclass

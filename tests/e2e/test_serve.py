@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from e2e_command import netwarp
 from e2e_scenarios import dumbbell
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 LAB = (
@@ -34,16 +34,6 @@ min = 1
 )
 SEEDS = 6
 Start = Callable[..., "subprocess.Popen[str]"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    assert chromium, "these tests need Debian's chromium (`make packages`)"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture

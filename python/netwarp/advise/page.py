@@ -4,14 +4,13 @@ import json
 from importlib import metadata
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from netwarp.advise.advice import Advice
 from netwarp.advise.candidates import NOW
 from netwarp.advise.criteria import MEASURES
 from netwarp.advise.front import draw, front_of
 from netwarp.advise.render import as_json, headline, standing_sentences
 from netwarp.plots import style
+from netwarp.report import page_templates
 from netwarp.report.svg import compact
 from netwarp.store.files import read_text, write_text
 
@@ -28,24 +27,21 @@ def write_page(advice: Advice, directory: Path) -> Path:
             files = style.save(draw(advice, front), directory / "front")
         svg = next(path for path in files if path.suffix == ".svg")
         figure = compact(read_text(svg), "front", "the Pareto front of the candidates")
-    templates = Environment(
-        loader=PackageLoader("netwarp.advise"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     there = {name for place in advice.places for name in place.values}
-    text = templates.get_template("advice.html").render(
-        advice=advice,
-        headline=headline(advice),
-        weights=", ".join(f"{name} {weight:g}" for name, weight in advice.weights.items()),
-        standings=list(standing_sentences(advice)),
-        measures=[one for name, one in MEASURES.items() if name in there],
-        dropped={one.name: one.why for one in advice.dropped},
-        figure=figure,
-        now=NOW,
-        version=metadata.version("netwarp"),
+    text = (
+        page_templates("netwarp.advise")
+        .get_template("advice.html")
+        .render(
+            advice=advice,
+            headline=headline(advice),
+            weights=", ".join(f"{name} {weight:g}" for name, weight in advice.weights.items()),
+            standings=list(standing_sentences(advice)),
+            measures=[one for name, one in MEASURES.items() if name in there],
+            dropped={one.name: one.why for one in advice.dropped},
+            figure=figure,
+            now=NOW,
+            version=metadata.version("netwarp"),
+        )
     )
     write_text(directory / "advice.html", text)
     return directory / "advice.html"

@@ -6,7 +6,7 @@ from typing import Any
 
 from netwarp.advise.environment import Environment
 from netwarp.scenario import Scenario, parse_scenario
-from netwarp.scenario.model.paths import toml
+from netwarp.scenario.model.paths import toml, toml_key
 from netwarp.units import format_duration, format_rate, parse_duration, parse_rate
 
 AS_DESCRIBED = "as described"
@@ -128,10 +128,14 @@ def text_of(document: Mapping[str, Any]) -> str:
             tables = all(isinstance(one, Mapping) for one in value.values())
             parts = [((key, name), one) for name, one in value.items()] if tables else [((key,), value)]
             for path, table in parts:
-                plain += ["", f"[{'.'.join(path)}]", *(f"{_quoted(k)} = {toml(v)}" for k, v in table.items())]
+                plain += [
+                    "",
+                    f"[{'.'.join(map(toml_key, path))}]",
+                    *(f"{toml_key(k)} = {toml(v)}" for k, v in table.items()),
+                ]
         elif _is_section(value):
             for table in value:
-                plain += ["", f"[[{key}]]", *(f"{_quoted(k)} = {toml(v)}" for k, v in table.items())]
+                plain += ["", f"[[{key}]]", *(f"{toml_key(k)} = {toml(v)}" for k, v in table.items())]
     return "\n".join(plain) + "\n"
 
 
@@ -140,7 +144,3 @@ def _is_section(value: Any) -> bool:
     if isinstance(value, Mapping):
         return True
     return isinstance(value, list) and bool(value) and all(isinstance(one, Mapping) for one in value)
-
-
-def _quoted(key: str) -> str:
-    return key if key.replace("-", "_").isidentifier() else toml(key)

@@ -1,5 +1,5 @@
 """A result as one page: `report.html`, which works offline, on a phone and on paper."""
 
-from netwarp.report.page import Written, page_style, render_report, tables_script, write_report
+from netwarp.report.page import Written, page_style, page_templates, render_report, tables_script, write_report
 
-__all__ = ["Written", "page_style", "render_report", "tables_script", "write_report"]
+__all__ = ["Written", "page_style", "page_templates", "render_report", "tables_script", "write_report"]

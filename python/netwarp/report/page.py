@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from netwarp.analysis.summary.ensemble import statistics_frame
@@ -86,15 +86,19 @@ def tables_script() -> str:
 
 
 @cache
-def _templates() -> Environment:
-    """The page's templates; one environment for the process, so that each is compiled once."""
-    environment = Environment(
-        loader=PackageLoader("netwarp.report"),
+def page_templates(*packages: str) -> Environment:
+    """The templates of pages in these packages; one environment for the process, so that each is compiled once."""
+    return Environment(
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _templates() -> Environment:
+    environment = page_templates("netwarp.report")
     environment.globals.update(quantities=quantities, direction_text=direction_text)
     return environment
 

@@ -5,18 +5,15 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import polars as pl
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.analysis.summary.expectations import Checked, check_expectations
-from netwarp.report import Written, render_report
+from netwarp.report import Written, page_templates, render_report
 from netwarp.report.quantities import count
 from netwarp.report.tables import results_table
 from netwarp.report.verdict import Line, expectation_lines
@@ -144,19 +141,8 @@ def figures(watched: Watched) -> list[Path]:
     return sorted(path for path in watched.result.plots.glob("*.png") if path.is_file() and not path.is_symlink())
 
 
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=ChoiceLoader([PackageLoader("netwarp.serve"), PackageLoader("netwarp.report")]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
 def _template(template: str, /, **content: Any) -> str:
-    return _environment().get_template(template).render(count=count, **content)
+    return page_templates("netwarp.serve", "netwarp.report").get_template(template).render(count=count, **content)
 
 
 def _about(watched: Watched) -> str:
@@ -176,12 +162,10 @@ def _left(progress: Progress) -> str:
 def _plan(watched: Watched, progress: Progress) -> dict[str, Any]:
     """The plan as a table: a row for each point, a cell for each seed."""
     axes = watched.result.axes
-    points = [
-        (texts, list(runs))
-        for texts, runs in groupby(
-            sorted(progress.runs, key=_place(axes, progress.runs)), key=lambda one: _point(axes, one)
-        )
-    ]
+    by_point: dict[tuple[str, ...], list[RunState]] = {}
+    for one in progress.runs:
+        by_point.setdefault(_point(axes, one), []).append(one)
+    points = list(by_point.items())
     return {
         "axes": [axis_title(axis) for axis in axes],
         "points": points[:MAX_POINTS],
@@ -194,14 +178,6 @@ def _plan(watched: Watched, progress: Progress) -> dict[str, Any]:
 
 def _point(axes: Sequence[str], one: RunState) -> tuple[str, ...]:
     return tuple(axis_text(one.run.point[axis]) if axis in one.run.point else "–" for axis in axes)
-
-
-def _place(axes: Sequence[str], runs: Sequence[RunState]) -> Any:
-    """A key that keeps points in the plan's order, their seeds together."""
-    first: dict[tuple[str, ...], int] = {}
-    for one in runs:
-        first.setdefault(_point(axes, one), len(first))
-    return lambda one: (first[_point(axes, one)], one.run.seed)
 
 
 def _reasons(progress: Progress) -> list[tuple[State, str, list[RunState]]]:

@@ -159,7 +159,9 @@ def setting_of(path: str, value: Any) -> str:
 def toml(value: Any) -> str:
     """A value as TOML writes it on one line. Raises ValueError for what TOML does not have."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(str(key))} = {toml(v)}" for key, v in value.items()) + " }" if value else "{}"
+        return (
+            "{ " + ", ".join(f"{toml_key(str(key))} = {toml(v)}" for key, v in value.items()) + " }" if value else "{}"
+        )
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(toml, value)) + "]"
     if isinstance(value, str | int | float):
@@ -167,5 +169,6 @@ def toml(value: Any) -> str:
     raise ValueError(f"a scenario cannot hold {value!r}; use text, numbers, lists or dictionaries")
 
 
-def _key(name: str) -> str:
+def toml_key(name: str) -> str:
+    """A key as TOML writes it, in quotes where it needs them."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)

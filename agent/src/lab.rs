@@ -243,6 +243,7 @@ pub enum Loss {
     Random {
         p: f64,
         correlation: f64,
+        ecn: bool,
     },
     Gemodel {
         p: f64,

@@ -12,21 +12,23 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from pydantic import TypeAdapter
 from rich.console import Console
 
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.engines import Engine
 from netwarp.explain import ChosenRun, Explanation, explain, open_pair
 from netwarp.scenario import Scenario, parse_scenario
+from netwarp.scenario.model.netem import LossModel
 from netwarp.scenario.model.paths import toml
 from netwarp.store.description import End
 from netwarp.store.errors import SelectionError
 from netwarp.store.files import read_text
 from netwarp.store.planfile import IMPORTED
-from netwarp.store.result import ResultDir, open_result
+from netwarp.store.result import open_result
 from netwarp.store.rundir import RunDir
 from netwarp.study import make_study
-from netwarp.units import parse_duration
+from netwarp.units import format_duration, parse_duration
 
 _PACKET = re.compile(r"(?:(?P<flow>[^@#]+)@)?(?P<place>[^@#]+:[^@#]+)(?:#(?P<number>\d+)|@(?P<time>[^@#]+))")
 _GRAMMAR = "PLACE#NUMBER, FLOW@PLACE#NUMBER or PLACE@TIME, such as bottleneck:r1#1234, bulk@bottleneck:r1#221"
@@ -34,29 +36,79 @@ _MARGIN_NS = 100
 """How long before and after the packet enters the wire it is changed: less than a full frame takes at 100 Gbit/s."""
 
 
+_LOSS: TypeAdapter[LossModel] = TypeAdapter(LossModel)
+_ECT = (1, 2)
+"""The ECN bits of packets that can be marked (RFC 3168, 5)."""
+
+
 @dataclass(frozen=True)
 class Intervention:
-    """What is done: in words, and as a `[[changes]]` of the scenario."""
+    """What is done: in words, and as `[[changes]]` of the scenario."""
 
     words: str
-    change: Mapping[str, Any]
+    changes: Sequence[Mapping[str, Any]]
 
     def astoml(self) -> str:
-        """The change as a section of a scenario file, under its words as a comment."""
-        lines = [
-            f"# What if: {self.words}",
-            "[[changes]]",
-            *(f"{key} = {toml(it)}" for key, it in self.change.items()),
-        ]
+        """The changes as sections of a scenario file, under their words as a comment."""
+        lines = [f"# What if: {self.words}"]
+        for change in self.changes:
+            lines += ["[[changes]]", *(f"{key} = {toml(it)}" for key, it in change.items())]
         return "\n" + "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class _Packet:
+    """A packet that leaves a queue for the wire: how it was named, where, when, and its ECN bits then."""
+
+    name: str
+    end: End
+    left_ns: int
+    ecn: int
+
+    def words(self, what: str) -> str:
+        return f"{self.name}, which left {self.end.name} at {self.left_ns / 1e9:.9f} s, {what}"
 
 
 def drop(run: RunDir, packet: str) -> Intervention:
     """Lose this packet on the wire behind the queue that it leaves. Raises SelectionError if there is none."""
-    end, left_ns = _find(run, packet)
-    outage = {_direction(run, end): f"{2 * _MARGIN_NS}ns"}
-    change = {"at": f"{left_ns - _MARGIN_NS}ns", "link": end.link, "outage": outage}
-    return Intervention(f"{packet}, which left {end.name} at {left_ns / 1e9:.9f} s, is lost", change)
+    found = _find(run, packet)
+    outage = {_direction(run, found.end): f"{2 * _MARGIN_NS}ns"}
+    change = {"at": f"{found.left_ns - _MARGIN_NS}ns", "link": found.end.link, "outage": outage}
+    return Intervention(found.words("is lost"), [change])
+
+
+def mark(run: RunDir, packet: str) -> Intervention:
+    """Mark this packet (CE) on the wire behind the queue that it leaves.
+
+    Raises SelectionError if there is none, or if it says that its sender does not use ECN, or is marked already.
+    """
+    found = _find(run, packet)
+    if found.ecn not in _ECT:
+        why = "it is marked already" if found.ecn else "its sender does not use ECN for it (Not-ECT)"
+        raise SelectionError(f"{packet} cannot be marked: {why}")
+    loss = _wire(run, found)["loss"]
+    before = _LOSS.validate_python(loss).words() if loss else "0%"
+    return Intervention(found.words("is marked"), _meanwhile(run, found, "loss", "100% ecn", before))
+
+
+def delay(run: RunDir, text: str) -> Intervention:
+    """`PACKET=TIME`: delay this packet on the wire by so much more. Those behind it wait, since a wire keeps its order.
+
+    Raises SelectionError for another form, or if there is no such packet.
+    """
+    packet, _, longer = text.rpartition("=")
+    if not packet:
+        raise SelectionError(f'"{text}" is not PACKET=TIME, such as "bulk@bottleneck:r1#221=50ms"')
+    try:
+        by_ns = parse_duration(longer.strip())
+    except ValueError as error:
+        raise SelectionError(f"{text}: {error}") from None
+    if by_ns <= 0:
+        raise SelectionError(f"{text}: a packet can be delayed, not hastened; give a time above 0")
+    found = _find(run, packet)
+    before = int(_wire(run, found)["delay_ns"])
+    changes = _meanwhile(run, found, "delay", f"{before + by_ns}ns", f"{before}ns")
+    return Intervention(found.words(f"takes {format_duration(by_ns)} longer"), changes)
 
 
 def change_at(text: str) -> Intervention:
@@ -65,7 +117,7 @@ def change_at(text: str) -> Intervention:
     if match is None:
         raise SelectionError(f'"{text}" is not TIME LINK.FIELD=VALUE, such as "1.5s bottleneck.rate=5mbit"')
     at, link, field, value = match.groups()
-    return Intervention(f"at {at} {link}.{field} becomes {value}", {"at": at, "link": link, field: value})
+    return Intervention(f"at {at} {link}.{field} becomes {value}", [{"at": at, "link": link, field: value}])
 
 
 def default_directory(run: ChosenRun) -> Path:
@@ -84,22 +136,22 @@ def run_again(
 
     Raises SelectionError for an imported run, ScenarioError if a change does not fit the scenario, StoreError.
     """
-    result = open_result(run.run.path.parent.parent)
-    if result.plan.get("engine") == IMPORTED:
-        raise SelectionError(f"{result.path} was imported, not run: it cannot be run again")
-    case = next((entry.get("case") for entry in result.plan["runs"] if entry["id"] == run.run.path.name), None)
-    scenario = _scenario(result, run, interventions, case)
+    scenario, case = _scenario(run, interventions)
     cases = None if case is None else [str(case)]
     make_study(scenario, engine, directory, seeds=[run.seed], cases=cases, jobs=1, plots=False, console=console)
     return explain(*open_pair(run.run.path, directory))
 
 
-def _scenario(result: ResultDir, run: ChosenRun, interventions: Sequence[Intervention], case: Any) -> Scenario:
-    """The result's scenario at the run's point, with these changes after its own.
+def _scenario(run: ChosenRun, interventions: Sequence[Intervention]) -> tuple[Scenario, Any]:
+    """The result's scenario at the run's point, with these changes after its own; and the name of its case, or None.
 
     They are written at the end of its text, so that the new result says what it is. A setting of a path that is swept
     replaces the whole axis.
     """
+    result = open_result(run.run.path.parent.parent)
+    if result.plan.get("engine") == IMPORTED:
+        raise SelectionError(f"{result.path} was imported, not run: it cannot be run again")
+    case = next((entry.get("case") for entry in result.plan["runs"] if entry["id"] == run.run.path.name), None)
     path = result.path / "scenario.toml"
     text = read_text(path)
     given = tuple(result.plan.get("asked", {}).get("settings", ()))
@@ -111,10 +163,28 @@ def _scenario(result: ResultDir, run: ChosenRun, interventions: Sequence[Interve
     point = {axis: value for axis, value in run.run.description.point.items() if axis in plain.sweep}
     settings = [f"{axis}={toml(value)}" for axis, value in point.items()]
     added = "".join(one.astoml() for one in interventions)
-    return parse_scenario(f"{text.rstrip()}\n{added}", str(path), [*given, *settings], result.path)
+    return parse_scenario(f"{text.rstrip()}\n{added}", str(path), [*given, *settings], result.path), case
 
 
-def _find(run: RunDir, packet: str) -> tuple[End, int]:
+def _meanwhile(run: RunDir, packet: _Packet, field: str, value: str, before: str) -> list[Mapping[str, Any]]:
+    """A property of the wire for as long as the packet takes to enter it, and as it was from then on."""
+    direction = _direction(run, packet.end)
+    moments = ((packet.left_ns - _MARGIN_NS, value), (packet.left_ns + _MARGIN_NS, before))
+    return [{"at": f"{at}ns", "link": packet.end.link, field: {direction: it}} for at, it in moments]
+
+
+def _wire(run: RunDir, packet: _Packet) -> Mapping[str, Any]:
+    """What the wire is like where and when the packet enters it, as the run's lab has it."""
+    index = packet.end.interface_index
+    wire = next(end["wire"] for link in run.lab["links"] for end in link["ends"] if end["index"] == index)
+    for change in run.lab["changes"]:
+        if change["index"] == index and change["wire"] and change["at_ns"] <= packet.left_ns:
+            wire = change["wire"]
+    found: Mapping[str, Any] = wire
+    return found
+
+
+def _find(run: RunDir, packet: str) -> _Packet:
     """The queue that a packet leaves, and when. Raises SelectionError."""
     match = _PACKET.fullmatch(packet.strip())
     if match is None:
@@ -130,9 +200,10 @@ def _find(run: RunDir, packet: str) -> tuple[End, int]:
         number = int(match["number"])
         if not 1 <= number <= frame.height:
             raise SelectionError(f"{packet}: there are {frame.height:,} packets, counted from 1")
-        left_ns = frame["dequeue_ns"][number - 1]
+        chosen = frame.slice(number - 1, 1)
     else:
-        left_ns = _first_after(frame, match["time"], packet)
+        chosen = _first_after(frame, match["time"], packet)
+    left_ns = chosen["dequeue_ns"].item()
     if left_ns is None:
         raise SelectionError(f"{packet} never left the queue: it was dropped there, or waited to the end of the run")
     near = run.scan("packets").filter(
@@ -141,18 +212,18 @@ def _find(run: RunDir, packet: str) -> tuple[End, int]:
     )
     if near.select(pl.len()).collect().item() > 1:
         raise SelectionError(f"{packet} leaves the queue within {_MARGIN_NS} ns of another; both would be lost")
-    return end, int(left_ns)
+    return _Packet(packet, end, int(left_ns), int(chosen["ecn_out"].item() or 0))
 
 
-def _first_after(frame: pl.DataFrame, time: str, packet: str) -> int:
+def _first_after(frame: pl.DataFrame, time: str, packet: str) -> pl.DataFrame:
     try:
         from_ns = parse_duration(time)
     except ValueError as error:
         raise SelectionError(f"{packet}: {error}") from None
-    later = frame.filter(pl.col("dequeue_ns") >= from_ns)["dequeue_ns"].min()
-    if later is None:
+    later = frame.filter(pl.col("dequeue_ns") >= from_ns).sort("dequeue_ns", maintain_order=True).head(1)
+    if later.is_empty():
         raise SelectionError(f"{packet}: no packet leaves the queue after that")
-    return int(later)  # type: ignore[arg-type]
+    return later
 
 
 def _tuples(run: RunDir, name: str) -> list[int]:

@@ -62,6 +62,45 @@ def test_a_packet_is_lost(original: Path, tmp_path: Path, place: str) -> None:
     assert found["effects"]
 
 
+CWR = 2
+"""ca_state of a sender that reduces its window since it was told of a mark."""
+
+ECN = {"nodes.h1.sysctl": '{ "net.ipv4.tcp_ecn" = 1 }', "nodes.h2.sysctl": '{ "net.ipv4.tcp_ecn" = 1 }'}
+
+
+def test_a_packet_is_marked(tmp_path: Path) -> None:
+    """One packet of an ECN-capable flow: nothing is lost, and its sender reduces as if it were (RFC 3168, 6.1.2)."""
+    (tmp_path / "s.toml").write_text(dumbbell(duration="3s", queue="pfifo limit 200", seeds="1"))
+    settings = [word for path, value in ECN.items() for word in ("--set", f"{path}={value}")]
+    succeed("run", tmp_path / "s.toml", *settings, "-o", tmp_path / "out", "--no-plots")
+    left_ns = int(queue(run_of(tmp_path / "out"), "access:h1")["dequeue_ns"][399])
+    answer = succeed(
+        *("whatif", tmp_path / "out", "--mark", "access:h1#400", "-o", tmp_path / "new", "--json"),
+        *("--format", "svg"),
+    )
+    found = json.loads(answer.out)
+    assert found["parting"]["time_ns"] > left_ns
+    marked = [queue(run, "bottleneck:r1").filter(pl.col("ecn_in") == 3).height for run in runs(found)]
+    assert marked == [0, 1]
+    assert [run.scan("drops").collect().height for run in runs(found)] == [0, 0]
+    acks = [run.scan("acks").filter(pl.col("time_ns") > left_ns).collect() for run in runs(found)]
+    reduced = [frame.filter(pl.col("ca_state") == CWR).height > 0 for frame in acks]
+    assert reduced == [False, True]
+
+
+@pytest.mark.parametrize("held_ms", [1, 30])
+def test_an_ack_is_delayed(original: Path, tmp_path: Path, held_ms: int) -> None:
+    """It comes so much later to the nanosecond, and so do those behind it that would have overtaken it."""
+    found = asked(original, tmp_path / "new", "--delay", f"bottleneck:h2#400={held_ms}ms")
+    left_ns = int(queue(run_of(original, **RENO), "bottleneck:h2")["dequeue_ns"][399])
+    before_ns = found["parting"]["time_ns"]
+    assert found["parting"]["kind"] == "enqueue" and before_ns > left_ns
+    came = [queue(run, "access:r1")["enqueue_ns"] for run in runs(found)]
+    number = came[0].to_list().index(before_ns)
+    assert came[1][number] == before_ns + held_ms * 10**6
+    assert came[1][:number].equals(came[0][:number])
+
+
 def test_the_link_changes_at_an_instant(original: Path, tmp_path: Path) -> None:
     found = asked(original, tmp_path / "new", "--change-at", "1.5s bottleneck.rate=5mbit")
     assert found["parting"]["time_ns"] >= 1_500_000_000
@@ -99,6 +138,10 @@ def dropped_number(original: Path) -> int:
         (("--drop", "bulky@bottleneck:r1#9"), 'there is no flow "bulky"'),
         (("--drop", "bottleneck:r1@4s"), "no packet leaves the queue after that"),
         (("--drop", "bottleneck:r1@soon"), '"soon" is not a duration'),
+        (("--mark", "bottleneck:r1#400"), "its sender does not use ECN"),
+        (("--delay", "bottleneck:r1#400"), "is not PACKET=TIME"),
+        (("--delay", "bottleneck:r1#400=0ms"), "give a time above 0"),
+        (("--delay", "bottleneck:r1#400=soon"), '"soon" is not a duration'),
         (("--change-at", "bottleneck.rate=5mbit"), "is not TIME LINK.FIELD=VALUE"),
         (("--change-at", "1s bottleneck.speed=5mbit"), "speed"),
         (("--change-at", "9s bottleneck.rate=5mbit"), "9s"),

@@ -122,6 +122,7 @@ VALUES: dict[str, TOML] = {
     "Jitter.distribution": ("1ms distribution normal", "1ms distribution pareto"),
     "RandomLoss.model": ("1%", "gemodel 1%"),
     "RandomLoss.p": ("1%", "2%"),
+    "RandomLoss.ecn": ("1%", "1% ecn"),
     "RandomLoss.correlation": ("1% 25%", "1% 26%"),
     "GilbertElliott.model": ("gemodel 1% 2% 3% 4%", "state 1% 2% 3% 4% 5%"),
     "GilbertElliott.p": ("gemodel 1% 2% 3% 4%", "gemodel 9% 2% 3% 4%"),

@@ -271,7 +271,7 @@ def test_the_lab_and_its_commands_hold_every_step() -> None:
         (3000, None),
     ]
     losses = [entry["wire"]["loss"] for entry in forward if entry["wire"]]
-    assert losses == [None, None, {"model": "random", "p": 1.0, "correlation": 0.0}, None]
+    assert losses == [None, None, {"model": "random", "p": 1.0, "correlation": 0.0, "ecn": False}, None]
     assert "# at 1100ms: tc -n r1 class change dev eth1 parent 1: classid 1:1 htb rate 9500000bit" in "\n".join(
         commands(lab)
     )

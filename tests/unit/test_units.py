@@ -157,6 +157,8 @@ def test_negative_is_not_formatted() -> None:
         ("0.5%", RandomLoss(p=0.005)),
         ("0.5% 25%", RandomLoss(p=0.005, correlation=0.25)),
         ("random 1%", RandomLoss(p=0.01)),
+        ("1% ecn", RandomLoss(p=0.01, ecn=True)),
+        ("random 1% 25% ecn", RandomLoss(p=0.01, correlation=0.25, ecn=True)),
         ("gemodel 1%", GilbertElliott(p=0.01, r=0.99, one_minus_h=1, one_minus_k=0)),
         ("gemodel 1% 10%", GilbertElliott(p=0.01, r=0.1, one_minus_h=1, one_minus_k=0)),
         ("gemodel 1% 10% 70% 0.1%", GilbertElliott(p=0.01, r=0.1, one_minus_h=0.7, one_minus_k=0.001)),
@@ -171,7 +173,8 @@ def test_loss(text: str, model: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1", "1% 2% 3%", "gemodel", "gemodel 1% 2% 3% 4% 5%", "state x", "burst 1%", None]
+    "text",
+    ["", "1", "1% 2% 3%", "gemodel", "gemodel 1% 2% 3% 4% 5%", "state x", "burst 1%", "ecn", "gemodel 1% ecn", None],
 )
 def test_loss_refused(text: object) -> None:
     with pytest.raises(ValueError):

@@ -173,6 +173,7 @@ const TCA_NETEM_REORDER: u16 = 3;
 const TCA_NETEM_CORRUPT: u16 = 4;
 const TCA_NETEM_LOSS: u16 = 5;
 const TCA_NETEM_RATE: u16 = 6;
+const TCA_NETEM_ECN: u16 = 7;
 const TCA_NETEM_RATE64: u16 = 8;
 const TCA_NETEM_LATENCY64: u16 = 10;
 const TCA_NETEM_JITTER64: u16 = 11;
@@ -190,6 +191,7 @@ fn fixed_attributes(request: Request, wire: &Wire) -> Request {
     let rate32 = u32::try_from(bytes_per_s).unwrap_or(u32::MAX);
     request
         .attr(TCA_NETEM_RATE, &words(&[rate32, 0, 0, 0]))
+        .attr(TCA_NETEM_ECN, &words(&[u32::from(marks(wire))]))
         .u64(TCA_NETEM_RATE64, bytes_per_s)
         .u64(TCA_NETEM_LATENCY64, wire.delay_ns)
         .u64(TCA_NETEM_JITTER64, wire.jitter_ns)
@@ -216,6 +218,11 @@ fn random_attributes(request: Request, wire: &Wire, before: Option<&Wire>) -> Re
         request = request.attr(TCA_NETEM_CORRUPT, &words(&[corrupt, 0]));
     }
     request
+}
+
+/// Whether what can be marked is marked in place of being lost.
+fn marks(wire: &Wire) -> bool {
+    matches!(wire.loss, Some(Loss::Random { ecn: true, .. }))
 }
 
 fn loss_correlation(wire: &Wire) -> u32 {

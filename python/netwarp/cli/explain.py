@@ -72,6 +72,8 @@ def whatif(
     /,
     *,
     drop: Annotated[list[str] | None, Parameter(negative=())] = None,
+    mark: Annotated[list[str] | None, Parameter(negative=())] = None,
+    delay: Annotated[list[str] | None, Parameter(negative=())] = None,
     change_at: Annotated[list[str] | None, Parameter(negative=())] = None,
     of: Annotated[list[str] | None, Parameter(name=["--of", "-a"], negative=())] = None,
     seed: int | None = None,
@@ -82,7 +84,7 @@ def whatif(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Run a run again with one packet lost or one thing changed at an instant, and explain the difference.
+    """Run a run again with one packet lost, marked or delayed, or one thing changed, and explain the difference.
 
     The run is executed from its start; until the change it is the same to the nanosecond. A packet is written as
     PLACE#NUMBER (the NUMBERth that came to this queue), FLOW@PLACE#NUMBER (of this flow's data, as `netwarp explain`
@@ -94,6 +96,11 @@ def whatif(
         A result directory, or the directory of one run in it (runs/<id>).
     drop
         Lose this packet on the wire behind the queue, such as bottleneck:r1#1234; may be given several times.
+    mark
+        Mark this packet (CE) on the wire behind the queue; it must be of a sender that uses ECN. May be repeated.
+    delay
+        PACKET=TIME: delay this packet on the wire by so much more, such as bottleneck:h2@2s=50ms (here: an ACK). May
+        be repeated.
     change_at
         "TIME LINK.FIELD=VALUE", such as "1.5s bottleneck.rate=5mbit"; fields as in [[changes]]. May be repeated.
     of
@@ -114,25 +121,30 @@ def whatif(
         Print the explanation as JSON.
     """
     with errors():
+        from netwarp import whatif as whatif_
         from netwarp.engines import EngineOptions, find_engine
         from netwarp.explain import open_one
         from netwarp.explain.figure import draw
         from netwarp.plots.formats import formats_of
         from netwarp.store.errors import SelectionError
-        from netwarp.whatif import change_at as change_at_
-        from netwarp.whatif import default_directory, run_again
-        from netwarp.whatif import drop as drop_
 
         formats = formats_of(format_)
         chosen = open_one(run, of or (), seed)
-        interventions = [drop_(chosen.run, packet) for packet in drop or ()]
-        interventions += [change_at_(text) for text in change_at or ()]
+        interventions = [whatif_.drop(chosen.run, packet) for packet in drop or ()]
+        interventions += [whatif_.mark(chosen.run, packet) for packet in mark or ()]
+        interventions += [whatif_.delay(chosen.run, text) for text in delay or ()]
+        interventions += [whatif_.change_at(text) for text in change_at or ()]
         if not interventions:
-            raise SelectionError("say what is to be different: --drop PACKET, or --change-at 'TIME LINK.FIELD=VALUE'")
+            raise SelectionError(
+                "say what is to be different: --drop PACKET, --mark PACKET, --delay PACKET=TIME, or "
+                "--change-at 'TIME LINK.FIELD=VALUE'"
+            )
         for one in interventions:
             say(f"what if: {one.words}")
         found_engine = find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ())))
-        found = run_again(chosen, interventions, found_engine, output or default_directory(chosen), stderr())
+        found = whatif_.run_again(
+            chosen, interventions, found_engine, output or whatif_.default_directory(chosen), stderr()
+        )
         _print(found, draw(found, formats), as_json=json)
         return OK
     raise AssertionError("unreachable")

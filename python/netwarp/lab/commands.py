@@ -230,6 +230,8 @@ def _exact_times(device: str, wire: LabWire) -> list[str]:
 def _loss_words(loss: LabLoss) -> str:
     """`loss random 1% 25%`, `loss gemodel p r 1-h 1-k`, `loss state p13 p31 p32 p23 p14`."""
     numbers = [format_percent(value) for value in loss.values() if isinstance(value, float)]
-    if loss["model"] == "random" and not loss["correlation"]:
+    if loss["model"] != "random":
+        return f"loss {loss['model']} {' '.join(numbers)}"
+    if not loss["correlation"]:
         numbers = numbers[:1]
-    return f"loss {loss['model']} {' '.join(numbers)}"
+    return f"loss random {' '.join(numbers)}{' ecn' if loss['ecn'] else ''}"

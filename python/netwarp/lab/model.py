@@ -60,6 +60,7 @@ class LabRandomLoss(TypedDict):
     model: Literal["random"]
     p: Annotated[float, meaning("probability of loss")]
     correlation: Annotated[float, meaning("with the packet before")]
+    ecn: Annotated[bool, meaning("a packet that can be marked is marked in place of being lost")]
 
 
 class LabGilbertElliott(TypedDict):

@@ -107,8 +107,8 @@ class Link(Model):
         default=_NO_JITTER,
     )
     loss: Annotated[Directed[LossField], both_directions("0%")] = about(
-        "Losses of the wire in netem's words: `P [CORRELATION]`, `gemodel P [R [1-H [1-K]]]`, "
-        "`state P13 [P31 [P32 [P23 [P14]]]]`.",
+        "Losses of the wire in netem's words: `P [CORRELATION] [ecn]`, `gemodel P [R [1-H [1-K]]]`, "
+        "`state P13 [P31 [P32 [P23 [P14]]]]`. With `ecn`, packets that ECN can mark are marked instead of lost.",
         "gemodel 1% 10%",
         refused=["0.5", "101%"],
         default=_NO_LOSS,

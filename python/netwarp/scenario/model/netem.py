@@ -34,15 +34,20 @@ class Jitter(_Words):
 
 
 class RandomLoss(_Words):
-    """Each packet lost with probability `p`, with a correlation to the packet before."""
+    """Each packet lost with probability `p`, with a correlation to the packet before.
+
+    With `ecn`, a packet that ECN can mark is marked (CE) where it would have been lost.
+    """
 
     model: Literal["random"] = "random"
     p: float
     correlation: float = 0.0
+    ecn: bool = False
 
     def words(self) -> str:
         """The same in netem's words."""
-        return f"{format_percent(self.p)}" + (f" {format_percent(self.correlation)}" if self.correlation else "")
+        correlation = f" {format_percent(self.correlation)}" if self.correlation else ""
+        return f"{format_percent(self.p)}{correlation}{' ecn' if self.ecn else ''}"
 
 
 class GilbertElliott(_Words):
@@ -78,7 +83,7 @@ LossModel = RandomLoss | GilbertElliott | FourState
 
 
 def parse_loss(value: object) -> LossModel:
-    """A loss model from `"0.5%"`, `"0.5% 25%"`, `"random …"`, `"gemodel p [r [1-h [1-k]]]"`, `"state p13 …"`.
+    """A loss model from `"0.5%"`, `"0.5% 25% ecn"`, `"random …"`, `"gemodel p [r [1-h [1-k]]]"`, `"state p13 …"`.
 
     No loss is `RandomLoss(p=0)`. Raises ValueError with a sentence.
     """
@@ -91,8 +96,10 @@ def parse_loss(value: object) -> LossModel:
         return _gemodel(_percentages(rest, 1, 4, "gemodel p [r [1-h [1-k]]]"))
     if name == "state":
         return _state(_percentages(rest, 1, 5, "state p13 [p31 [p32 [p23 [p14]]]]"))
-    numbers = _percentages(rest if name == "random" else [name, *rest], 1, 2, "0.5% [correlation 25%]")
-    return RandomLoss(p=numbers[0], correlation=numbers[1] if len(numbers) > 1 else 0.0)
+    words = rest if name == "random" else [name, *rest]
+    ecn = words[-1:] == ["ecn"]
+    numbers = _percentages(words[:-1] if ecn else words, 1, 2, "0.5% [correlation 25%] [ecn]")
+    return RandomLoss(p=numbers[0], correlation=numbers[1] if len(numbers) > 1 else 0.0, ecn=ecn)
 
 
 def _percentages(words: list[str], minimum: int, maximum: int, usage: str) -> list[float]:
@@ -142,7 +149,11 @@ LossField = Annotated[
     LossModel,
     BeforeValidator(parse_loss),
     WithJsonSchema(
-        {"title": "loss", "type": "string", "examples": ["0.5%", "0.5% 25%", "gemodel 1% 10%", "state 1% 10%"]}
+        {
+            "title": "loss",
+            "type": "string",
+            "examples": ["0.5%", "0.5% 25%", "0.5% ecn", "gemodel 1% 10%", "state 1% 10%"],
+        }
     ),
 ]
 JitterField = Annotated[

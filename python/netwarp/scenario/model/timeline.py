@@ -213,7 +213,8 @@ def _between(start: Any, end: Any, passed: int, whole: int) -> Any:
         raise ValueError("a ramp of the jitter keeps its distribution and correlation; name the same at its end")
     if isinstance(start, RandomLoss) and isinstance(end, RandomLoss):
         shape_ = end if end.p else start
-        if start.correlation == end.correlation or not start.p or not end.p:
+        same = (start.correlation, start.ecn) == (end.correlation, end.ecn)
+        if same or not start.p or not end.p:
             return shape_.model_copy(update={"p": start.p + (end.p - start.p) * passed / whole})
     raise ValueError('a ramp of the loss leads from one random loss to another, such as "0%" to "5%"')
 

@@ -154,3 +154,13 @@ def test_a_planted_turn_of_the_numbers_turns_the_sentence() -> None:
         _as_published(lambda name, column, value: 1 / value if column == "tcp_avg_bw_Mbps" and value else value)
     )
     assert goodput(turned, "contra") and not goodput(turned, "pro")
+
+
+def test_what_was_measured_twice_counts_once() -> None:
+    """The study's row with iperf3's UDP has the control, queue, path and flows of another: they are no alternatives."""
+    pfifo, red = _pair([900, 910, 920], [90, 91, 92])
+    again = replace(red, name="once more")
+    sentences = recommend([pfifo, red, again])
+    (left_out,) = _of(sentences, "left out")
+    assert left_out.sentence == "once more has the factors of other (CUBIC with RED), which stands for both."
+    assert [one for one in sentences if one is not left_out] == recommend([pfifo, red])

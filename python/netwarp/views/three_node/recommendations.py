@@ -60,9 +60,23 @@ class Sentence:
 
 def recommend(conditions: Sequence[Condition], findings: Sequence[Finding] = ()) -> list[Sentence]:
     """Every sentence that the measurements support; `findings` are the study's own statements, judged."""
-    names = published_names(conditions)
-    found = [*_recommendations(conditions), *_contrasts(conditions, names), *_comparisons(conditions, names)]
+    kept, left_out = _distinct(conditions)
+    names = published_names(kept)
+    found = [*_recommendations(kept), *_contrasts(kept, names), *_comparisons(kept, names), *left_out]
     return found + [_contradiction(one) for one in findings if one.judgement is Holds.NO]
+
+
+def _distinct(conditions: Sequence[Condition]) -> tuple[list[Condition], list[Sentence]]:
+    """The first scenario of each set of factors; and a sentence about each other one, which is the same once more."""
+    first: dict[object, Condition] = {}
+    left_out = []
+    for one in conditions:
+        known = one.factors.control is not None and one.factors.queue is not None
+        kept = first.setdefault(one.factors if known else one.name, one)
+        if kept is not one:
+            text = f"{one.name} has the factors of {kept.name} ({_combination(one)}), which stands for both."
+            left_out.append(Sentence("What is not compared", "left out", text))
+    return list(first.values()), left_out
 
 
 def write(folder: Path, sentences: Sequence[Sentence]) -> list[Path]:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from netwarp.compare import Comparison, Row, Verdict, compare, open_input
 from netwarp.compare.render import weight
-from netwarp.engines import Engine, find_engine
+from netwarp.engines import SSH, Engine, EngineOptions, find_engine
 from netwarp.plan import make_plan
 from netwarp.scenario import load_scenario
 from netwarp.scenario.errors import ScenarioError
@@ -42,15 +42,16 @@ def agree(
     *,
     settings: Sequence[str] = (),
     seeds: int | None = SEEDS,
+    inventory: Path | None = None,
     console: Console | None = None,
 ) -> Agreement:
     """Run a scenario on two engines with the same seeds, and compare.
 
-    Where an engine lacks nothing but delays, links have none on both. Finished runs in `directory` are kept. Raises
-    ScenarioError, EngineError, StoreError.
+    Where an engine lacks nothing but delays, links have none on both. Finished runs in `directory` are kept. The engine
+    `ssh` takes an `inventory`. Raises ScenarioError, EngineError, StoreError.
     """
     console = console or Terminal(stderr=True)
-    found = [find_engine(name) for name in engines]
+    found = [find_engine(name, EngineOptions(inventory=inventory if name == SSH else None)) for name in engines]
     asked = (*_SAME_RECORDS, *settings)
     numbers = range(1, seeds + 1) if seeds else None
     name = load_scenario(source, list(asked)).name

@@ -25,7 +25,7 @@ from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory,
 from netwarp.kernels.build import WORK
 from netwarp.kernels.cache import TEMPORARY, digest_of
 from netwarp.kernels.source import SERIES, find_source
-from netwarp.scratch import RUNS, clean_stale
+from netwarp.scratch import CONNECTIONS, RUNS, clean_stale
 from netwarp.terminal import Terminal
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
@@ -112,11 +112,13 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[CheckResult]:
 
 
 def clean(*, environ: Mapping[str, str] | None = None, console: Console | None = None) -> list[Path]:
-    """Remove what killed processes have left: builds in the cache and in TMPDIR, runs of Dask workers and of `rerun` in
-    TMPDIR, runs of the engine `host` that go on for nobody. Report it on `console` (default: stderr)."""
+    """Remove what killed processes have left, and report it on `console` (default: stderr): builds in the cache and in
+    TMPDIR, there also runs of Dask workers and of `rerun` and sockets of connections; and end runs of the engine `host`
+    that go on for nobody."""
     console = console or Terminal(stderr=True)
     temporary = Path(tempfile.gettempdir())
-    removed = clean_stale([(cache_directory(environ), TEMPORARY), (temporary, WORK), (temporary, RUNS)])
+    in_temporary = [(temporary, prefix) for prefix in (WORK, RUNS, CONNECTIONS)]
+    removed = clean_stale([(cache_directory(environ), TEMPORARY), *in_temporary])
     for path in removed:
         console.print(f"Removed {path}", soft_wrap=True, highlight=False)
     ended = list(leftovers())

@@ -15,6 +15,9 @@ from pathlib import Path
 RUNS = "netwarp-runs-"
 """Prefix in TMPDIR of what a Dask worker makes runs in, and of what `netwarp rerun` compares and throws away."""
 
+CONNECTIONS = "netwarp-ssh-"
+"""Prefix in TMPDIR of the directories that hold the sockets of connections."""
+
 
 @contextlib.contextmanager
 def scratch(prefix: str) -> Iterator[Path]:

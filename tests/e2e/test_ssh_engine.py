@@ -375,6 +375,29 @@ def test_whoever_is_killed_the_hosts_are_as_before(made: Hosts, tmp_path: Path, 
     assert strike(made, role, after_s, choice=1, place=tmp_path) == []
 
 
+def test_what_a_killed_login_left_is_swept_up_by_the_next(made: Hosts, tmp_path: Path) -> None:
+    """A directory whose keeper is dead is removed, one whose keeper lives is not."""
+    made.inside("server", "sh", "-c", "mkdir /tmp/netwarp-dead567890 && echo 4194303 > /tmp/netwarp-dead567890/keeper")
+    made.inside("server", "sh", "-c", "mkdir /tmp/netwarp-live567890 && echo 1 > /tmp/netwarp-live567890/keeper")
+    answer = _run(made, _short(tmp_path), tmp_path / "r")
+    assert answer.code == 0, answer.err
+    left = made.inside("server", "ls", "/tmp").split()
+    made.inside("server", "rm", "-r", "/tmp/netwarp-live567890")
+    assert "netwarp-live567890" in left and "netwarp-dead567890" not in left
+
+
+def test_machines_are_held_against_virtual_time(made: Hosts, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    answer = made.run(
+        *("agree", _short(tmp_path), "--engines", "uml,ssh", "--inventory", made.inventory, "--seeds", "1"),
+        *("-o", tmp_path / "r", "--page", page),
+    )
+    # Tests share their machine, which may have disturbed the run in real time; then there is nothing to compare.
+    assert answer.code in (0, 3), answer.err
+    text = page.read_text()
+    assert "| flow.goodput_mbps of bulk |" in text or "ssh: 1 of 1 runs suspect" in text
+
+
 def test_a_node_that_dies_fails_the_run_and_the_others_records_are_kept(made: Hosts, tmp_path: Path) -> None:
     before = made.listing()
     running = made.start(

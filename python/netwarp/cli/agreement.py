@@ -14,6 +14,7 @@ def agree(
     engines: str = "uml,host",
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     seeds: int = 6,
+    inventory: Path | None = None,
     output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("results/agreement"),
     page: Path | None = None,
 ) -> int:
@@ -31,6 +32,8 @@ def agree(
         PATH=VALUE replaces a value of every scenario.
     seeds
         Run with the seeds 1 to N; fewer than 6 cannot tell a difference from chance.
+    inventory
+        For the engine ssh: the file that says which machine is which node (docs/ssh.md).
     output
         Where the results go: a directory for each scenario and engine. Finished runs there are kept.
     page
@@ -47,7 +50,7 @@ def agree(
         if len(names) != 2:
             raise SelectionError(f'"{engines}" are not two engines, such as uml,host')
         found = [
-            agree_(scenario, names, output, settings=set_ or (), seeds=seeds, console=stderr())
+            agree_(scenario, names, output, settings=set_ or (), seeds=seeds, inventory=inventory, console=stderr())
             for scenario in scenarios or tuple(shipped_scenarios())
         ]
         machine = f"Linux {platform.release()} ({platform.machine()})"

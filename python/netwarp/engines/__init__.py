@@ -12,9 +12,10 @@ from netwarp.engines.base import (
 )
 from netwarp.engines.check import refuse_unsupported, refuse_withheld
 from netwarp.engines.identity import differing, identity_here, identity_of, name_of, sources_digest
-from netwarp.engines.registry import engine_names, find_engine, find_same_engine
+from netwarp.engines.registry import SSH, engine_names, find_engine, find_same_engine
 
 __all__ = [
+    "SSH",
     "Capabilities",
     "Engine",
     "EngineError",

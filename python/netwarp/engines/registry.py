@@ -15,6 +15,7 @@ from netwarp.words import did_you_mean
 
 GROUP = "netwarp.engines"
 DEFAULT = "uml"
+SSH = "ssh"
 
 Find = Callable[[EngineOptions], Engine]
 """Finds an engine on this machine. Raises EngineError saying what is missing."""
@@ -22,7 +23,7 @@ Find = Callable[[EngineOptions], Engine]
 ENGINES: Mapping[str, Find] = {
     DEFAULT: find_uml_engine,
     "host": find_host_engine,
-    "ssh": find_ssh_engine,
+    SSH: find_ssh_engine,
 }
 
 
@@ -34,7 +35,7 @@ def engine_names() -> list[str]:
 def find_engine(name: str | None = None, options: EngineOptions | None = None) -> Engine:
     """The engine of that name on this machine, by default `uml`. Raises EngineError."""
     chosen, given = name or DEFAULT, options or EngineOptions()
-    if given.inventory is not None and chosen in ENGINES and chosen != "ssh":
+    if given.inventory is not None and chosen in ENGINES and chosen != SSH:
         raise EngineError(f"The engine {chosen} runs labs on this machine alone: --inventory is for the engine ssh.")
     return (ENGINES.get(chosen) or _offered(chosen))(given)
 

@@ -26,11 +26,9 @@ from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import kernel_features
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
-from netwarp.scratch import scratch
+from netwarp.scratch import CONNECTIONS, scratch
 
 NAME = "ssh"
-CONNECTIONS = "netwarp-ssh-"
-"""Prefix in TMPDIR of the directories that hold the sockets of connections."""
 _LEAD_NS = 3 * 10**9
 """From the last reading of clocks to t0: servers get ready on the nodes meanwhile."""
 _BUILD_S = 120.0

@@ -35,9 +35,13 @@ _NO_DIGEST, _NO_DIRECTORY = 93, 91
 
 _KEEPER = """\
 umask 077
+for old in {directory}/netwarp-??????????/keeper; do
+  [ -O "$old" ] && ! kill -0 "$(cat "$old")" 2>/dev/null && rm -rf "${{old%/keeper}}"
+done
 d=$(mktemp -d {directory}/netwarp-XXXXXXXXXX) || exit {no_directory}
 trap 'rm -rf "$d"' EXIT
 trap : HUP INT PIPE TERM
+echo $$ > "$d/keeper"
 echo "netwarp-dir $d"
 read -r word || exit 0
 [ "$word" = go ] || exit 0
@@ -45,7 +49,8 @@ case $(sha256sum "$d/netwarp-agent") in {digest}*) ;; *) exit {no_digest} ;; esa
 chmod 700 "$d/netwarp-agent" || exit 1
 {root}"$d/netwarp-agent" node --dir="$d" --connection="$SSH_CONNECTION" --whose={whose} --clock="$NETWARP_TEST_CLOCK"
 """
-"""What is logged in for: it holds a directory for the agent, starts it, and removes the directory however that ends."""
+"""What is logged in for: it holds a directory for the agent, starts it, and removes the directory however that ends;
+and before that the directories of those that were killed."""
 
 
 class NodeError(Exception):

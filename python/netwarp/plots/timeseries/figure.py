@@ -204,6 +204,7 @@ def draw_variant(axes: Axes, quantity: Quantity, variant: Variant) -> None:
     """The variant's bands, and its curves over them."""
     for band, strength in zip(variant.bands, _STRENGTHS, strict=True) if variant.bands else ():
         axes.fill_between(band.times, band.lows, band.highs, color=variant.colour, alpha=strength, lw=0)
+    axes.spines["bottom"].set_zorder(1.5)  # beneath the curves, or those that stay at 0 are hidden
     crowd = len(variant.curves)
     width = 2.4 if variant.reference else 1.1
     for curve in variant.curves:

@@ -25,13 +25,15 @@ def stacks_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, Stack]]
     for window in (q for q in quantities if q.stem.startswith(CWND)):
         group = window.group
         rtt = next((q for q in quantities if q.stem == f"{RTT}{group}"), None)
-        rows = [spec_of(result, few, q) for q in (rtt, queue, window) if q is not None]
+        stacked = {"RTT": rtt, "queue": queue, "window": window}
+        rows = [spec_of(result, few, q) for q in stacked.values() if q is not None]
         if len(rows) < 2:
             continue
+        *first, last = (name for name, q in stacked.items() if q is not None)
         limits = rows[-1].limits or (0.0, rows[-1].duration_s)
         rows = [_bare(row, limits) for row in rows]
         words = subtitle(result, few, few.runs, "RTT: each ACK's own sample" if rtt else "")
-        yield f"stack-{slug(group)}", Stack(f"RTT, queue and window of {group}", words, [rows])
+        yield f"stack-{slug(group)}", Stack(_capital(f"{', '.join(first)} and {last} of {group}"), words, [rows])
 
 
 def bbr_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, Stack]]:
@@ -66,6 +68,10 @@ def _bbr_rows(run: PlottedRun, group: str, suffix: str) -> list[FigureSpec]:
         log = look.current().ylog
         scenes.append(FigureSpec(quantity, "", "", run.duration_s, variants, run.changes, limits=limits, log=log))
     return scenes
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _few(run_set: RunSet, most: int) -> RunSet:

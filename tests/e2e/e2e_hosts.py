@@ -27,7 +27,8 @@ mount --bind {place} /mnt
 mount -t tmpfs tmpfs /tmp
 mount -t tmpfs tmpfs /run
 mount -t sysfs sysfs /sys
-mkdir -p /run/sshd
+for file in passwd shadow sudoers; do mount --bind /mnt/$file /etc/$file; done
+mkdir -p /run/sshd /run/sudo
 hostname {name}
 ip link set lo up
 exec /usr/sbin/sshd -D -f /mnt/{name}.conf -E /mnt/{name}.log
@@ -45,6 +46,8 @@ PasswordAuthentication no
 LogLevel VERBOSE
 SetEnv NETWARP_TEST_CLOCK="{clock}"
 """
+_USERS = ("lab", "guest")
+"""Accounts of every host beside root's: the first may become root by sudo, the second may not."""
 _CLIENT = """\
 Host {name}
   HostName {address}
@@ -74,12 +77,12 @@ class Hosts:
         """Of the hosts as they are."""
         return self.place / "inventory.toml"
 
-    def write_inventory(self, path: Path, replaced: Mapping[str, str] | None = None) -> Path:
-        """An inventory; `replaced` are the tables of nodes that are other than usual (empty: none)."""
+    def write_inventory(self, path: Path, replaced: Mapping[str, str] | None = None, more: str = "") -> Path:
+        """An inventory; `replaced` are tables of nodes that are other than usual (empty: none), `more` is in each."""
         tables = [f'ssh_config = "{self.place}/ssh_config"\n']
         for name in NAMES:
             interfaces = "\n".join(f'{link} = "{own}"' for link, own in INTERFACES[name].items())
-            table = f'[nodes.{name}]\nhost = "{name}"\n[nodes.{name}.interfaces]\n{interfaces}\n'
+            table = f'[nodes.{name}]\nhost = "{name}"\n{more}[nodes.{name}.interfaces]\n{interfaces}\n'
             tables.append((replaced or {}).get(name, table))
         path.write_text("\n".join(tables))
         return path
@@ -180,6 +183,7 @@ def hosts(place: Path, clocks: Mapping[str, str] | None = None) -> Iterator[Host
     """Three hosts, until the block ends. They take root."""
     for name in ("id", *(f"{name}.key" for name in NAMES)):
         _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(place / name))
+    _accounts(place)
     control = subprocess.Popen(["unshare", "--net", "--kill-child", "--fork", "sleep", "infinity"])
     with contextlib.ExitStack() as stack:
         stack.callback(_end, control)
@@ -200,6 +204,22 @@ def hosts(place: Path, clocks: Mapping[str, str] | None = None) -> Iterator[Host
         _connect(made)
         _start_sshds(made)
         yield made
+
+
+def _accounts(place: Path) -> None:
+    """The hosts' own users and sudoers; sshd reads the key as the user who logs in."""
+    place.chmod(0o711)
+    (place / "id.pub").chmod(0o644)
+    here = [Path("/etc", name).read_text() for name in ("passwd", "shadow")]
+    users = "".join(f"{name}:x:{4711 + n}:65534::/tmp:/bin/sh\n" for n, name in enumerate(_USERS))
+    contents = {
+        "passwd": (here[0] + users, 0o644),
+        "shadow": (here[1] + "".join(f"{name}:*:19000:0:99999:7:::\n" for name in _USERS), 0o640),
+        "sudoers": (f"root ALL=(ALL) ALL\n{_USERS[0]} ALL=(root) NOPASSWD: ALL\n", 0o440),
+    }
+    for name, (text, mode) in contents.items():
+        (place / name).write_text(text)
+        (place / name).chmod(mode)
 
 
 def _held(place: Path, name: str) -> str:
@@ -291,6 +311,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def missing_programs(names: Sequence[str] = ("/usr/sbin/sshd", "ssh", "nsenter", "unshare", "ethtool")) -> list[str]:
+_PROGRAMS = ("/usr/sbin/sshd", "ssh", "nsenter", "unshare", "ethtool", "sudo")
+
+
+def missing_programs(names: Sequence[str] = _PROGRAMS) -> list[str]:
     """What the hosts take and this machine lacks."""
     return [name for name in names if shutil.which(name) is None]

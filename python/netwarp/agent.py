@@ -14,16 +14,16 @@ FULL_LANDLOCK = 6
 """The version of Landlock that has all that a machine is confined with."""
 _ANSWER_S = 30.0
 _NO_LANDLOCK = (
-    "this host has no Landlock, so nothing but file permissions keeps what a scenario runs from your files "
+    "this host has no Landlock, so only file permissions protect your files from what a scenario runs "
     "(SECURITY.md): run only scenarios that you trust"
 )
 _OLD_LANDLOCK = (
-    "this host has version {version} of Landlock, which does not keep a scenario that takes its machine's kernel over "
-    "from sending signals to your other processes (SECURITY.md); version 6 does (Linux 6.12)"
+    "this host has version {version} of Landlock, which does not stop a scenario that has taken over its machine's "
+    "kernel from sending signals to your other processes (SECURITY.md); version 6 does (Linux 6.12)"
 )
 _NO_SECCOMP = (
-    "this host cannot filter system calls (seccomp), so a scenario that takes its machine's kernel over can reach the "
-    "network as you (SECURITY.md): run only scenarios that you trust"
+    "this host cannot filter system calls (seccomp), so a scenario that has taken over its machine's kernel can reach "
+    "the network as you (SECURITY.md): run only scenarios that you trust"
 )
 
 
@@ -80,5 +80,5 @@ def confinement_here(agent: Path) -> Confinement:
         return Confinement(int(found["landlock"]), bool(found["seccomp"]))
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
         raise AgentError(
-            f"{agent} does not say how it would confine a machine ({error}): `make setup` builds one that does."
+            f"{agent} does not report how it would confine a machine ({error}): `make setup` builds one that does."
         ) from None

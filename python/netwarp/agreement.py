@@ -92,7 +92,7 @@ def page(found: Sequence[Agreement], engines: Sequence[str], machine: str) -> st
         f"# How far the engines {a} and {b} agree",
         "",
         f"Written by `netwarp agree --engines {a},{b} --page FILE`, on {machine}. Both engines sampled every",
-        f"10 ms, with the same seeds; {b} is held against {a} as `netwarp compare` does ([compare.md](compare.md)).",
+        f"10 ms, with the same seeds; {b} is compared with {a} as by `netwarp compare` ([compare.md](compare.md)).",
         "*Same* means that no difference that matters is left in the interval, which holds the true one with the",
         "comparison's confidence. Runs that the machine disturbed are suspect and left out ([host.md](host.md)).",
         "",

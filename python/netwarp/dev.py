@@ -75,7 +75,7 @@ def _group(base: Scenario, flow: str | None) -> str:
     if flow is not None and flow not in having:
         raise ScenarioError(f'no flows called "{flow}" have a congestion control; those of {", ".join(having)} have')
     if not having:
-        raise ScenarioError("no flows of this scenario have a congestion control; take one with flows over TCP")
+        raise ScenarioError("no flows of this scenario have a congestion control; use one with flows over TCP")
     return flow or having[0]
 
 

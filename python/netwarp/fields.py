@@ -34,8 +34,8 @@ def about(
 ) -> Any:
     """A field, and what is known of it: what it means, how it is written, which values are refused.
 
-    The JSON Schema and docs/scenario.md are made of this; the page quotes what netwarp says of each refused value.
-    `beside` are the other fields that the examples need (None: fields that they exclude). `options` are pydantic's.
+    The JSON Schema and docs/scenario.md are generated from this; the page quotes netwarp's error for each refused
+    value. `beside` has other fields that the examples need (None: fields that they exclude). `options` are pydantic's.
     """
     extra: dict[str, Any] = {"refused": list(refused), "beside": dict(beside or {})}
     return Field(description=description, examples=list(examples), json_schema_extra=extra, **options)
@@ -96,7 +96,7 @@ def _queue(value: str) -> str:
     words = _one_line(value).split()
     if not re.fullmatch(r"[a-z][a-z0-9_]*", words[0]) or words[0] in {"qdisc", "tc", "add", "root", "dev", "parent"}:
         raise ValueError(
-            f'"{value[:80]}" is not a queue; write the discipline and its options in tc\'s words, '
+            f'"{value[:80]}" is not a queue; write the qdisc and its options in tc\'s syntax, '
             'such as "pfifo limit 100" or "fq_codel"'
         )
     return " ".join(words)
@@ -121,7 +121,7 @@ Name = Annotated[str, AfterValidator(_name), kind("name", "bottleneck", pattern=
 InterfaceName = Annotated[
     str, AfterValidator(_interface), kind("interface name", "wan0", pattern="^[A-Za-z0-9_.-]{1,15}$")
 ]
-Line = Annotated[str, AfterValidator(_one_line), kind("line", "curl")]
+Line = Annotated[str, AfterValidator(_one_line), kind("text", "curl")]
 Queue = Annotated[str, AfterValidator(_queue), kind("queue", "pfifo limit 100", "fq_codel")]
 _DURATION = quantity_pattern(units.DURATION_UNITS)
 _SIZE = quantity_pattern(units.SIZE_UNITS)
@@ -167,7 +167,7 @@ class Directed(Model, Generic[T]):
 
 
 def both_directions(default: object = None) -> BeforeValidator:
-    """A plain value holds both ways; a table gives the directions, and a direction left out of it takes `default`."""
+    """A plain value applies to both directions; a direction left out of a table takes `default`."""
 
     def expand(value: object) -> object:
         if isinstance(value, Directed):
@@ -180,7 +180,7 @@ def both_directions(default: object = None) -> BeforeValidator:
 
 
 def either_direction(plain_is_both: bool) -> BeforeValidator:
-    """A table may leave a direction out (None); a plain value holds both ways or forward only."""
+    """A table may leave a direction out (None); a plain value applies to both directions or only to `forward`."""
 
     def expand(value: object) -> object:
         if isinstance(value, Directed):

@@ -11,7 +11,7 @@ def read_file(path: Path, size: int) -> bytes:
     """
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
-        raise ValueError("it is no file")
+        raise ValueError("it is not a file")
     if found.st_size == 0:
         return b""
     with path.open("rb") as file:

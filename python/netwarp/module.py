@@ -136,12 +136,12 @@ def load_module(place: str, parameters: Mapping[str, str], folder: Path) -> Modu
     except OSError as error:
         raise ValueError(f"the module {place} cannot be read: {error.strerror}{_nearest(place, path)}") from None
     except UnicodeDecodeError:
-        raise ValueError(f"the module {place} has a file that is not text in UTF-8; it takes sources alone") from None
+        raise ValueError(f"the module {place} has a file that is not text in UTF-8; give only sources") from None
     if path.is_dir() and not {"Kbuild", "Makefile"} & files.keys():
         raise ValueError(f'{place} has no Kbuild, which says what it is made of (a line such as "obj-m := tcp_mine.o")')
     name = path.resolve().name if path.is_dir() else path.stem
     if not _NAME.fullmatch(name):
-        raise ValueError(f'"{name}" cannot be the name of a module; take letters, digits, "_" and "-"')
+        raise ValueError(f'"{name}" cannot be the name of a module; use letters, digits, "_" and "-"')
     return Module(name=name, place=place, files=files, parameters=dict(parameters))
 
 

@@ -114,7 +114,7 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
         raise SelectionError(f"{old.path} was imported, not run: what measured it cannot be repeated from here")
     asked = old.plan.get("asked")
     if asked is None:
-        raise StoreError(f"{old.path} does not say what it was asked for (plan.json); an older netwarp made it")
+        raise StoreError(f"{old.path} does not say which runs were requested (plan.json); an older netwarp wrote it")
     scenario = scenario_of(old)
     refuse_withheld(scenario, engine)
     plan = make_plan(scenario, asked["seeds"], asked["cases"], identity_of(engine, scenario))

@@ -100,7 +100,7 @@ def parse_positive_rate(value: object) -> int:
     if rate == 0:
         raise ValueError('a rate of 0 would never send; write a rate such as "10mbit"')
     if rate < 8:
-        raise ValueError(f"{rate} bit/s is less than a byte a second; the least is 8bit")
+        raise ValueError(f"{rate} bit/s is less than a byte a second; the minimum is 8bit")
     return rate
 
 

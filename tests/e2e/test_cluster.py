@@ -114,7 +114,7 @@ def test_a_worker_without_this_kernel_is_named_and_not_used(own: Cluster, tmp_pa
     scenario = write_scenario(tmp_path / "s.toml")
     alone = netwarp("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address)
     assert alone.code == 4
-    assert "No worker of the Dask scheduler can make these runs" in alone.err
+    assert "No worker of the Dask scheduler can execute these runs" in alone.err
     own.worker("fit")
     done = succeed("run", scenario, "-o", tmp_path / "r", "--no-plots", "--dask", own.address)
     told = next(line for line in done.err.splitlines() if "worker bare" in line)

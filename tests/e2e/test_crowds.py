@@ -79,4 +79,4 @@ def test_a_program_that_takes_all_mappings_is_recognised(tmp_path: Path) -> None
     )
     assert answer.code == 3
     reason = str(only_run(tmp_path / "result").status()["reason"])
-    assert f"than this host grants a process mappings, {max_mappings()} (vm.max_map_count)" in reason
+    assert f"than this host allows a process, {max_mappings()} (vm.max_map_count)" in reason

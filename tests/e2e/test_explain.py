@@ -53,7 +53,7 @@ def test_two_controls_part_at_an_ack(swept: Path) -> None:
 def test_what_a_reader_gets(swept: Path, tmp_path: Path) -> None:
     answer = _explain(swept, "-a", "flows.bulk.cc=cubic", "-b", "flows.bulk.cc=reno", "-o", tmp_path / "figures")
     assert answer.code == 0, answer.err
-    for words in ("They part at ", "an ACK reached the sender of bulk", "The largest differences after that"):
+    for words in ("They diverge at ", "an ACK reached the sender of bulk", "The largest differences after that"):
         assert words in answer.out
     assert [path.suffix for path in (tmp_path / "figures").iterdir()] == [".svg"]
 

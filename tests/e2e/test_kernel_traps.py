@@ -95,7 +95,7 @@ def test_a_sender_at_its_bottleneck_does_not_fill_the_queue(runs: Runs, tmp_path
     most = max(packets_of(runs(text), "bulk", FORWARD)["length_pkts"].to_list())
     assert most == 50 if router else most <= 4
     (tmp_path / "s.toml").write_text(text)
-    assert ("stands at its bottleneck" in netwarp("show", tmp_path / "s.toml").err) != router
+    assert ("is at its bottleneck" in netwarp("show", tmp_path / "s.toml").err) != router
 
 
 def test_the_buffers_that_were_chosen_are_said_and_are_there(runs: Runs, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_the_buffers_that_were_chosen_are_said_and_are_there(runs: Runs, tmp_pat
     text = dumbbell(rate="1gbit", delay="100ms", access="10gbit", duration="1s", flows=BULK + look)
     (tmp_path / "s.toml").write_text(text)
     shown = netwarp("show", tmp_path / "s.toml")
-    assert "tcp_rmem and tcp_wmem go further than a host's own defaults" in shown.err
+    assert "tcp_rmem and tcp_wmem are larger than a host's own defaults" in shown.err
     listed = re.findall(r"netns exec h1 sysctl -w 'net.ipv4.tcp_[rw]mem=\d+ \d+ (\d+)'", shown.out)
     there = (runs(text).path / "look-client.out").read_text()
     assert re.findall(r"= \d+\s+\d+\s+(\d+)", there) == listed

@@ -48,5 +48,5 @@ def test_a_killed_program_fails_the_run_and_says_what_may_have_killed_it(
             break
     assert fate.status == "failed"
     assert "the host killed a process of the machine with signal 9" in fate.reason
-    assert "memory killer" in fate.reason
+    assert "OOM killer" in fate.reason
     assert "-j" in fate.reason

@@ -23,7 +23,7 @@ def test_expectations_decide_the_exit_code(tmp_path: Path, least: int, code: int
     assert f"expected at least {least}, {word}: " in output
     elsewhere = netwarp("run", scenario, "-o", tmp_path / "o", "--no-plots", "--set", "links.bottleneck.queue=fq_codel")
     assert elsewhere.code == 0
-    assert "not checked: no run of this plan is meant" in elsewhere.out
+    assert "not checked: it applies to no run of this plan" in elsewhere.out
     as_json = netwarp("report", tmp_path / "r", "--no-plots", "--json")
     assert as_json.code == code
     assert {row["metric"] for row in json.loads(as_json.out)} >= {"goodput_mbps", "rtt_ms_p95"}

@@ -239,7 +239,7 @@ def test_what_is_wrong_is_said(results: Path, tmp_path: Path) -> None:
         taken.listen()
         answer = netwarp("serve", results, "--port", str(taken.getsockname()[1]))
     assert answer.code == 4
-    assert "cannot listen at port" in answer.words
+    assert "cannot listen on port" in answer.words
 
 
 def test_a_directory_without_results_says_how_to_make_one(tmp_path: Path, start: Start) -> None:

@@ -130,7 +130,7 @@ def dropped_number(original: Path) -> int:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "say what is to be different"),
+        ((), "name the change"),
         (("--drop", "bottleneck"), "names no packet"),
         (("--drop", "bottlenek:r1#1"), 'there is no queue "bottlenek:r1"'),
         (("--drop", "bottleneck:r1#0"), "counted from 1"),

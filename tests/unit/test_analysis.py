@@ -187,7 +187,7 @@ def account(**facts: object) -> dict[str, object]:
         ({"sent_bytes": 0}, "failed", "flow bulk sent nothing"),
         ({"connect_ns": None}, "failed", "flow bulk never connected"),
         ({"error": "connection refused"}, "failed", "flow bulk: connection refused"),
-        ({"flow_id": 7}, "failed", "flow bulk left no account of itself"),
+        ({"flow_id": 7}, "failed", "flow bulk left no record of its totals"),
         ({"rwnd_limited_us": 50}, "ok", None),
         (
             {"rwnd_limited_us": 60},

@@ -192,7 +192,7 @@ def test_axes_that_one_side_alone_has(tmp_path: Path) -> None:
     points = tuple({CC: cc} for cc in ("cubic", "bbr"))
     swept, single = result(tmp_path / "a", plain(), points=points), result(tmp_path / "b", plain(), points=({},))
     with pytest.raises(
-        SelectionError, match=r"A .* has 2 values of flows.bulk.cc, and B .* such as -a 'flows.bulk.cc=cubic'"
+        SelectionError, match=r"A .* has 2 values of flows.bulk.cc, but B .* such as -a 'flows.bulk.cc=cubic'"
     ):
         compared(swept, single)
     found = compare(open_input("A", swept, [f"{CC}=bbr"]), open_input("B", single))
@@ -238,7 +238,7 @@ def test_a_point_where_b_no_longer_runs_is_a_regression(tmp_path: Path) -> None:
 
     found = compared(result(tmp_path / "a", plain(), points=points), result(tmp_path / "b", dies, points=points))
     assert found.regression and found.broken == (("bbr",),)
-    assert sentence(found) == "B is worse than A: at (flows.bulk.cc = bbr) it has no good run, where A has."
+    assert sentence(found) == "B is worse than A: at (flows.bulk.cc = bbr) it has no good run, but A has one."
     assert "B: of 16 runs 9 failed, left out." in list(notes(found))
     suite = ElementTree.fromstring(junit(found))
     assert suite.attrib["errors"] == "1"

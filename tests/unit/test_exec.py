@@ -83,7 +83,7 @@ def test_the_text_of_the_scenario_is_toml() -> None:
         ("[exec]\ncommand = []\n", "at least 1 item"),
         ("[exec]\n", "`command` is missing"),
         ('[exec]\ncommand = ["true"]\ndirectory = "here"\n', '"here" is not an absolute path'),
-        ('[exec]\ncommand = ["a\\u0000b"]\n', "has a NUL in it"),
+        ('[exec]\ncommand = ["a\\u0000b"]\n', "contains a NUL"),
         ('[exec]\ncommand = ["true"]\nenv = { "A B" = "1" }\n', '"A B" cannot name a variable'),
         ('[exec]\ncommand = ["true"]\ncomand = "x"\n', '"comand" is not a field of "exec" (did you mean "command"?)'),
         (BASE + "[nodes]\nh1 = {}\n", "has the network that this makes; leave `nodes` out"),

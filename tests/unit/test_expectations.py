@@ -44,8 +44,8 @@ SUMMARY = pl.DataFrame(ROWS, schema=COLUMNS, orient="row")
         (Expected(where={"x.y": 20}, max=8), Judgement.FAILED, "9"),
         (Expected(where={"name": "bulk", "seed": 1}, min=0), Judgement.MET, "9 to 9.5 (2 values)"),
         (Expected(where={"seed": 2}, min=0), Judgement.FAILED, "there is no value: the run has no metrics"),
-        (Expected(where={"seed": 3}, min=0), Judgement.UNCHECKED, "no run of this plan is meant"),
-        (Expected(where={"case": "slow"}, min=0), Judgement.UNCHECKED, "no run of this plan is meant"),
+        (Expected(where={"seed": 3}, min=0), Judgement.UNCHECKED, "it applies to no run of this plan"),
+        (Expected(where={"case": "slow"}, min=0), Judgement.UNCHECKED, "it applies to no run of this plan"),
         (Expected(where={"name": "ping"}, min=0), Judgement.FAILED, "there is no value of this name; there are bulk"),
         (
             Expected("flow.goodput", min=0),
@@ -102,7 +102,7 @@ ORDERED = pl.DataFrame(QUEUES, schema=[*COLUMNS[:3], "case", *COLUMNS[5:]], orie
             "2 of 2 comparisons are out of order",
         ),
         (["pfifo", "sfq", "red"], Judgement.FAILED, "pfifo (91) is not below red (26) at seed = 1; 2 of 2 comparisons"),
-        (["pfifo", "sfq"], Judgement.UNCHECKED, "fewer than two runs of this plan are meant"),
+        (["pfifo", "sfq"], Judgement.UNCHECKED, "it applies to fewer than two runs of this plan"),
     ],
 )
 def test_an_order(steps: list[str | tuple[str, ...]], judgement: Judgement, found: str) -> None:

@@ -117,7 +117,12 @@ PCAP = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
 
 @pytest.mark.parametrize(
     ("content", "why"),
-    [(b"", "it is empty"), (b"no capture", "it is no capture"), (PCAP, "it has no packet"), (PCAP[:3], "no capture")],
+    [
+        (b"", "it is empty"),
+        (b"no capture", "it is not a capture"),
+        (PCAP, "it contains no packets"),
+        (PCAP[:3], "not a capture"),
+    ],
 )
 def test_a_capture_that_holds_nothing_says_so(tmp_path: Path, content: bytes, why: str) -> None:
     source = tmp_path / "server.pcap"

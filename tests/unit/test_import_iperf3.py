@@ -201,7 +201,7 @@ def test_of_several_documents_the_last_good_one_counts(file: Path) -> None:
         (json.dumps(tcp("3.12"), indent=1)[:-300], "the JSON is cut short (line "),
         ('{"start": }', "it is not JSON (line 1)"),
         ("{" * 100_000, "it is not JSON (line 1)"),
-        ('{"a":' * 100_000, "no output of iperf3"),
+        ('{"a":' * 100_000, "not output of iperf3"),
         (json.dumps(udp("3.12")), "it contains a test of UDP, not of TCP"),
         (json.dumps({"start": {}, "error": "the server is busy"}), "iperf3 says: the server is busy"),
         (json.dumps({"start": start("3.12", "TCP"), "end": {}}), "no connection was made"),

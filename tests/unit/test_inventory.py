@@ -47,11 +47,11 @@ def test_where_an_inventory_and_a_scenario_disagree(tmp_path: Path) -> None:
         (f'[nodes.a]\nhost = "-oProxyCommand=x"\n{L}', "nodes.a.host"),
         (f"{A}port = 70000\n{L}", "must be a port"),
         (f'{A}root = "su"\n{L}', '"none" or "sudo"'),
-        (f'{A}shell = "sh"\n{L}', "is no field of an inventory"),
+        (f'{A}shell = "sh"\n{L}', "is not a field of an inventory"),
         (f'{A}directory = "tmp"\n{L}', "must be an absolute path"),
         (f'{A}[nodes.a.interfaces]\nl = "a/b"', "nodes.a.interfaces.l"),
         (f'clock_limit = "soon"\n{A}{L}', "clock_limit"),
-        (f'ssh_config = "nowhere"\n{A}{L}', "an ssh_config that is not there"),
+        (f'ssh_config = "nowhere"\n{A}{L}', "an ssh_config that does not exist"),
         ("[nodes", "cannot be read"),
     ],
 )

@@ -282,7 +282,7 @@ def test_an_option_that_is_not_honoured_stops_the_build_by_name(workshop: Worksh
 def test_a_tree_that_changes_under_the_build_stops_it(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     digests = iter(["before", "after"])
     monkeypatch.setattr("netwarp.kernels.recipe.tree_digest", lambda tree: next(digests))
-    with pytest.raises(BuildFailed, match=r"changed while the kernel was being made of them\. Build again\."):
+    with pytest.raises(BuildFailed, match=r"changed while the kernel was being built from them\. Build again\."):
         workshop.build()
     assert workshop.leftovers() == []
 

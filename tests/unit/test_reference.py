@@ -129,7 +129,7 @@ def test_a_new_scenario_is_valid_and_never_takes_a_files_place(tmp_path: Path) -
     VALIDATOR.validate(tomllib.loads(path.read_text()))
     assert parse_scenario(path.read_text()).name == "mine"
     path.write_text("mine")
-    with pytest.raises(ScenarioError, match="is there already"):
+    with pytest.raises(ScenarioError, match="exists already"):
         new_scenario("mine.toml", tmp_path)
     assert path.read_text() == "mine"
 

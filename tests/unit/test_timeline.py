@@ -236,7 +236,7 @@ def test_queues_that_the_kernel_cannot_change(queue: str, after: str, fragment: 
 @pytest.mark.parametrize(
     ("queue", "after", "fragment"),
     [
-        ("pfifo limit 100", "fq_codel", "a fq_codel takes the place of the pfifo"),
+        ("pfifo limit 100", "fq_codel", "a fq_codel replaces the pfifo"),
         ("red limit 90000 avpkt 1000", "red limit 60000 avpkt 1000", "the kernel empties a red that is changed"),
         ("pfifo limit 100", "pfifo limit 10", None),
         ("sfq", "sfq", None),
@@ -297,7 +297,7 @@ def test_notes_look_at_every_point() -> None:
     assert notes(parse_scenario(base + swept.replace("25%", "").replace("% ", "%"))) == []
     queues = change("1s", 'queue = "fq_codel"') + '[sweep]\n"links.bottleneck.queue" = ["fq_codel", "pfifo limit 9"]\n'
     (note,) = notes(parse_scenario(DUMBBELL + queues))
-    assert "takes the place of the pfifo" in note.message
+    assert "replaces the pfifo" in note.message
 
 
 def test_of_many_changes_the_first_are_printed() -> None:

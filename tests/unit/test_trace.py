@@ -86,8 +86,8 @@ def test_mahimahi_at_a_constant_rate() -> None:
         ("# only a comment\n", "t: the trace is empty"),
         ("hello\n", 't:1: "hello" is not the start of a trace'),
         ("\x00\x01", "t:1: "),
-        ("time\n0\n", "t:1: a column is missing or there twice; the header is time,rate[,delay,loss]"),
-        ("time,rate,rate\n", "t:1: a column is missing or there twice"),
+        ("time\n0\n", "t:1: a column is missing or appears twice; the header is time,rate[,delay,loss]"),
+        ("time,rate,rate\n", "t:1: a column is missing or appears twice"),
         ("time,rate,speed\n0,1mbit,3\n", 't:1: "speed" is not a column of a trace'),
         ("time,rate\n", "t: the trace has no rows"),
         ("time,rate\n0,1mbit\nx,2mbit\n", 't:3: "x" is not a time in seconds'),
@@ -102,7 +102,7 @@ def test_mahimahi_at_a_constant_rate() -> None:
         ("time,rate,delay\n0,1mbit,-3ms\n", "t:2: "),
         ("time,rate,loss\n0,1mbit,,\n", "t:2: 4 cells for 3 columns"),
         ("time,rate,delay,loss\n0,1mbit,,101%\n", "t:2: "),
-        ("time,rate\n0,1mbit\n2,\n3,4mbit\n", "t:4: a row with a time alone says where the trace begins anew"),
+        ("time,rate\n0,1mbit\n2,\n3,4mbit\n", "t:4: a row with only a time says where the trace repeats"),
         ("5\n4\n", "t:2: times must not decrease; 4 comes after 5"),
         ("5\nx\n", 't:2: "x" is not a whole number of milliseconds'),
         ("5\n-6\n", "t:2: "),
@@ -296,7 +296,7 @@ def test_opportunities_are_counted_as_they_come(times: list[int], instants: list
 
 @pytest.mark.parametrize("name", ["/dev/zero", "/dev/null", "/proc/self"])
 def test_a_trace_is_a_file(name: str) -> None:
-    with pytest.raises(ValueError, match="it is no file"):
+    with pytest.raises(ValueError, match="it is not a file"):
         load_trace(name, Path())
 
 

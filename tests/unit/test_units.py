@@ -70,7 +70,7 @@ def test_percent() -> None:
         (units.parse_rate, "11tbit", "beyond any link"),
         (units.parse_rate, "9" * 500 + "mbit", "is not a rate"),
         (units.parse_positive_rate, "0mbit", "a rate of 0"),
-        (units.parse_positive_rate, "7bit", "least is 8bit"),
+        (units.parse_positive_rate, "7bit", "minimum is 8bit"),
         (units.parse_duration, "-3ms", "is negative"),
         (units.parse_duration, "3", "has no unit"),
         (units.parse_duration, "0.5ns", "whole number of nanoseconds"),

@@ -216,7 +216,7 @@ def _rejected(
     found = []
     for name in names:
         if not scores[name]:
-            reason = trial.failures.get(name, ["they were not made"])[0]
+            reason = trial.failures.get(name, ["they were not executed"])[0]
             found.append((name, f"its runs do not count ({reason})"))
         for one in checks[name]:
             if not one.met and scores[name]:

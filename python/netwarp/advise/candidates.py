@@ -107,11 +107,11 @@ def _parse(text: str, label: str) -> Catalogue:
     try:
         return Catalogue.model_validate(parse_toml(text))
     except TomlError as error:
-        raise AdviceError(f"{label} is no list of candidates: {error}") from None
+        raise AdviceError(f"{label} is not a list of candidates: {error}") from None
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise AdviceError(f"{label} is no list of candidates: {where}: {first['msg']}") from None
+        raise AdviceError(f"{label} is not a list of candidates: {where}: {first['msg']}") from None
 
 
 def candidates_of(environment: Environment, catalogue: Catalogue, changes: Sequence[str]) -> list[Candidate]:
@@ -124,7 +124,9 @@ def candidates_of(environment: Environment, catalogue: Catalogue, changes: Seque
                     found.append(_candidate(environment, control, queue, shaper, offload))
     own = [one for one in found[1:] if one.changed]
     if not own:
-        raise AdviceError("there is no candidate beside what is there now; say with --change what can be changed")
+        raise AdviceError(
+            "there is no candidate apart from the present configuration; name with --change what can be changed"
+        )
     return [found[0], *own]
 
 
@@ -178,7 +180,7 @@ def _filled(queue: Queue, rate_bps: int, rtt_ns: int) -> str:
     def value(match: re.Match[str]) -> str:
         if match[1] not in quantities:
             known = ", ".join(f"{{{name}}}" for name in quantities)
-            raise AdviceError(f'the queue "{queue.name}" asks for {{{match[1]}}}; there are {known}')
+            raise AdviceError(f'the queue "{queue.name}" uses {{{match[1]}}}, which is unknown; known are {known}')
         return quantities[match[1]]
 
     return re.sub(r"\{(\w+)\}", value, queue.queue)

@@ -151,8 +151,8 @@ MEASURES: Mapping[str, Measure] = {
         Measure("rtt_p95", "95th percentile of the RTT that others see", "ms", False, _ms, rtt_p95_ms),
         Measure("fairness", "Jain's index of the bulk flows", "", True, float, fairness),
         Measure("call_r", "rating of the worse direction of a call (R, G.107)", "", True, float, r_factor),
-        Measure("call_delay", "delay at which a call is played", "ms", False, _ms, _call_delay_ms),
-        Measure("call_lost", "of a call lost or too late", "%", False, _percent, _call_lost_pct),
+        Measure("call_delay", "playout delay of a call", "ms", False, _ms, _call_delay_ms),
+        Measure("call_lost", "packets of a call that are lost or late", "%", False, _percent, _call_lost_pct),
         Measure("web_p95", "95th percentile of the web's completion times", "ms", False, _ms, web_p95_ms),
         Measure("retransmits", "segments retransmitted", "", False, float, _retransmits),
     )
@@ -245,7 +245,7 @@ def _weights(text: str) -> dict[str, float]:
         match = re.fullmatch(r"([a-z]+)(?:\s+(\d+(?:\.\d+)?))?", part)
         if match is None or match[1] not in CRITERIA:
             hint = did_you_mean(match[1] if match else part, CRITERIA)
-            raise AdviceError(f'"{part}" is no goal{hint}; write one, or weights such as "latency 2, throughput 1"')
+            raise AdviceError(f'"{part}" is not a goal{hint}; write one, or weights such as "latency 2, throughput 1"')
         if match[1] in found:
             raise AdviceError(f'the goal names "{match[1]}" twice; give each one weight')
         found[match[1]] = float(match[2] or 1)
@@ -278,7 +278,7 @@ def parse_limit(text: str) -> Limit:
     """A limit such as `rtt_p95 < 50ms`. Raises AdviceError."""
     match = _LIMIT.fullmatch(text.strip())
     if match is None:
-        raise AdviceError(f'"{text}" is no limit; write NAME < VALUE or NAME > VALUE, such as "rtt_p95 < 50ms"')
+        raise AdviceError(f'"{text}" is not a limit; write NAME < VALUE or NAME > VALUE, such as "rtt_p95 < 50ms"')
     if (measure := MEASURES.get(match["name"])) is None:
         raise AdviceError(f'"{match["name"]}" cannot be limited{did_you_mean(match["name"], MEASURES)}')
     try:
@@ -308,7 +308,7 @@ def _check_possible(limit: Limit, environment: Environment) -> None:
         roles = environment.roles
         most = sum(rate for names, rate in ((roles.bulk, rates[0]), (roles.upload, rates[1])) if names) / 1e6
         if limit.value > most:
-            raise AdviceError(f'the limit "{limit.text}" cannot be met: the line carries {most:g} Mbit/s of it at most')
+            raise AdviceError(f'the limit "{limit.text}" cannot be met: the line carries at most {most:g} Mbit/s of it')
     criterion = {"goodput": "throughput", "retransmits": "throughput"}.get(name) or name.split("_")[0]
     criterion = {"rtt": "latency", "call": "calls"}.get(criterion, criterion)
     if not _has_traffic(criterion, environment):

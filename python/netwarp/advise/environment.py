@@ -202,7 +202,7 @@ def _flows(line: Line) -> tuple[dict[str, Any], Roles]:
 def _web(line: Line, share: float) -> dict[str, Any]:
     """Clients that together ask for the share of the line, if each answer takes three round trips and its own time."""
     if line.rates_bps is None:
-        raise AdviceError("a share of the line for the web takes a rate; with a trace leave `web` out")
+        raise AdviceError("web traffic is a share of the line's rate, and a trace has no rate; leave `web` out")
     offered = share * line.rates_bps[0]
     clients = max(1, min(_MAX_WEB_CLIENTS, round(offered / (_WEB_BYTES * 8))))
     cycle_s = clients * _WEB_BYTES * 8 / offered
@@ -225,9 +225,7 @@ def environment_of_scenario(scenario: Scenario, link: str | None, duration_ns: i
     rated = {name: one.rate for name, one in scenario.links.items() if one.rate is not None and not one.raw}
     if link is None:
         if not rated:
-            raise AdviceError(
-                "no link of the scenario has a rate, so that the bottleneck is unknown; name it with --link"
-            )
+            raise AdviceError("no link of the scenario has a rate, so the bottleneck is unknown; name it with --link")
         link = min(rated, key=lambda name: min(rated[name].of(0) or math.inf, rated[name].of(1) or math.inf))
     if link not in scenario.links:
         raise AdviceError(f'there is no link "{link}" in the scenario (known: {", ".join(scenario.links)})')

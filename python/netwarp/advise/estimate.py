@@ -79,7 +79,7 @@ def estimate(path: Path) -> Estimated:
     if str(measured.traffic):
         shown["traffic"] = Estimate("traffic", str(measured.traffic), "", measured.basis)
     else:
-        traffic, missing["traffic"] = None, f": {path} has no flow that could be told to be bulk, a call or the web"
+        traffic, missing["traffic"] = None, f": {path} has no flow that is recognisable as bulk, a call or web"
     return Estimated(
         rate, rate_interval, rtt, rtt_interval, loss, traffic, measured.control, shown, missing
     )  # fmt: skip
@@ -108,11 +108,11 @@ def _rtt(
     measured: _Measured, shown: dict[str, Estimate], missing: dict[str, str]
 ) -> tuple[int | None, tuple[float, float] | None]:
     if not measured.rtts_ms:
-        missing["RTT"] = f": {measured.basis} has no beginning of a connection and no RTT"
+        missing["RTT"] = f": {measured.basis} has neither a handshake nor an RTT"
         return None, None
     low, high = min(measured.rtts_ms), float(np.median(measured.rtts_ms))
     shown["rtt"] = Estimate(
-        "RTT", f"{low:.3g} ms", f"[{low:.3g}, {high:.3g}] ms", f"least and median of {measured.basis}"
+        "RTT", f"{low:.3g} ms", f"[{low:.3g}, {high:.3g}] ms", f"minimum and median of {measured.basis}"
     )
     return max(round(low * 1e6), 1), (low * 1e6, high * 1e6)
 
@@ -124,7 +124,7 @@ def _loss(measured: _Measured, full: bool, shown: dict[str, Estimate]) -> float 
     low, high = share_interval(min(measured.resent, measured.sent), measured.sent)
     share = measured.resent / measured.sent
     if full:
-        words = f"{measured.basis}; the line was full, so that they may all be its queue's"
+        words = f"{measured.basis}; the line was full, so all of them may be drops of its queue"
         shown["loss"] = Estimate("loss", "0 %", f"[0, {100 * high:.2g}] %", words)
         return 0.0
     shown["loss"] = Estimate("loss", f"{100 * share:.2g} %", f"[{100 * low:.2g}, {100 * high:.2g}] %", measured.basis)
@@ -137,7 +137,7 @@ def _of_capture(path: Path) -> _Measured:
     except CaptureError as error:
         raise AdviceError(str(error)) from None
     if flows.is_empty():
-        raise AdviceError(f"{path} has no flow, so that nothing can be estimated from it")
+        raise AdviceError(f"{path} has no flow, so nothing can be estimated from it")
     local = _local(flows)
     toward = series.filter(pl.col("dst") == local), series.filter(pl.col("src") == local)
     busier = max(toward, key=lambda frame: int(frame["bytes"].sum() or 0))
@@ -225,7 +225,7 @@ def _of_recording(path: Path) -> _Measured:
     )
     each = each.filter(pl.col("moved") > 0)
     if each.is_empty():
-        raise AdviceError(f"{path}: no connection was acknowledged anything, so that nothing can be estimated from it")
+        raise AdviceError(f"{path}: no data was acknowledged on any connection, so nothing can be estimated from it")
     bulk = each.filter(pl.col("moved") >= _BULK_BYTES, pl.col("lasts_s") >= _BULK_S)
     top = float(np.percentile(bits, 95)) if len(bits) else 0.0
     lasts_s = float(np.ptp(frame["time_s"].to_numpy()))

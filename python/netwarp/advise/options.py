@@ -53,7 +53,7 @@ def changes_of(given: Sequence[str], buffer: str | None) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for word in words:
         if word not in (*CHANGES, "both"):
-            raise AdviceError(f'"{word}" is nothing that can be changed{did_you_mean(word, (*CHANGES, "both"))}')
+            raise AdviceError(f'"{word}" is not something that can be changed{did_you_mean(word, (*CHANGES, "both"))}')
         found |= dict.fromkeys(("sender", "queue") if word == "both" else (word,))
     if "shaper" in found and "queue" in found:
         del found["queue"]  # a shaper brings its own queue: the line's is never filled
@@ -78,9 +78,11 @@ def _of_scenario(options: Options, changes: Sequence[str], duration_ns: int | No
     given = {"rate", "rtt", "traffic", "loss", "jitter", "buffer", "queue", "cc"}
     named = sorted(f"--{name}" for name in given if getattr(options, name) is not None)
     if named:
-        raise AdviceError(f"{' and '.join(named)} cannot go with a scenario, which says that itself; edit it there")
+        raise AdviceError(
+            f"{' and '.join(named)} cannot be combined with a scenario, which defines this itself; edit the scenario"
+        )
     if "shaper" in changes:
-        raise AdviceError("--change shaper cannot go with a scenario; write the shaper's link into it")
+        raise AdviceError("--change shaper cannot be combined with a scenario; write the shaper's link into it")
     return environment_of_scenario(load_scenario(str(options.source)), options.link, duration_ns)
 
 
@@ -170,7 +172,7 @@ def _rtt(text: str | None, estimated: Estimated) -> tuple[int, tuple[float, floa
         return rtt, (low / rtt, high / rtt)
     rtt = _read("--rtt", text, parse_duration)
     if rtt <= 0:
-        raise AdviceError("--rtt must be longer than 0; on a path without delay nothing is to be chosen")
+        raise AdviceError("--rtt must be longer than 0; on a path without delay there is nothing to choose")
     return rtt, (0.8, 1.25)
 
 
@@ -181,7 +183,7 @@ def _range(option: str, text: str, parse: Callable[[str], float]) -> tuple[float
     low, high = (_read(option, part.strip(), parse) for part in (first, last))
     if not 0 < low <= high:
         raise AdviceError(
-            f"{option} {text} is no range; write the lower end first, such as 10mbit..30mbit or 20ms..60ms"
+            f"{option} {text} is not a range; write the lower end first, such as 10mbit..30mbit or 20ms..60ms"
         )
     return low, high
 
@@ -190,7 +192,7 @@ def _queue(options: Options) -> str:
     if options.buffer is None:
         return options.queue or "pfifo limit 1000"
     if options.queue is not None:
-        raise AdviceError("--buffer and --queue both say what queue there is now; give one of them")
+        raise AdviceError("--buffer and --queue both describe the present queue; give one of them")
     text = options.buffer.strip().lower().removesuffix("packets").removesuffix("p").strip()
     if text.isdigit():
         if int(text) < 1:

@@ -19,7 +19,7 @@ def headline(advice: Advice) -> str:
         nearest = ahead[0].reversed
         if nearest.standing is Standing.CLOSE:
             return f"Keep what is there now: {nearest.one} is too close to call against it ({_percent(nearest)})."
-        words = f"{nearest.one} comes nearest, and is no better by what matters"
+        words = f"{nearest.one} comes nearest, but is not better by an amount that matters"
         return f"Keep what is there now: {words} ({_percent(nearest)})."
     against = advice.against_now
     gain = f", {_percent(against)} against what is there now" if against is not None else ""

@@ -49,7 +49,7 @@ def situations_of(environment: Environment) -> list[Situation]:
             moved(environment, rate=high, rtt=far),
         ),
         Situation(
-            "competing CUBIC", "one more bulk flow, of somebody else's, with CUBIC", 1.0,
+            "competing CUBIC", "one more bulk flow with CUBIC, from another sender", 1.0,
             _with_flow(environment.document, RIVAL, rival),
         ),
     ]  # fmt: skip

@@ -39,7 +39,7 @@ def parse_traffic(text: str) -> Traffic:
         kind = match["kind"].lower().removesuffix("s") if match else ""
         if match is None or kind not in _KINDS:
             hint = did_you_mean(kind, _KINDS) if kind else ""
-            raise AdviceError(f'"{part}" is no traffic{hint}; {_GRAMMAR}')
+            raise AdviceError(f'"{part}" is not a kind of traffic{hint}; {_GRAMMAR}')
         name = "udp_bps" if kind == "udp" else kind
         if name in found:
             raise AdviceError(f'the traffic names "{kind}" twice; write it once, with the sum')
@@ -62,5 +62,5 @@ def _amount(kind: str, text: str, part: str) -> float | int:
         raise AdviceError(f'"{part}": {error}') from None
     count = int(text) if text.isdigit() else 1 if not text else -1
     if not 0 <= count <= _MAX:
-        raise AdviceError(f'"{part}" is no number of flows from 0 to {_MAX}; {_GRAMMAR}')
+        raise AdviceError(f'"{part}" is not a number of flows from 0 to {_MAX}; {_GRAMMAR}')
     return count

@@ -82,7 +82,7 @@ def exec_(
         positive("--seeds", seeds)
         positive("--jobs", jobs)
         if seed is not None and seeds is not None:
-            _refuse("--seed and --seeds are both given; --seed is one run, --seeds N are N")
+            _refuse("--seed and --seeds are both given; --seed runs once, --seeds N runs with the seeds 1 to N")
         fixed, varied = _variables(env or ())
         scenario = command_scenario(
             command,
@@ -125,7 +125,7 @@ def _code_of_one(directory: Path) -> int:
         say(f"error: {status['reason']}", style="red")
     if code is not None:
         return int(code) or (FAILED_RUN if status["status"] == "failed" else OK)
-    if status.get("reason") == "nobody reads what it prints any more":
+    if status.get("reason") == "its output is no longer read":
         return CLOSED_PIPE
     return FAILED_RUN
 

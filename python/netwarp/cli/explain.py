@@ -136,7 +136,7 @@ def whatif(
         interventions += [whatif_.change_at(text) for text in change_at or ()]
         if not interventions:
             raise SelectionError(
-                "say what is to be different: --drop PACKET, --mark PACKET, --delay PACKET=TIME, or "
+                "name the change: --drop PACKET, --mark PACKET, --delay PACKET=TIME, or "
                 "--change-at 'TIME LINK.FIELD=VALUE'"
             )
         for one in interventions:

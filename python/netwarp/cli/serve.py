@@ -49,13 +49,13 @@ def served(directory: Path, port: int | None) -> Iterator[str]:
 
     chosen = port or 0
     if not 0 <= chosen <= MAX_PORT:
-        say(f"error: --port must be from 1 to {MAX_PORT}, or 0 for one that is free, not {chosen}", style="red")
+        say(f"error: --port must be from 1 to {MAX_PORT}, or 0 for a free one, not {chosen}", style="red")
         sys.exit(USAGE)
     try:
         server = Server(directory, chosen)
     except OSError as error:
         raise OSError(
-            f"cannot listen at port {chosen}: {error.strerror}; choose another, or none for a free one"
+            f"cannot listen on port {chosen}: {error.strerror}; choose another, or none for a free one"
         ) from None
     with server:
         yield server.address

@@ -90,7 +90,7 @@ def _points(side: ComparisonInput, keys: list[str]) -> list[Point]:
 def _open(axis: str, has: ComparisonInput, lacks: ComparisonInput, values: list[str]) -> SelectionError:
     option = f"-{has.letter.lower()} '{axis}={values[0]}'"
     return SelectionError(
-        f"{has.letter} ({has.path}) has {len(values)} values of {axis}, and {lacks.letter} ({lacks.path}) has no such "
+        f"{has.letter} ({has.path}) has {len(values)} values of {axis}, but {lacks.letter} ({lacks.path}) has no such "
         f"axis; choose one, such as {option}"
     )
 

@@ -13,7 +13,7 @@ def sentence(comparison: Comparison) -> str:
     """The verdict in one sentence."""
     counts, total = comparison.counts, len(comparison.rows)
     if comparison.broken:
-        return f"B is worse than A: at {_points(comparison, comparison.broken)} it has no good run, where A has."
+        return f"B is worse than A: at {_points(comparison, comparison.broken)} it has no good run, but A has one."
     if comparison.identical:
         return f"B is identical to A: all {total} values are equal in every common run."
     if counts[Verdict.WORSE] or counts[Verdict.BETTER]:
@@ -39,7 +39,7 @@ def _neither(comparison: Comparison) -> str:
         has = "values has" if changed == 1 else "values have"
         return f"B is neither better nor worse than A, but {changed} of {total} {has} changed{_rest(comparison)}."
     if not counts[Verdict.UNCLEAR]:
-        return f"B is the same as A: no value of {total} differs by as much as matters."
+        return f"B is the same as A: none of {total} values differs by an amount that matters."
     if comparison.too_few:
         return f"Whether B differs from A is unclear: {_too_few(comparison)}."
     return f"No difference is proven between A and B: of {total} values{_rest(comparison).removeprefix(',')}."
@@ -88,7 +88,7 @@ def needed_words(row: Row, *, paired: bool) -> str:
     """How many runs would settle an unclear row."""
     fewest = fewest_paired() if paired else 4
     if row.needed is None:
-        return f"at least {fewest} runs each" if min(row.runs_a, row.runs_b) < fewest else "on the edge of what matters"
+        return f"at least {fewest} runs each" if min(row.runs_a, row.runs_b) < fewest else "borderline"
     return "more than 1,000 runs each" if row.needed > 1000 else f"about {row.needed} runs each"
 
 

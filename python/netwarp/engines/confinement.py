@@ -80,7 +80,7 @@ def _withheld(scenario: Scenario, paths: Sequence[Path]) -> Iterator[tuple[Keys,
         if not path.exists():
             yield keys, f"{path}: there is no such file or directory"
         elif path.is_file() and path.stat().st_size > MAX_BYTES:
-            yield keys, f"{path} is larger than {MAX_BYTES >> 30} GiB, which takes too long to digest"
+            yield keys, f"{path} is larger than {MAX_BYTES >> 30} GiB, which takes too long to hash"
         elif not all(any(name.is_relative_to(path) for path in paths) for name in names):
             advice = f"if you trust it with that, add `--read {path}`, or a directory above it"
             yield keys, f"what the scenario runs may not read {path} (SECURITY.md); {advice}"

@@ -10,7 +10,7 @@ from netwarp.engines.supervisor import CONSOLE, console_lines, console_tail
 _NAMED = 5
 """How many programs a reason names."""
 _MEMORY_KILLER = (
-    "; the host's memory killer does that: make fewer runs at once (-j), or give each less memory ([run] memory)"
+    "; the host's OOM killer does that: execute fewer runs at once (-j), or give each less memory ([run] memory)"
 )
 _ENOMEM = "UML ran out of memory on the host side"
 
@@ -20,8 +20,8 @@ def out_of_mappings(directory: Path) -> str | None:
     if not any(_ENOMEM in line for line in console_lines(directory)):
         return None
     return (
-        "a program of the lab has touched more pages of memory than this host grants a process mappings, "
-        f"{max_mappings()} (vm.max_map_count): let it use less, or raise that: "
+        "a program of the lab needs more memory mappings than this host allows a process, "
+        f"{max_mappings()} (vm.max_map_count): make it use less memory, or raise the limit: "
         f"`sysctl vm.max_map_count={4 * max_mappings()}`"
     )
 
@@ -64,7 +64,7 @@ def _fix(panic: str) -> str:
     if "the host killed a process of the machine with signal 9" in panic:
         return _MEMORY_KILLER
     if "no further process" in panic:
-        return ": raise the limit of processes (`ulimit -u`, or of the container), or make fewer runs at once (-j)"
+        return ": raise the limit of processes (`ulimit -u`, or of the container), or execute fewer runs at once (-j)"
     if "the host has no room for the machine's memory" in panic:
         return ": make room for its memory file, or choose a larger place with TMPDIR"
     return ": give it more with [run] memory" if "memory" in panic.lower() else f"; see {CONSOLE}"

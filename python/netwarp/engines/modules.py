@@ -49,7 +49,7 @@ def module_problems(plan: Plan, kernel: Kernel, described: KernelDescription) ->
             if one.name in described.modules:
                 yield (
                     keys,
-                    f'the kernel has a module "{one.name}" already, as part of itself; give the file of {module.place} '
+                    f'the kernel already has a built-in module "{one.name}"; give the file of {module.place} '
                     "another name",
                 )
         known = [name for one in compiled.objects for name in one.parameters]
@@ -92,7 +92,7 @@ def complaint(directory: Path, modules: list[Compiled], t0_ns: int) -> str | Non
     stuck = [match for line in lines if (match := _STUCK.search(line))]
     if stuck and panic is None:
         at_s = (int(stuck[-1][1]) - t0_ns) / 1e9
-        said = f"the kernel computes without end, and virtual time stands still at {at_s:.6g} s of the run's"
+        said = f"the kernel computes without end, and virtual time stands still at {at_s:.6g} s of the run"
     else:
         said = re.sub(r"^.*?Kernel panic - not syncing: ", "", panic or lines[first])
     return f"a module went wrong: {said}; at {', called from '.join(list(places)[:_FRAMES])}"

@@ -252,6 +252,6 @@ def _loaded(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) -
             timeout=_LDD_S,
         )
     except subprocess.TimeoutExpired:
-        raise EngineError(f"`ldd {path}` did not say within {_LDD_S:g} s which libraries it loads.") from None
+        raise EngineError(f"`ldd {path}` did not report within {_LDD_S:g} s which libraries it loads.") from None
     found = re.findall(r"(/\S+) \(0x", output.stdout) if output.returncode == 0 else []
     return tuple(map(Path, found))

@@ -107,7 +107,7 @@ class UmlEngine:
             raise EngineError(f"The kernel {self.kernel.path} cannot be read ({error.strerror}). {_FIX}") from error
         if found != self.kernel.digest:
             raise EngineError(
-                f"The kernel {self.kernel.path} is not what was built, it was cut short or changed: its SHA-256 begins "
+                f"The kernel {self.kernel.path} is not what was built; it was truncated or changed: its SHA-256 begins "
                 f"{found[:12]}, not {self.kernel.digest[:12]}. {_FIX}"
             )
 
@@ -297,7 +297,7 @@ def _judge(job: Job, directory: Path, report: dict[str, Any], odd: Sequence[str]
         blamed or _killed(job, directory, report) or _failure(told, directory, report),
         out_of_mappings(directory),
         out_of_memory(directory),
-        f"it left what are no files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
+        f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
     )
     reason = "; ".join(reason for reason in reasons if reason) or None
     return Outcome("failed" if reason else "ok", reason, facts, found)
@@ -307,15 +307,15 @@ def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
     """Why the guard ended the machine, if it did."""
     running = _running(job, report["running"])
     if report["end"] == "output_closed":
-        return "nobody reads what it prints any more"
+        return "its output is no longer read"
     if report["end"] == "time_limit":
         limit = f"it did not end within {job.time_limit_s:g} s of real time ([run] time_limit)"
         return f"{limit}: {running}" if running else limit + console_tail(directory)
     if report["end"] == "computing":
         return (
             f"a program computed for {report['computing_s']:g} s without a system call, and virtual time stands still "
-            f"meanwhile: {running or 'the machine did not say which'}. If it would ever end, raise [run] time_limit, "
-            "of which a program may compute for a tenth"
+            f"meanwhile: {running or 'the machine did not say which'}. If it would end eventually, raise [run] "
+            f"time_limit: a program may compute for a tenth of it"
         )
     if report["end"] == "stuck":
         return f"the machine's kernel computes without end, and virtual time stands still{console_tail(directory)}"

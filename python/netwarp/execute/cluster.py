@@ -57,9 +57,11 @@ def execute_on_cluster(
     none left to begin with, EngineError. When all go away later, the study waits for others. Otherwise as `execute`.
     """
     if not re.fullmatch(r"(tcp|tls|ws|wss|ucx)://\S+:\d+", address):
-        raise EngineError(f'"{address}" is no address of a Dask scheduler; they look like tcp://host:8786')
+        raise EngineError(f'"{address}" is not the address of a Dask scheduler; write one such as tcp://host:8786')
     if not engine.capabilities.portable:
-        raise EngineError(f'runs of the engine "{engine.spec.name}" are made on this machine alone; leave --dask out')
+        raise EngineError(
+            f'runs of the engine "{engine.spec.name}" are executed on this machine only; leave --dask out'
+        )
     try:
         client = Client(address, timeout=_CONNECT_S, set_as_default=False, direct_to_workers=True)
     except OSError as error:
@@ -161,7 +163,7 @@ class _Study:
             )
         if error is not None:
             return record_failure(
-                sent.spec, self.result, f"its worker could not make it: {type(error).__name__}: {error}"
+                sent.spec, self.result, f"its worker could not execute it: {type(error).__name__}: {error}"
             )
         made: RemoteResult = future.result()
         if made.outcome is None:
@@ -170,7 +172,7 @@ class _Study:
             with self.result.making(sent.run.id) as directory:
                 unpack(made.files, directory)
                 if compare_digests(read_digests(directory), digest_run(directory)):
-                    raise DamagedError("the digests of its files are not those that its worker made")
+                    raise DamagedError("the digests of its files are not those that its worker computed")
         except DamagedError as error:
             return record_failure(sent.spec, self.result, f"it came back damaged: {error}")
         return made.outcome
@@ -212,4 +214,4 @@ def _interruptions() -> Iterator[threading.Event]:
 def _no_worker(pool: WorkerPool) -> str:
     if not pool.unfit:
         return "The Dask scheduler has no worker: start some with `dask worker ADDRESS --nthreads 1`."
-    return "No worker of the Dask scheduler can make these runs; see above what each one lacks."
+    return "No worker of the Dask scheduler can execute these runs; see above what each one lacks."

@@ -80,7 +80,7 @@ def record_failure(spec: RunSpec, result: ResultDir, reason: str) -> Outcome:
 
 def changed(others: Sequence[str]) -> str:
     """Why a run is not made with what is another now than when its study was begun, and its id computed."""
-    return f"{' and '.join(others)} is not the same here as when the study was begun."
+    return f"{' and '.join(others)} has changed since the study began."
 
 
 def spec_of(run: Run, engine: Engine) -> RunSpec:

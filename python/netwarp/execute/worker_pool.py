@@ -63,7 +63,7 @@ def complaint(answer: WorkerIdentity | BaseException, here: WorkerIdentity, host
     """Why a worker cannot be used, with the command that fixes it; None if it can."""
     install = f"install there the netwarp that is here (version {here.netwarp}) and start the worker again"
     if isinstance(answer, BaseException):
-        return f"it cannot say what it would make runs with ({type(answer).__name__}: {answer}); {install}"
+        return f"it cannot report what it would execute runs with ({type(answer).__name__}: {answer}); {install}"
     if answer.identity["netwarp"] != here.identity["netwarp"]:
         return f"its netwarp ({answer.netwarp}) is not this one, or has been changed; {install}"
     if answer.missing is not None:

@@ -56,7 +56,7 @@ def draw(found: Explanation, formats: Sequence[str], directory: Path | None = No
             axes.set_title(words, fontsize=10, color=style.MUTED, loc="left", y=1.0)
         for axes in grid[-1]:
             axes.set_xlabel("time (s)")
-        title, subtitle = f"Two runs part at {at_s:.6f} s", _subtitle(found)
+        title, subtitle = f"Two runs diverge at {at_s:.6f} s", _subtitle(found)
         style.head(figure, title, subtitle, _LEFT)
         below_head = 1 - (style.head_in(title, subtitle, _LEFT * style.width_in()) - 0.1) / height
         lines = [Line2D([], [], color=_COLOURS[x], linewidth=_WIDTHS[x], linestyle=_dash(x)) for x in "AB"]

@@ -117,6 +117,6 @@ def _refuse_unfit(chosen: ChosenRun) -> None:
         raise StoreError(f"{chosen.run.path} is damaged: {', '.join(changed[:3])} changed since the run was made")
     if not chosen.run.has_rows("packets"):
         raise SelectionError(
-            f"{chosen.title} has no exact records of packets, so the packet at which it parts cannot be found: "
+            f"{chosen.title} has no exact records of packets, so the packet at which it diverges cannot be found: "
             "run the scenario with record.exact = true"
         )

@@ -22,7 +22,7 @@ def sentences(found: Explanation) -> Iterator[str]:
     if found.parting is None:
         yield "All packets, ACKs, drops and arrivals of the two runs are the same, to the nanosecond."
         return
-    yield f"They part at {_seconds(found.parting.time_ns)}: {_event(found, found.parting)}."
+    yield f"They diverge at {_seconds(found.parting.time_ns)}: {_event(found, found.parting)}."
     yield from _fates(found, found.parting)
     packet = found.packet
     if packet is not None and not found.parting.of_packet:

@@ -45,7 +45,9 @@ def write_flent(result: ResultDir, directory: Path) -> list[Path]:
         write_bytes(path, gzip.compress(json.dumps(document).encode(), mtime=0))
         files.append(path)
     if not files:
-        raise StoreError(f"{result.path} has no run with a TCP flow, which is what Flent's format has a place for")
+        raise StoreError(
+            f"{result.path} has no run with a TCP flow, the only kind of flow that Flent's format has a place for"
+        )
     return files
 
 

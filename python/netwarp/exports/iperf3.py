@@ -42,7 +42,7 @@ def write_iperf3(result: ResultDir, directory: Path) -> list[Path]:
                 continue
             files.append(path)
     if not files:
-        raise StoreError(f"{result.path} has no run with a TCP flow, and iperf3's JSON is made of those here")
+        raise StoreError(f"{result.path} has no run with a TCP flow, and iperf3's JSON is made from TCP flows here")
     return files
 
 

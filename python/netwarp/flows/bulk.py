@@ -13,15 +13,15 @@ from netwarp.units import format_duration
 class BulkFlow(FlowBase):
     """TCP that always has data to send, until `duration` is over or `bytes` are sent.
 
-    With `connect_ahead` its connection is opened that long before `start`, and all flows of the group start to send in
-    the same instant, as the streams of iperf3 -P do. Without it each has a start phase of its own and connects at its
-    start, so that one whose SYN is lost connects a second later, through the queue of the others.
+    With `connect_ahead` each connection is opened that long before `start`, and all flows of the group start to send in
+    the same instant, as the streams of iperf3 -P do. Without it each flow has a start phase of its own and connects
+    when it starts; if its SYN is lost, it connects a second later, through a queue that the others have filled.
     """
 
     tool: Literal["bulk"] = about(TOOL, "bulk")
     cc: CongestionControl = about(CC, "bbr", refused=["BBR"], default="cubic")
     bytes: PositiveSize | None = about(
-        "How much to send; without it, data never run out.", "10MB", refused=[0], default=None
+        "How much to send; without it the flow always has data to send.", "10MB", refused=[0], default=None
     )
     connect_ahead: Duration = about(
         "How long before `start` the connection is opened.",

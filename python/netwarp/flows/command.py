@@ -14,8 +14,8 @@ from netwarp.flows.kind import TOOL, FlowBase, FlowKind, Transport
 class CommandFlow(FlowBase):
     """Any program of the host, with its arguments: `client` runs on the node `from`, `server` on the node `to`.
 
-    In a word of either, `{source}` and `{destination}` become the flow's addresses, and `{port}` its destination port.
-    What a program prints is kept in the run's directory.
+    In an argument of either, `{source}` and `{destination}` stand for the flow's addresses, and `{port}` for its
+    destination port. The programs' output is kept in the run's directory.
     """
 
     tool: Literal["command"] = about(TOOL, "command")
@@ -33,7 +33,7 @@ class CommandFlow(FlowBase):
         min_length=1,
     )
     ready: Annotated[str, Field(pattern=r"^port [1-9][0-9]{0,4}$")] | None = about(
-        "What shows that the server is ready: it listens on this port. The run begins after that.",
+        "The port on which the server listens when it is ready. The run begins only then.",
         "port 8080",
         refused=["8080"],
         beside={"server": ["python3", "-m", "http.server", "8080"]},

@@ -10,11 +10,11 @@ from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, 
 
 
 class IncastFlow(FlowBase):
-    """A client at `from` asks `senders` at `to` in the same instant, waits until the last one has answered, pauses
-    (`think`), and asks again. Sizes are those of each sender, which has a TCP connection that lasts."""
+    """A client on `from` sends a request to each of `senders` on `to` in the same instant, waits until the last one has
+    responded, pauses (`think`), and begins again. Sizes apply to each sender, which has a persistent TCP connection."""
 
     tool: Literal["incast"] = about(TOOL, "incast")
-    senders: int = about("How many senders there are at `to`.", 20, refused=[0, 1001], ge=1, le=1000, strict=True)
+    senders: int = about("Number of senders on `to`.", 20, refused=[0, 1001], ge=1, le=1000, strict=True)
     cc: CongestionControl = about(CC, "bbr", refused=["BBR"], default="cubic")
     request_size: SizeDistribution = about("Bytes of each request.", 200, refused=[0], default=Distribution(mean=100))
     response_size: SizeDistribution = about("Bytes of each response.", "20kB", refused=["20k"])

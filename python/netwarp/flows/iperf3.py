@@ -20,12 +20,12 @@ def _rate(value: object) -> int:
 
 
 class Iperf3Flow(FlowBase):
-    """The real iperf3. `rate` is its -b (`"unlimited"` is -b 0), `args` are passed on as they are."""
+    """The real iperf3. `rate` is its -b (`"unlimited"` is -b 0); `args` are passed to the client unchanged."""
 
     tool: Literal["iperf3"] = about(TOOL, "iperf3")
-    protocol: Literal["tcp", "udp"] = about("What it sends.", "udp", refused=["sctp"], default="tcp")
+    protocol: Literal["tcp", "udp"] = about("Transport protocol.", "udp", refused=["sctp"], default="tcp")
     cc: CongestionControl | None = about(
-        "Congestion control of TCP (-C); the kernel's default unless given.", "reno", refused=["BBR"], default=None
+        "Congestion control of TCP (-C); default: the kernel's.", "reno", refused=["BBR"], default=None
     )
     rate: (
         Annotated[
@@ -40,7 +40,7 @@ class Iperf3Flow(FlowBase):
         ]
         | None
     ) = about(
-        'Its -b: a rate, or `"unlimited"` (-b 0). Unless given, iperf3\'s own default: no limit for TCP, 1 Mbit/s for '
+        'Its -b: a rate, or `"unlimited"` (-b 0). Default: iperf3\'s own, which is no limit for TCP and 1 Mbit/s for '
         "UDP.",
         "unlimited",
         refused=["10mbps"],
@@ -48,7 +48,7 @@ class Iperf3Flow(FlowBase):
     )
     bytes: PositiveSize | None = about("How much to send (-n).", "10MB", refused=[0], default=None)
     args: tuple[Line, ...] = about(
-        "Further arguments of the client, as they are.", ["-P", "4"], refused=["-P 4"], default=()
+        "Further arguments of the client, passed unchanged.", ["-P", "4"], refused=["-P 4"], default=()
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:

@@ -27,9 +27,9 @@ CongestionControl = Annotated[
     PlainSerializer(control_identity),
     kind("congestion control", "cubic", "bbr", "file:./tcp_mine.c window=50", pattern=f"{_CC}|^file:.+$"),
 ]
-TOOL = "What makes the traffic."
+TOOL = "What generates the traffic."
 CC = (
-    "The sender's congestion control: any that the kernel or one of `modules` has, or `file:` and the C file of a "
+    "The sender's congestion control: any that the kernel or one of `modules` provides, or `file:` and the C file of a "
     "module that registers one, with its parameters ([modules.md](modules.md))."
 )
 Transport = Literal["tcp", "udp", "icmp"]
@@ -44,8 +44,8 @@ class FlowBase(Model):
     from_: Name = about("The node that sends.", "h1", refused=["h9"], alias="from")
     to: Name = about("The node that receives.", "h2", refused=["h1"])
     count: int = about(
-        "How many flows of this kind run; 0 is none, as in a case without it. Of several, each is named `group.0`, "
-        "`group.1` …",
+        "Number of flows in this group; 0 means none, as in a case without them. If there are several, they are named "
+        "`group.0`, `group.1` …",
         4,
         refused=[-1, 1001],
         default=1,

@@ -10,7 +10,7 @@ from netwarp.flows.udp import UdpFlow, UdpKind
 
 
 class OnOffFlow(UdpFlow):
-    """UDP at `rate` for a while (`on`), then silence (`off`), over and over."""
+    """UDP at `rate` for a while (`on`), then silence (`off`), repeatedly."""
 
     tool: Literal["on_off"] = about(TOOL, "on_off")
     on: DurationDistribution = about("How long it sends each time.", "200ms exponential", refused=["200ms normal"])

@@ -17,14 +17,15 @@ class UdpFlow(FlowBase):
 
     rate: Rate = about("The rate of frames with all their headers, while it sends.", "2mbit", refused=["0bit"])
     packet_size: SizeDistribution = about(
-        "Payload of a packet in bytes. A drawn size is cut at what one packet of the path holds.",
+        "Payload of a packet in bytes. Sizes drawn from a distribution are limited to what fits into one packet on the "
+        "path.",
         "600 exponential",
         refused=[0, "600 gaussian"],
         default=Distribution(mean=1472),
     )
 
     def lab_fields(self, mtu: int) -> dict[str, Any]:
-        """A size that is drawn is cut at one packet; one that was asked for is kept, and fragmented if it must be."""
+        """A drawn size is limited to one packet; a fixed size is kept, and fragmented if necessary."""
         most = max(mtu - IP_HEADER_BYTES[self.family] - UDP_HEADER_BYTES, self.packet_size.mean)
         return {
             "rate_bps": self.rate,

@@ -29,9 +29,9 @@ def keep_capture(source: Path, place: Path) -> str | None:
     if size == 0:
         raise UnreadableError("it is empty")
     if magic not in _PCAP and magic != _PCAPNG:
-        raise UnreadableError("it is no capture (neither pcap nor pcapng)")
+        raise UnreadableError("it is not a capture (neither pcap nor pcapng)")
     if magic in _PCAP and size <= _PCAP_HEADER_BYTES:
-        raise UnreadableError("it has no packet")
+        raise UnreadableError("it contains no packets")
     messages = _read_through(source)
     with store_errors(place, "write"):
         place.parent.mkdir(exist_ok=True)

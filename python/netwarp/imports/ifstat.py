@@ -46,7 +46,9 @@ def read_ifstat(text: str, interface: str) -> Rates:
     if not text.strip():
         raise UnreadableError("it is empty")
     if text.startswith("#"):
-        raise UnreadableError("this looks like iproute2's ifstat, which prints no rates; the package ifstat's does")
+        raise UnreadableError(
+            "this looks like iproute2's ifstat, which prints no rates; use the one of the package ifstat"
+        )
     unit, column = _headings(text, interface)
     received: list[float] = []
     sent: list[float] = []

@@ -107,7 +107,7 @@ def _documents(text: str) -> tuple[list[dict[str, Any]], str]:
             what = "the JSON is cut short" if cut else "it is not JSON"
             return found, f"{what} (line {error.lineno})"
         except (RecursionError, ValueError):
-            return found, "what stands there is no output of iperf3"
+            return found, "its content is not output of iperf3"
         if isinstance(value, dict):
             found.append(value)
         at = text.find("{", end)
@@ -139,7 +139,7 @@ def _read(document: Mapping[str, Any], protocol: str) -> Document:
     except ValidationError as invalid:
         first = invalid.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"]))[:100]
-        raise UnreadableError(f"it is no output of iperf3: {field}: {first['msg'][:200]}") from None
+        raise UnreadableError(f"it is not output of iperf3: {field}: {first['msg'][:200]}") from None
     found = read.start.test_start.protocol.lower()
     if not found:
         raise UnreadableError("it does not say what was tested (start.test_start)")

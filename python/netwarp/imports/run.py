@@ -199,14 +199,16 @@ def _sockets(run: ReadRun) -> Iterator[dict[str, Any]]:
             run.note(name, "there is no socket in it" if text.strip() else "it is empty", left_out=True)
             continue
         if log.strange_lines:
-            words = f"{log.strange_lines} lines are no output of ss -tinm (the first: line {log.first_strange})"
+            words = f"{log.strange_lines} lines are not output of ss -tinm (the first: line {log.first_strange})"
             run.note(name, words, left_out=False)
         times = _socket_times(run, log)
         if times is not None and _is_elsewhere(times):
             run.note(name, "its times are days away from those of the tests", left_out=True)
             continue
         if times is None:
-            words = "nothing says when its sockets were looked at: none is of a known TCP test, and it has no times"
+            words = (
+                "it cannot be placed in time: none of its sockets belongs to a known TCP test, and it contains no times"
+            )
             run.note(name, words, left_out=True)
             continue
         found += ss.rows(log, [round(at * 1e9) for at in times], role)

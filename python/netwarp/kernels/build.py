@@ -136,7 +136,7 @@ def _build(archive: Source, recipe: Recipe, tree: Path, directory: Path, jobs: i
         display.step("Configuring the kernel")
         _configure(tree, unpacked, log)
         if tree_digest(tree) != recipe.tree_digest:
-            raise BuildFailed(f"The files in {tree} changed while the kernel was being made of them. Build again.")
+            raise BuildFailed(f"The files in {tree} changed while the kernel was being built from them. Build again.")
         display.step(f"Compiling the kernel (-j{jobs})", OBJECTS)
         _compile(unpacked, jobs, log, display)
 

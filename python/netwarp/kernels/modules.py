@@ -159,7 +159,9 @@ def _collect(module: Module, build: Path, made: Path, said: str) -> Compiled:
         parameters = tuple(text.partition(":")[0] for text in info.get("parmtype", []))
         objects.append(Object(name, parameters, depends))
     if not objects:
-        raise ModuleError(f"{module.place} was compiled, and no module came of it: its Kbuild names none in `obj-m`")
+        raise ModuleError(
+            f"{module.place} was compiled, but the result contains no module: its Kbuild names none in `obj-m`"
+        )
     return Compiled(made, tuple(_in_order(objects)), said)
 
 

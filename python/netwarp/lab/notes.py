@@ -48,9 +48,9 @@ def _own_bottlenecks(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
             sender = flow.to if reverse else flow.from_
             yield (
                 ("flows", name),
-                f'its sender {sender} stands at its bottleneck, link "{link}", whose queue it does not fill: TCP keeps '
-                "all but two packets, or a millisecond's worth, of a connection out of its own host's queue (TCP small "
-                "queues); for a queue that fills put a router in between, with a faster link to it",
+                f'its sender {sender} is at its bottleneck, link "{link}", whose queue it does not fill: TCP '
+                "keeps all but two packets, or a millisecond's worth, of a connection out of its own host's queue (TCP "
+                "small queues); for a queue that fills, put a router in between, with a faster link to it",
             )
 
 
@@ -62,7 +62,7 @@ def _socket_sizes(scenario: Scenario, sizes: Sizes) -> Iterator[Found]:
     if any(sizes.socket_bytes(node) > MIN_SOCKET_BYTES for node in chosen):
         yield (
             ("nodes",),
-            f"tcp_rmem and tcp_wmem go further than a host's own defaults ({MIN_SOCKET_BYTES} and 4194304 bytes), so "
+            f"tcp_rmem and tcp_wmem are larger than a host's own defaults ({MIN_SOCKET_BYTES} and 4194304 bytes), so "
             "that no buffer limits a flow here; `netwarp show` lists them, and `sysctl` of a node sets others",
         )
 

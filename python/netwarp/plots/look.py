@@ -115,9 +115,9 @@ def _style(name: str) -> tuple[float, Mapping[str, Any]]:
         found: Any = rc_params_from_file(str(path), fail_on_error=True, use_default_template=False)
         settings: dict[str, Any] = dict(found)
     except (KeyError, ValueError, OSError) as error:
-        raise SelectionError(f"{path} is no style of matplotlib: {str(error).splitlines()[0]}") from error
+        raise SelectionError(f"{path} is not a matplotlib style: {str(error).splitlines()[0]}") from error
     if not settings:
-        raise SelectionError(f"{path} is no style of matplotlib: it sets nothing (a line is such as `font.size: 8`)")
+        raise SelectionError(f"{path} is not a matplotlib style: it sets nothing (a line is such as `font.size: 8`)")
     size = settings.pop("figure.figsize", None)
     return (float(size[0]) if size else SCREEN_WIDTH_IN), settings
 

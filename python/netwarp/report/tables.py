@@ -98,9 +98,9 @@ def _runs(part: pl.DataFrame, census: dict[str, int | str | None]) -> Cell:
 def _interval_note(statistics: pl.DataFrame) -> str:
     sure = statistics.filter(pl.col("n") > 1)["confidence"].drop_nulls()
     if sure.is_empty():
-        return "One run each: no interval can be told from one run; --seeds N gives one."
+        return "One run each: one run gives no interval; --seeds N does."
     least = float(sure.min())  # type: ignore[arg-type]
-    text = f"Beneath each median: where the median of such runs lies with {100 * least:.0f} % confidence or more"
+    text = f"Below each median: its interval, with {100 * least:.0f} % confidence or more"
     return f"{text} (by ranks, without assuming a distribution)."
 
 

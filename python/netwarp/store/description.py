@@ -242,7 +242,7 @@ def _duration_ns(text: Any) -> int:
         return text
     match = re.fullmatch(r"([\d.]+)\s*(ns|us|ms|s|min|h)", str(text))
     if match is None:
-        raise StoreError(f"the run's description (run.json) has a warmup that is no duration: {text!r}")
+        raise StoreError(f"the run's description (run.json) has a warmup that is not a duration: {text!r}")
     return round(float(match[1]) * _UNITS_NS[match[2]])
 
 

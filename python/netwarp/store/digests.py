@@ -53,7 +53,7 @@ def read_digests(run: Path) -> dict[str, str]:
     """The digests written when the run was made. Raises StoreError if there are none."""
     digests = read_json(run / FILE_NAME)
     if not all(isinstance(value, str) for value in digests.values()):
-        raise StoreError(f"cannot read {run / FILE_NAME}: a digest is not text")
+        raise StoreError(f"cannot read {run / FILE_NAME}: a digest in it is not text")
     return digests
 
 

@@ -120,7 +120,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise StoreError(f"cannot read {path}: it is not JSON (line {error.lineno}: {error.msg})") from error
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"cannot read {path}: it is not JSON that anyone wrote ({error})") from error
+        raise StoreError(f"cannot read {path}: it is not valid JSON ({error})") from error
     if not isinstance(value, dict):
         raise StoreError(f"cannot read {path}: a JSON object was expected")
     return value
@@ -156,7 +156,7 @@ def _write_bytes(path: Path, content: bytes) -> None:
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _umask() -> int:

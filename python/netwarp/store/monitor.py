@@ -26,7 +26,7 @@ def read_monitor(path: Path) -> pl.DataFrame:
     if "time_ns" in frame.columns:
         frame = frame.with_columns(time_s=pl.col("time_ns") / 1e9)
     if "time_s" not in frame.columns or not frame.schema["time_s"].is_numeric():
-        raise StoreError(f"{path} has no column time_s or time_ns: it is no table of `netwarp watch`")
+        raise StoreError(f"{path} has no column time_s or time_ns: it is not a recording of `netwarp watch`")
     return frame.sort("time_s", maintain_order=True)
 
 

@@ -39,7 +39,7 @@ def _machine(samples: pl.DataFrame) -> Iterator[str]:
     yield from _lost(samples)
     step_ns = _range(samples["realtime_offset_ns"])
     if step_ns > MAX_CLOCK_STEP_NS:
-        yield f"the machine's clock was set by {step_ns / 1e6:.3g} ms during the run, and with it times of packets"
+        yield f"the machine's clock was set by {step_ns / 1e6:.3g} ms during the run, and packet timestamps with it"
 
 
 def _clocks(run: RunDir) -> Iterator[str]:

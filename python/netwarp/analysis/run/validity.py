@@ -80,7 +80,7 @@ def flow_failure(flow: Flow, account: Mapping[str, Any] | None) -> str | None:
     if flow.kind.found:
         return None
     if account is None:
-        return f"flow {flow.name} left no account of itself"
+        return f"flow {flow.name} left no record of its totals"
     if account["error"]:
         return f"flow {flow.name}: {account['error']}"
     if flow.kind.connects and account["connect_ns"] is None:

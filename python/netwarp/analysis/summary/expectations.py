@@ -147,7 +147,7 @@ def check_expectations(summary: pl.DataFrame, expectations: Sequence[Expectation
 def _check(summary: pl.DataFrame, expectation: Expectation) -> Checked:
     planned = summary.filter(*selects(summary, expectation.where, runs_only=True))
     if planned.height == 0:
-        return Checked(expectation, Judgement.UNCHECKED, (), 0, "no run of this plan is meant")
+        return Checked(expectation, Judgement.UNCHECKED, (), 0, "it applies to no run of this plan")
     scope, _, metric = expectation.metric.partition(".")
     rows = planned.filter(*selects(planned, expectation.where), scope=scope, metric=metric).drop_nulls("value")
     values = tuple(rows["value"].to_list())
@@ -185,7 +185,7 @@ def _check_order(summary: pl.DataFrame, expectation: Expectation) -> Checked:
     planned = {at: chosen.filter(*selects(chosen, s, runs_only=True)) for at, s in enumerate(expectation.ascending)}
     steps = [expectation.ascending[at] for at, runs in planned.items() if runs.height]
     if len(steps) < 2:
-        return Checked(expectation, Judgement.UNCHECKED, (), 0, "fewer than two runs of this plan are meant")
+        return Checked(expectation, Judgement.UNCHECKED, (), 0, "it applies to fewer than two runs of this plan")
     scope, _, metric = expectation.metric.partition(".")
     rows = chosen.filter(*selects(chosen, expectation.where), scope=scope, metric=metric)
     for step in steps:
@@ -194,7 +194,7 @@ def _check_order(summary: pl.DataFrame, expectation: Expectation) -> Checked:
             return Checked(expectation, Judgement.FAILED, (), 0, f"{step_text(step)}: {why}")
     compared = list(ordered_runs(rows, steps))
     if not compared:
-        return Checked(expectation, Judgement.FAILED, (), 0, "no two of these runs differ in nothing else")
+        return Checked(expectation, Judgement.FAILED, (), 0, "no two of these runs are otherwise alike")
     values = tuple(value for one in compared for step in one.values for value in step)
     broken = [one for one in compared if one.broken is not None]
     held = [(one.seed, one.broken is None) for one in compared]

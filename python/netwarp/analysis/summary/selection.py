@@ -101,7 +101,7 @@ def select(
         for key, part in good.group_by(*by, maintain_order=True)
     ]
     if not cells:
-        raise SelectionError(f"no run that is fit for a figure has {metric}: {_census(runs)}")
+        raise SelectionError(f"no run that figures can use has {metric}: {_census(runs)}")
     others = [axis for axis in axes if axis not in by and good[axis].n_unique() > 1]
     return Selected(
         scope=scope,

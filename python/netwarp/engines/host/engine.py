@@ -109,10 +109,10 @@ class HostEngine:
                 yield keys, _lacks(feature.kind, feature.name, refused)
         for keys, (name, _) in settings:
             if name in refused.sysctls:
-                yield keys, f"{refused.sysctls[name]}; a network namespace of this machine has not got all settings"
+                yield keys, f"{refused.sysctls[name]}; a network namespace does not have every sysctl"
         for key, section in sections:
             for keys in opportunities(key, section):
-                yield keys, "delivery opportunities take netwarp's own kernel; run this with the engine uml"
+                yield keys, "delivery opportunities (of a Mahimahi trace) need netwarp's own kernel; use the engine uml"
 
     @property
     def warnings(self) -> Sequence[str]:
@@ -121,7 +121,7 @@ class HostEngine:
         if privilege != "root":
             return ()
         return (
-            "this host makes no user namespaces, so what a scenario runs is root on this machine (SECURITY.md): run "
+            "this host allows no user namespaces, so what a scenario runs is root on this machine (SECURITY.md): run "
             "only scenarios that you trust",
         )
 
@@ -175,7 +175,10 @@ def _processor() -> str:
 
 def _interfaces(refused: Refused) -> Iterator[tuple[Keys, str]]:
     for kind, reason in refused.interfaces.items():
-        yield ("links",), f"this kernel ({platform.release()}) makes no {kind} interfaces (module {kind}): {reason}"
+        yield (
+            ("links",),
+            f"this kernel ({platform.release()}) cannot create {kind} interfaces (module {kind}): {reason}",
+        )
 
 
 def _impaired(refused: Refused, found: Sequence[tuple[Keys, str]]) -> Iterator[tuple[Keys, str]]:
@@ -208,7 +211,7 @@ def _judge(job: Job, directory: Path, report: dict[str, Any] | None, said: str, 
         return Outcome("cancelled", "it was interrupted", facts)
     reasons = (
         _told(job, directory, report),
-        f"it left what are no files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
+        f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
     )
     reason = "; ".join(reason for reason in reasons if reason) or None
     return Outcome("failed" if reason else "ok", reason, facts)

@@ -59,4 +59,6 @@ def _probe(
             available_congestion_controls=tuple(found["available_congestion_controls"]),
         )
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
-        raise EngineError(f"{agent} does not say what this kernel can do ({error}): `make setup` builds it.") from None
+        raise EngineError(
+            f"{agent} does not report what this kernel can do ({error}): `make setup` builds it."
+        ) from None

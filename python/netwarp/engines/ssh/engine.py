@@ -162,7 +162,7 @@ class SshEngine:
             yield from _lacking(node, answer["refused"], features, impaired)
         for key, section in sections:
             for keys in opportunities(key, section):
-                yield keys, "delivery opportunities take netwarp's own kernel; run this with the engine uml"
+                yield keys, "delivery opportunities (of a Mahimahi trace) need netwarp's own kernel; use the engine uml"
 
     @property
     def warnings(self) -> Sequence[str]:
@@ -252,7 +252,7 @@ class _Made:
             outcome = read_outcome(place) or {}
         status = answer["ended"]
         how = "it was killed" if status is None or status > 128 else f"exit status {status}"
-        return str(outcome.get("reason") or f"its part of the run ended before its time ({how})")
+        return str(outcome.get("reason") or f"its part of the run ended early ({how})")
 
     def _wait(self, session: Session) -> Mapping[str, Any]:
         return session.answer(self.job.time_limit_s)
@@ -309,7 +309,7 @@ def find_ssh_engine(options: EngineOptions) -> SshEngine:
     """The engine with the machines of an inventory. Raises EngineError saying what is missing."""
     if options.inventory is None:
         raise EngineError(
-            "The engine ssh takes --inventory FILE, which says which machine is which node (docs/ssh.md)."
+            "The engine ssh needs --inventory FILE, which says which machine is which node (docs/ssh.md)."
         )
     if options.kernel is not None:
         raise EngineError(

@@ -20,14 +20,14 @@ from netwarp.words import did_you_mean
 _MAX_BYTES = 1 << 20
 _SENTENCES = {
     "missing": "is missing",
-    "extra_forbidden": "is no field of an inventory",
+    "extra_forbidden": "is not a field of an inventory",
     "string_type": "must be text in quotes",
     "int_type": "must be a whole number",
     "model_type": "must be a table",
     "model_attributes_type": "must be a table",
     "dict_type": "must be a table",
     "literal_error": 'must be "none" or "sudo"',
-    "string_pattern_mismatch": "has a character that no such name has",
+    "string_pattern_mismatch": "has a character that is not allowed here",
     "greater_than_equal": "must be a port, 1 to 65535",
     "less_than_equal": "must be a port, 1 to 65535",
 }
@@ -50,21 +50,23 @@ class Machine(Model):
     """One machine, and the interfaces that it has for a lab."""
 
     host: str = about(
-        "What `ssh` is given: a name, an address, or a `Host` of your own configuration.",
+        "The argument of `ssh`: a name, an address, or a `Host` of your own configuration.",
         "192.168.122.11",
         pattern=r"^[^\s-]\S*$",
     )
     user: str | None = about(
-        "Whom to log in as; else as your configuration says.", "root", default=None, pattern=r"^[^\s-]\S*$"
+        "The user to log in as; default: as in your configuration.", "root", default=None, pattern=r"^[^\s-]\S*$"
     )
-    port: int | None = about("Of its sshd; else as your configuration says.", 22, default=None, ge=1, le=65535)
+    port: int | None = about(
+        "The port of its sshd; default: as in your configuration.", 22, default=None, ge=1, le=65535
+    )
     root: Literal["none", "sudo"] = about(
         'How to become root: `"none"` if the user is root, `"sudo"` for `sudo -n`, which asks for no password.',
         "sudo",
         default="none",
     )
     directory: Annotated[str, AfterValidator(_absolute)] = about(
-        "Where the agent and the records of a run lie while it lasts.", "/var/tmp", default="/tmp"
+        "Where the agent and the records are kept during a run.", "/var/tmp", default="/tmp"
     )
     interfaces: dict[str, InterfaceName] = about(
         "The machine's interface at each link that ends there.", {"near": "enp0s3"}
@@ -78,7 +80,7 @@ class Inventory(Model):
         "A configuration file for `ssh -F`, beside the inventory, in place of your own.", "ssh_config", default=None
     )
     clock_limit: Annotated[int, BeforeValidator(_duration)] = about(
-        "How well the machines' clocks have to be known; a run that misses it is suspect.", "1ms", default=1_000_000
+        "How accurately the machines' clocks must be known; a run that exceeds it is suspect.", "1ms", default=1_000_000
     )
     nodes: dict[str, Machine] = about("A table for each node.")
 
@@ -99,7 +101,7 @@ def read_inventory(path: Path) -> Inventory:
         return inventory
     config = path.parent.absolute() / Path(inventory.ssh_config).expanduser()
     if not config.is_file():
-        raise EngineError(f"The inventory {path} names an ssh_config that is not there: {config}")
+        raise EngineError(f"The inventory {path} names an ssh_config that does not exist: {config}")
     return inventory.model_copy(update={"ssh_config": str(config)})
 
 

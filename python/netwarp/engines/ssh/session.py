@@ -179,7 +179,7 @@ class Session:
         try:
             answer: dict[str, Any] = json.loads(line)
         except ValueError:
-            raise self._error(f"it said what no agent says: {line[:200]!r}") from None
+            raise self._error(f"it sent something that is not the agent's protocol: {line[:200]!r}") from None
         if "failed" in answer:
             raise self._error(answer["failed"])
         return answer
@@ -195,7 +195,7 @@ class Session:
         while "file" in (answer := self.answer()):
             path = directory / answer["file"]
             if not path.resolve().is_relative_to(directory.resolve()):
-                raise self._error(f"it sent a file that is none of the run's: {answer['file']}")
+                raise self._error(f"it sent a file that does not belong to the run: {answer['file']}")
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as file:
                 left = int(answer["bytes"])
@@ -240,7 +240,7 @@ class Session:
         while (end := self._buffer.find(b"\n", begin)) < 0:
             begin = len(self._buffer)
             if begin > _MAX_LINE:
-                raise self._error("it said a line without end")
+                raise self._error("it sent an endless line")
             self._fill(deadline)
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]

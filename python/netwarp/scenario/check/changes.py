@@ -114,7 +114,7 @@ def _check_times(keys: Keys, change: Change, scenario: Scenario) -> Iterator[Fou
 def _check_ramp(keys: Keys, change: Change, named: list[str]) -> Iterator[Found]:
     if change.over is None:
         if change.step is not None:
-            yield (*keys, "step"), "there are no steps without `over`, which says how long it takes to get there"
+            yield (*keys, "step"), "there are no steps without `over`, the length of the ramp"
         return
     if change.step is not None and change.step > change.over:
         yield (*keys, "step"), f"a step is longer than the whole `over` of {format_duration(change.over)}"
@@ -164,8 +164,8 @@ def _check_rates(
             yield (
                 _cause(name, direction, scenario, at),
                 f"from {format_duration(at)} to {format_duration(until)} the rate is {format_rate(rate)}, at which a "
-                f"full frame takes {takes / 1e6:.4g} ms, longer than that: it would hold the line beyond the next "
-                "change; take a higher rate, longer steps, or an outage",
+                f"full frame takes {takes / 1e6:.4g} ms, longer than that: it would occupy the link beyond the next "
+                f"change; use a higher rate, longer steps, or an outage",
             )
             return
     (at, rate), left = rates[-1], scenario.duration - rates[-1][0]
@@ -177,7 +177,7 @@ def _check_rates(
         yield (
             cause,
             f"from {format_duration(at)} to the end the rate is {format_rate(rate)}, at which a full frame takes "
-            f"{takes / 1e6:.4g} ms, longer than that: not one would get through; take a higher rate, or an outage",
+            f"{takes / 1e6:.4g} ms, longer than that: not one would get through; use a higher rate, or an outage",
         )
 
 

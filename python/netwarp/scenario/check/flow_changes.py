@@ -38,7 +38,7 @@ def check_flow_change(index: int, change: Change, scenario: Scenario) -> Iterato
             f'{change.active} flows of "{group}" cannot be active, as its `count` is {flow.count}',
         )
     if change.over is None and change.step is not None:
-        yield (*keys, "step"), "there are no steps without `over`, which says how long it takes to get there"
+        yield (*keys, "step"), "there are no steps without `over`, the length of the ramp"
     if change.over is not None and change.step is not None and change.step > change.over:
         yield (*keys, "step"), f"a step is longer than the whole `over` of {format_duration(change.over)}"
 

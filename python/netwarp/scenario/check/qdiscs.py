@@ -38,9 +38,11 @@ def loss_of_packets(before: str, after: str) -> str | None:
         return None
     if kind(before) != kind(after):
         return (
-            f"a {kind(after)} takes the place of the {kind(before)}, and tc cannot hand over what is queued: "
-            "the packets that wait are dropped, and counters begin at 0"
+            f"a {kind(after)} replaces the {kind(before)}, and tc cannot hand over what is queued: "
+            "queued packets are dropped, and counters begin at 0"
         )
     if kind(after) in EMPTIED:
-        return f"the kernel empties a {kind(after)} that is changed ({EMPTIED[kind(after)]}): what waits is dropped"
+        return (
+            f"the kernel empties a {kind(after)} that is changed ({EMPTIED[kind(after)]}): queued packets are dropped"
+        )
     return None

@@ -38,7 +38,7 @@ def check_scenario(scenario: Scenario) -> Iterator[Found]:
         return
     yield from _check_times(scenario)
     if NODE_WIRE in scenario.nodes:
-        yield ("nodes", NODE_WIRE), f'"{NODE_WIRE}" is the name of netwarp\'s own namespace; call the node otherwise'
+        yield ("nodes", NODE_WIRE), f'"{NODE_WIRE}" is the name of netwarp\'s own namespace; give the node another name'
     for name, link in scenario.links.items():
         yield from check_link(name, link, scenario)
     yield from check_interfaces(scenario)
@@ -57,7 +57,7 @@ def _check_times(scenario: Scenario) -> Iterator[Found]:
         yield (
             ("record", "sample"),
             f"these are {scenario.duration // scenario.record.sample_ns:,} samples of every socket, queue and link; "
-            f"the maximum is {MAX_SAMPLES:,}: take longer intervals, or a shorter run",
+            f"the maximum is {MAX_SAMPLES:,}: use longer intervals, or a shorter run",
         )
     if scenario.duration > MAX_RUN_NS:
         yield ("duration",), "is longer than 30 days; choose a shorter run"
@@ -150,7 +150,7 @@ def _check_tuners(scenario: Scenario) -> Iterator[Found]:
         yield ("run", "tuner"), f'there is no tuner "{chosen}"{did_you_mean(chosen, ["default", *scenario.tuners])}'
     for name, tuner in scenario.tuners.items():
         if name == "default":
-            yield ("tuners", name), 'the tuner "default" stands for no tuning; call this one otherwise'
+            yield ("tuners", name), 'the tuner "default" stands for no tuning; give this one another name'
         for node in tuner.nodes or ():
             if node not in scenario.nodes:
                 yield ("tuners", name, "nodes"), f'there is no node "{node}"{did_you_mean(node, scenario.nodes)}'

@@ -139,14 +139,14 @@ def _check_kind(expectation: Expectation, scenario: Scenario, overridden: Collec
         yield "metric", "expects nothing; give `min`, `max` or both, an order (`ascending`), or `equals` and `within`"
     elif sum(kinds) > 1:
         field = "ascending" if expectation.ascending else "equals"
-        yield field, "bounds, an order, a value are expectations of their own; write an [[expect]] for each"
+        yield field, "bounds, an order and a value are separate expectations; write an [[expect]] for each"
     elif low is not None and high is not None and low > high:
         yield "min", f"min {low:g} is above max {high:g}, so it could never hold"
     if expectation.equals is None:
         if expectation.within is not None:
-            yield "within", "of what? Give `equals` with it"
+            yield "within", "it needs `equals`, the value that it is about"
     elif expectation.within is None:
-        yield "equals", 'no measurement is exact; say how near with within = "2%", or within = "interval"'
+        yield "equals", 'no measurement is exact; say how close with within = "2%", or within = "interval"'
     elif expectation.within == INTERVAL and len(scenario.seeds) < 2 and "seeds" not in overridden:
         yield "within", "a confidence interval needs at least two seeds, such as seeds = 5"
     if expectation.share is not None:

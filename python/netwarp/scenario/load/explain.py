@@ -1,4 +1,4 @@
-"""pydantic's errors in the words of a scenario's author."""
+"""pydantic's errors, reworded for the author of a scenario."""
 
 from __future__ import annotations
 
@@ -99,9 +99,14 @@ def _sentence(detail: ErrorDetails, keys: Keys, data: Mapping[str, Any], prefix:
     elif kind in {"union_tag_not_found", "union_tag_invalid"}:
         message = _wrong_tool(context.get("tag"))
     elif kind == "literal_error":
-        message = f"{given} is not one of {context.get('expected', '')}"
+        expected = str(context.get("expected", "")).replace("'", '"')
+        message = f"must be {expected}, not {given}"
     elif kind == "string_pattern_mismatch":
-        message = f"{given} does not have the form of such a value ({context.get('pattern', '')})"
+        message = f"{given} is not valid here; it must match {context.get('pattern', '')}"
+    elif kind == "string_too_short":
+        message = "must not be empty"
+    elif kind == "string_too_long":
+        message = f"must have at most {context['max_length']} characters"
     elif kind in _BOUNDS:
         name, words = _BOUNDS[kind]
         message = f"must be {words} {context[name]}, not {given}"

@@ -87,7 +87,7 @@ def new_scenario(name: str, folder: Path = Path(), source: str | None = None) ->
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise ScenarioError("the file is there already, and is left as it is; choose another name", str(path)) from None
+        raise ScenarioError("the file exists already, and was not changed; choose another name", str(path)) from None
     return path
 
 

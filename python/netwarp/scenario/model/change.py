@@ -23,44 +23,52 @@ _OF_A_FLOW = {"link": None, "delay": None, "flow": "web"}
 
 
 class Change(Model):
-    """What changes of a link, or of a group of flows, at a moment of the run; what is not named stays as it is.
+    """A change of a link, or of a group of flows, at an instant of the run. What it does not name stays as it is.
 
-    [changes.md](changes.md) says what happens to packets that wait or are under way, and to flows.
+    [changes.md](changes.md) says what happens to packets that are queued or on the wire, and to flows.
     """
 
-    at: Duration = about("When, from the start of the run.", "2s", refused=["10s"])
-    link: str | None = about("Which link; or `flow`.", "bottleneck", refused=["botleneck"], default=None)
+    at: Duration = about("When it happens, counted from the start of the run.", "2s", refused=["10s"])
+    link: str | None = about(
+        "Which link changes. Give either this or `flow`.", "bottleneck", refused=["botleneck"], default=None
+    )
     flow: str | None = about(
-        "Which group of flows, in place of a link.",
+        "Which group of flows changes.",
         "web",
         refused=["wbe"],
         beside={**_OF_A_FLOW, "active": 3},
         default=None,
     )
     over: PositiveDuration | None = about(
-        "A ramp: get there in steps on a straight line, within this time. Not for queues.",
+        "A ramp of this length: the new value is reached linearly, in steps. Not for queues.",
         "2s",
         refused=["9s"],
         default=None,
     )
     step: PositiveDuration | None = about(
-        "The time between two steps of a ramp; a fiftieth of it unless given.",
+        "The time between two steps of a ramp; default: a fiftieth of the ramp.",
         "100ms",
         refused=["3s"],
         beside={"over": "2s"},
         default=None,
     )
     repeat: PositiveDuration | None = about(
-        "All of it happens again after each such time, to the end of the run.",
+        "The period after which the whole change happens again, until the end of the run.",
         "4s",
         refused=["0s"],
         default=None,
     )
     times: int | None = about(
-        "How often in all, with `repeat`.", 2, refused=[0, 9], beside={"repeat": "4s"}, default=None, ge=1, strict=True
+        "With `repeat`: how many times in all.",
+        2,
+        refused=[0, 9],
+        beside={"repeat": "4s"},
+        default=None,
+        ge=1,
+        strict=True,
     )
     outage: Annotated[Directed[PositiveDuration | None], either_direction(plain_is_both=True)] | None = about(
-        "For so long nothing gets through the wire; what is sent into it is lost.",
+        "The wire passes nothing for this long; packets sent into it are lost.",
         "200ms",
         refused=["9s"],
         default=None,
@@ -72,15 +80,15 @@ class Change(Model):
         default=None,
     )
     think: DurationDistribution | None = about(
-        "Of a `request` or `incast` flow: the pauses that begin from then on.",
+        "For `request` and `incast` flows: the length of pauses that begin from then on.",
         "5s exponential",
         refused=["5"],
         beside=_OF_A_FLOW,
         default=None,
     )
     active: int | None = about(
-        "Of a group of UDP, `request` or `incast` flows: how many are active from then on, its first ones. The others "
-        "send nothing until they are active again.",
+        "For groups of UDP, `request` or `incast` flows: how many of them, the first ones, are active from then on. "
+        "The others send nothing until they are active again.",
         3,
         refused=[-1, 9],
         beside=_OF_A_FLOW,
@@ -95,10 +103,10 @@ class Change(Model):
         "The jitter from then on.", "5ms", refused=["5"], default=None
     )
     loss: Annotated[Directed[LossField | None], either_direction(plain_is_both=True)] | None = about(
-        "The losses from then on.", "2%", refused=["2"], default=None
+        "The loss from then on.", "2%", refused=["2"], default=None
     )
     queue: Annotated[Directed[Queue | None], either_direction(plain_is_both=False)] | None = about(
-        "The queue from then on. One of another kind drops the packets that wait.",
+        "The queue from then on. If it is of another kind, queued packets are dropped.",
         "pfifo limit 20",
         refused=[""],
         default=None,
@@ -106,29 +114,27 @@ class Change(Model):
 
 
 class Tuner(Model):
-    """What some nodes are tuned with. `run.tuner` names the one in use, and a sweep can vary it:
+    """How some nodes are tuned. `run.tuner` names the tuner in use, and a sweep can vary it:
     `"run.tuner" = ["default", "big"]`."""
 
-    nodes: tuple[str, ...] | None = about(
-        "Which nodes; all of them unless given.", ["h1"], refused=[["h9"]], default=None
-    )
+    nodes: tuple[str, ...] | None = about("Which nodes it tunes; default: all.", ["h1"], refused=[["h9"]], default=None)
     sysctl: Sysctl = about(
-        "Kernel settings of these nodes' network namespaces.",
+        "Sysctls of these nodes' network namespaces.",
         {"net.ipv4.tcp_rmem": "4096 131072 6291456"},
         refused=[{"tcp_rmem": "4096 131072 6291456"}],
         default_factory=dict,
     )
     queue: Queue | None = about(
-        "A queue in place of those at these nodes' ends of links, as net.core.default_qdisc gives a host.",
+        "Replaces the queues at these nodes' ends of links, as net.core.default_qdisc would on a host.",
         "fq",
         refused=[""],
         beside={"nodes": ["h1"]},
         default=None,
     )
     program: tuple[Line, ...] | None = about(
-        "A program that tunes by itself, such as bpftune: it is started on each of these nodes before the flows, must "
-        "live until the run ends, and is ended then. What it prints is kept (tuner-NODE.out), what it sets is recorded "
-        "(sysctls.arrows).",
+        "A program that tunes by itself, such as bpftune. It is started on each of these nodes before the flows, must "
+        "run until the run ends, and is then terminated. Its output is kept (tuner-NODE.out), and the sysctls that it "
+        "changes are recorded (sysctls.arrows).",
         ["/usr/sbin/bpftune", "-s"],
         refused=[[]],
         default=None,

@@ -22,7 +22,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 def _text(value: str) -> str:
     if "\0" in value:
-        raise ValueError("has a NUL in it, which no program's arguments and environment can have")
+        raise ValueError("contains a NUL, which arguments and environment variables cannot")
     return value
 
 
@@ -52,23 +52,25 @@ class Exec(Model):
 
     command: tuple[Text, ...] = about("The program and its arguments.", ["python3", "topology.py"], min_length=1)
     directory: Annotated[str, AfterValidator(_directory)] = about(
-        "Where it starts. What it changes beneath is kept in `files/` of the run.", "/home/me/lab", default="/"
+        "Where it starts. What it changes below this directory is kept in `files/` of the run.",
+        "/home/me/lab",
+        default="/",
     )
     env: Annotated[dict[str, Text], AfterValidator(_variables)] = about(
-        "Variables of its environment beyond the usual ones, or in place of them.",
+        "Environment variables in addition to the usual ones, or replacing them.",
         {"QUEUE": "fq_codel"},
         default_factory=dict,
     )
     record: Literal["none", "acks", "packets"] = about(
-        "What is recorded of its network: every packet at every interface and every ACK, or ACKs and what arrives "
-        "alone, or nothing.",
+        "What is recorded of its network: every packet at every interface and every ACK (`packets`), only ACKs and "
+        "arrivals (`acks`), or nothing (`none`).",
         "acks",
         refused=["all"],
         default="packets",
     )
     rate: Annotated[int, BeforeValidator(_rate), kind("rate", "1gbit", pattern=_RATE)] = about(
-        "Of each veth and loopback that nothing else gives a rate, so that what goes over it takes time; "
-        '`"unlimited"` is none.',
+        "The rate of each veth and loopback that has no other, so that sending over it takes time; "
+        '`"unlimited"` means no rate.',
         "1gbit",
         refused=["10mbps"],
         default=DEFAULT_RATE_BPS,
@@ -79,6 +81,6 @@ class ExecScenario(Scenario):
     """A scenario that is a command: the network is what the command makes."""
 
     exec: Exec = about("The command.")
-    duration: PositiveDuration = about("How long it may take, in its own time.", "1h", default=DAY_NS)
+    duration: PositiveDuration = about("How long it may take, in virtual time.", "1h", default=DAY_NS)
     nodes: dict[Name, Node] = about("None: the command makes its own.", default_factory=dict)
     links: dict[Name, Link] = about("None: the command makes its own.", default_factory=dict)

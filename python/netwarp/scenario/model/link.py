@@ -57,57 +57,57 @@ def _rate_or_trace(value: object, info: ValidationInfo) -> object:
 
 
 class Link(Model):
-    """Two nodes joined: a rate and a queue at each sending end, and a wire between them.
+    """A link between two nodes: a rate and a queue at each sending end, and a wire between them.
 
-    `forward` is the direction from the first end to the second, `reverse` the opposite one. A property that has
-    directions takes a plain value or a table such as `{ forward = "10ms", reverse = "20ms" }`.
+    `forward` is the direction from the first end to the second, `reverse` the opposite one. A property that can
+    differ by direction takes a plain value or a table such as `{ forward = "10ms", reverse = "20ms" }`.
     """
 
     ends: tuple[Name, ...] = about("The two nodes.", ["r1", "h2"], refused=[["r1"], ["r1", "r1"]], min_length=1)
     interfaces: tuple[InterfaceName, InterfaceName] | None = about(
-        "Names of the two ends' interfaces; `eth0`, `eth1` … of each node unless given.",
+        "Names of the interfaces at the two ends; default: `eth0`, `eth1` … on each node.",
         ["wan0", "eth0"],
         refused=[["lo", "eth0"]],
         default=None,
     )
     addresses: tuple[Addresses, Addresses] | None = about(
-        "Addresses of the two ends with prefix lengths, IPv4, IPv6 or a list of both. Unless given, "
-        "`10.0.K.1/24` and `fd6e:7700:0:K::1/64` of link number K, and `.2`.",
+        "Addresses of the two ends with prefix lengths: IPv4, IPv6 or a list of both. Default: "
+        "`10.0.K.1/24` and `fd6e:7700:0:K::1/64` for link number K, and `.2` at the other end.",
         ["192.168.1.1/24", "192.168.1.2/24"],
         refused=[["192.168.1.1", "192.168.1.2"], ["192.168.1.1/24", "192.168.2.2/24"]],
         default=None,
     )
     trace: Annotated[Directed[TraceField | None], either_direction(plain_is_both=True)] = about(
-        "A shipped trace or a file (relative to the scenario's) that says what the link is like over time; a plain "
-        "value holds both ways. See [changes.md](changes.md).",
+        "A shipped trace, or a file (relative to the scenario's), of the link's rate, delay and loss over time. A "
+        "plain value applies to both directions. See [changes.md](changes.md).",
         "lte",
         refused=["3g"],
         beside={"rate": None},
         default=_NO_TRACE,
     )
     rate: Annotated[Directed[Rate], both_directions(), BeforeValidator(_rate_or_trace)] = about(
-        "The rate at which each end sends frames. Every link has one, from a trace or from here. A plain value holds "
-        "both ways; a table gives both.",
+        "The rate at which each end sends frames. Every link needs one, from here or from a trace. A plain value "
+        "applies to both directions.",
         "5mbit",
         refused=["10mbps", "5", "0bit", "20tbit"],
         default=None,
         validate_default=True,
     )
     delay: Annotated[Directed[Duration], both_directions("0s")] = about(
-        "Propagation delay of the wire, one way; a plain value holds both ways.",
+        "One-way propagation delay of the wire. A plain value applies to each direction.",
         "10ms",
         refused=[10, "-10ms"],
         default=_NO_DELAY,
     )
     jitter: Annotated[Directed[JitterField], both_directions("0s")] = about(
-        "How much the delay varies: `TIME [CORRELATION%] [DISTRIBUTION]`, uniform, normal, pareto or paretonormal. "
-        "Packets stay in order.",
+        "How much the delay varies: `TIME [CORRELATION%] [DISTRIBUTION]`, where the distribution is uniform, normal, "
+        "pareto or paretonormal. Packets stay in order.",
         "2ms normal",
         refused=["2ms gamma"],
         default=_NO_JITTER,
     )
     loss: Annotated[Directed[LossField], both_directions("0%")] = about(
-        "Losses of the wire in netem's words: `P [CORRELATION] [ecn]`, `gemodel P [R [1-H [1-K]]]`, "
+        "Packet loss on the wire in netem's syntax: `P [CORRELATION] [ecn]`, `gemodel P [R [1-H [1-K]]]`, "
         "`state P13 [P31 [P32 [P23 [P14]]]]`. With `ecn`, packets that ECN can mark are marked instead of lost.",
         "gemodel 1% 10%",
         refused=["0.5", "101%"],
@@ -127,14 +127,14 @@ class Link(Model):
         default=_NEVER,
     )
     queue: Annotated[Directed[Queue | None], either_direction(plain_is_both=False)] = about(
-        "Queue discipline of the sending end and its options, in tc's words. A plain value is the forward direction's. "
-        "Unless given: `pfifo` with room for two bandwidth-delay products, 1000 packets at least.",
+        "Queue discipline of the sending end and its options, in tc's syntax. A plain value applies to the forward "
+        "direction only. Default: `pfifo` with room for two bandwidth-delay products, at least 1000 packets.",
         "pfifo limit 100",
         refused=["qdisc add pfifo", ""],
         default=_DEFAULT_QUEUE,
     )
     mtu: int = about(
-        "The largest IP packet, in bytes; IPv6 needs 1280 at least (RFC 8200).",
+        "Maximum size of an IP packet in bytes; IPv6 requires at least 1280 (RFC 8200).",
         9000,
         refused=[1279, 70000],
         default=1500,
@@ -146,7 +146,7 @@ class Link(Model):
         "Segmentation and aggregation offloads (TSO, GSO, GRO).", True, refused=[1], default=False, strict=True
     )
     raw: dict[str, tuple[Line, ...]] = about(
-        "In place of rate and queue at an end: tc commands for its interface `{dev}`, run in this order.",
+        "tc commands for an end's interface `{dev}`, executed in this order, in place of rate and queue.",
         {"r1": ["qdisc add dev {dev} root handle 1: tbf rate 10mbit burst 5kb limit 100kb"]},
         refused=[{"h1": ["qdisc add dev {dev} root pfifo"]}],
         beside={"queue": None},

@@ -10,13 +10,17 @@ from netwarp.fields import (
 
 
 class Node(Model):
-    """A host, or a router when it forwards: a network namespace."""
+    """A host, or a router if it forwards packets. Each node is a network namespace."""
 
     forward: bool = about(
-        "Whether it forwards packets, as a router does.", True, refused=["yes"], default=False, strict=True
+        "Whether it forwards packets between its interfaces, as a router does.",
+        True,
+        refused=["yes"],
+        default=False,
+        strict=True,
     )
     sysctl: Sysctl = about(
-        "Kernel settings of this node's network namespace. `netwarp show` lists those that netwarp sets itself.",
+        "Sysctls of this node's network namespace. `netwarp show` lists those that netwarp sets itself.",
         {"net.ipv4.tcp_ecn": 1},
         refused=[{"tcp_ecn": 1}, {"net.core.default_qdisc": "fq"}],
         default_factory=dict,

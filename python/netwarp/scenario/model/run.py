@@ -56,33 +56,33 @@ def _path(value: str) -> str:
 
 
 class RunOptions(Model):
-    """How the runs are made."""
+    """How runs are executed."""
 
     start_jitter: AutoDuration = about(
-        "Flows start late by a time drawn uniformly from 0 to this: each flow has a phase of its own. `auto`: one "
-        "round trip of the empty path, 10 ms at least.",
+        "The start of each flow is delayed by a time of its own (its start phase), drawn uniformly from 0 to this "
+        "value. `auto`: one round trip of the empty path, at least 10 ms.",
         "20ms",
         refused=["20"],
         default=None,
     )
     memory: Memory = about(
-        "Memory of the virtual machine, 64M to 64G. `auto`: 128 MiB and what the flows' packets may need.",
+        "Memory of the virtual machine, 64M to 64G. `auto`: 128 MiB plus what the flows' packets may need.",
         "512M",
         refused=["1M", "512MB"],
         default=None,
     )
     time_limit: AutoDuration = about(
-        "Real time after which a run is ended and has failed. `auto` allows for the run's duration.",
+        "Real time after which a run is terminated and fails. `auto` depends on the run's duration.",
         "10min",
         refused=[600],
         default=None,
     )
     tuner: Name = about(
-        "Which of the scenario's tuners is in use; `default` is none.", "big", refused=["none"], default="default"
+        "Which of the scenario's tuners is used; `default` means none.", "big", refused=["none"], default="default"
     )
     read: tuple[Annotated[Line, AfterValidator(_path)], ...] = about(
-        "Files and directories beyond the scenario's own directory that its programs need, as absolute paths. Whoever "
-        "runs it allows them with `--read`: a scenario grants itself nothing (SECURITY.md).",
+        "Absolute paths of files and directories outside the scenario's own directory that its programs need. Whoever "
+        "runs it allows them with `--read`: a scenario cannot grant itself access ([SECURITY.md](../SECURITY.md)).",
         ["/srv/payload"],
         refused=[["payload"]],
         default=(),
@@ -92,12 +92,18 @@ class RunOptions(Model):
 class Capture(Model):
     """A packet capture at one end of a link, in `captures/LINK-NODE.pcap` of the run's directory."""
 
-    at: str = about("Where: the link and its end, as `link:node`.", "bottleneck:h2", refused=["h2"])
+    at: str = about("Which end of which link, as `link:node`.", "bottleneck:h2", refused=["h2"])
     snap: int = about(
-        "How many bytes of each packet are kept; 0: all.", 0, refused=[-1], default=128, ge=0, le=262144, strict=True
+        "How many bytes of each packet are kept; 0 keeps all.",
+        0,
+        refused=[-1],
+        default=128,
+        ge=0,
+        le=262144,
+        strict=True,
     )
     filter: Line | None = about(
-        "Which packets, in the words of pcap-filter(7); all unless given.",
+        "Which packets, in the syntax of pcap-filter(7); default: all.",
         "tcp port 5001",
         refused=[""],
         default=None,
@@ -108,15 +114,15 @@ class Record(Model):
     """What is recorded."""
 
     exact: bool = about(
-        "Record every packet in every queue and the sender's state after every ACK; else samples alone.",
+        "Record every packet in every queue and the sender's state after every ACK; otherwise only samples.",
         False,
         refused=["no"],
         default=True,
         strict=True,
     )
     sample: PositiveDuration | None = about(
-        "How often sockets, queues and links are sampled. Unless given: every 100 ms, and every 1 s beside exact "
-        "records, which hold all that samples do and more.",
+        "The interval at which sockets, queues and links are sampled. Default: 100 ms, or 1 s if `exact` is true, "
+        "because exact records contain everything that samples do.",
         "10ms",
         refused=["0ms"],
         default=None,

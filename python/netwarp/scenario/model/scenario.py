@@ -30,40 +30,43 @@ class Scenario(Model):
 
     name: Name = about("What results are called.", "bufferbloat", refused=["two words", ""])
     summary: str = about(
-        "What it shows, in a line; `netwarp list` prints it.", "One flow fills a queue", refused=[1], default=""
+        "What it shows, in one line; `netwarp list` prints it.", "One flow fills a queue", refused=[1], default=""
     )
     duration: PositiveDuration = about(
-        "How long a run lasts in the network's time, 30 days at most.", "30s", refused=[30, "30", "0s", "800h"]
+        "How long a run lasts, in virtual time; at most 30 days.", "30s", refused=[30, "30", "0s", "800h"]
     )
     warmup: Duration = about(
-        "How much of the start metrics leave out. Records keep it.", "2s", refused=["10s"], default=0
+        "How much of the beginning metrics ignore. Records include it.", "2s", refused=["10s"], default=0
     )
     seeds: Seeds = about(
-        "Each point is run once with each seed: a number N for the seeds 1 to N, or a list.",
+        "Each point runs once with each seed: a number N for the seeds 1 to N, or a list.",
         5,
         refused=[0, [1, 1], "5"],
         default=(1,),
     )
     run: RunOptions = about(
-        "Start phases, memory, real time, the tuner in use.", {"start_jitter": "20ms"}, default=RunOptions()
+        "Start phases, memory, real-time limit, tuner.", {"start_jitter": "20ms"}, default=RunOptions()
     )
     record: Record = about("Which records and captures are written.", {"exact": False}, default=Record())
-    nodes: dict[Name, Node] = about("Hosts and routers by their names.", refused=[{}], min_length=1)
-    links: dict[Name, Link] = about("Links by their names.", refused=[{}], min_length=1)
-    flows: dict[Name, Flow] = about("Traffic, by the names of groups of flows.", refused=[{}], default_factory=dict)
+    nodes: dict[Name, Node] = about("Hosts and routers by name.", refused=[{}], min_length=1)
+    links: dict[Name, Link] = about("Links by name.", refused=[{}], min_length=1)
+    flows: dict[Name, Flow] = about("Traffic: groups of flows by name.", refused=[{}], default_factory=dict)
     modules: tuple[ModuleField, ...] = about(
-        "Kernel modules of your own that are loaded before the network is built, for `queue` and `cc`: C files, or "
-        "directories with a Kbuild, each alone or as a table with its `parameters`. See [modules.md](modules.md).",
+        "Kernel modules of your own, loaded before the network is built, for `queue` and `cc`: C files, or "
+        "directories with a Kbuild, each as a path or as a table with `file` and `parameters`. See "
+        "[modules.md](modules.md).",
         ["tcp_template.c"],
         refused=[["./missing.c"], [{"file": "tcp_template.c", "parameters": 5}]],
         default=(),
     )
-    changes: tuple[Change, ...] = about("What changes while a run goes on.", default=())
+    changes: tuple[Change, ...] = about("What changes during a run.", default=())
     tuners: dict[Name, Tuner] = about(
-        "Settings of nodes under a name.", {"big": {"sysctl": {"net.ipv4.tcp_ecn": 1}}}, default_factory=dict
+        "Named settings of nodes, or programs that tune them.",
+        {"big": {"sysctl": {"net.ipv4.tcp_ecn": 1}}},
+        default_factory=dict,
     )
     sweep: dict[str, tuple[Any, ...]] = about(
-        "Axes: a path and the values that it takes. Every combination is a point, with each case.",
+        "Axes: a path and its values. Every combination, with every case, is a point.",
         {"links.bottleneck.rate": ["5mbit", "20mbit"]},
         refused=[
             {"links.bottleneck.rat": ["5mbit"]},
@@ -74,18 +77,18 @@ class Scenario(Model):
         default_factory=dict,
     )
     presets: dict[Name, dict[str, Any]] = about(
-        "Settings under a name, which cases `use`: paths and their values.",
+        "Named settings for cases to `use`: paths and their values.",
         {"bbr": {"flows.bulk.cc": "bbr"}},
         refused=[{"bbr": {"flows.blk.cc": "bbr"}}],
         default_factory=dict,
     )
-    cases: tuple[Case, ...] = about("Named points, one after the other.", [{"name": "as it is"}], default=())
+    cases: tuple[Case, ...] = about("Named points.", [{"name": "as it is"}], default=())
     baseline: str | None = about(
-        "The case that figures compare the others with.", "BBR", refused=["CUBIC"], default=None
+        "The case with which figures compare the others.", "BBR", refused=["CUBIC"], default=None
     )
-    expect: tuple[Expectation, ...] = about("What should come out.", default=())
+    expect: tuple[Expectation, ...] = about("Which results are expected.", default=())
     views: tuple[Annotated[str, AfterValidator(view_name)], ...] = about(
-        "Tables and figures of a particular study that are made beyond those of every result.",
+        "Names of views: tables and figures for a particular study, in addition to those of every result.",
         ["connection-monitor"],
         refused=[["conection-monitor"]],
         default=(),

@@ -68,17 +68,17 @@ Share = Annotated[float, BeforeValidator(_share), kind("percentage", "80%")]
 
 
 class Case(Model):
-    """A named point: paths and the values that they take in it. Cases replace each other; axes of `sweep` multiply."""
+    """A named point: paths and their values. Cases are alternatives, whereas axes of `sweep` multiply."""
 
-    name: str = about("What it is called.", "ten flows", refused=[""], min_length=1, max_length=100)
+    name: str = about("The name of the case.", "ten flows", refused=[""], min_length=1, max_length=100)
     use: tuple[str, ...] = about(
-        "Presets to take settings from; of two that set one path, the later holds.",
+        "Presets whose settings apply; if two of them set the same path, the later one wins.",
         ["bbr"],
         refused=[["reno"]],
         default=(),
     )
     set: dict[str, Any] = about(
-        "Paths and their values, which hold over those of presets.",
+        "Paths and their values, which override those of presets.",
         {"flows.bulk.count": 10},
         refused=[{"links.bottleneck.qeue": "fq"}],
         default_factory=dict,
@@ -91,30 +91,37 @@ Selection = dict[str, Scalar | tuple[Scalar, ...]]
 
 
 class Expectation(Model):
-    """What should come out: a condition on a metric, checked in every run that `where` selects. It is bounds, an order
-    or a value. [expectations.md](expectations.md) says when each holds."""
+    """An expected result: a condition on a metric, checked in every run that `where` selects. It is a bound (`min`,
+    `max`), an order or a value. [expectations.md](expectations.md) says when each holds."""
 
     metric: str = about(
-        "Scope and name, of [metrics.md](metrics.md).", "flow.goodput_mbps", refused=["goodput_mbps", "pipe.drops"]
+        "Scope and name of a metric of [metrics.md](metrics.md).",
+        "flow.goodput_mbps",
+        refused=["goodput_mbps", "pipe.drops"],
     )
     where: Selection = about(
-        "Which rows of the summary: by `name` (of a flow, of a queue as `link:node`), `case`, `seed` or a swept path. "
-        "A list means any of its values.",
+        "Selects rows of the summary by `name` (of a flow; of a queue as `link:node`), `case`, `seed` or a swept path. "
+        "A list matches any of its values.",
         {"name": "bulk"},
         refused=[{"name": "blk"}, {"colour": "red"}],
         default_factory=dict,
     )
     ascending: tuple[Selection, ...] = about(
-        "An order: every value that a step selects is below every value of the next, in runs that are otherwise alike.",
+        "An order: every value that a step selects is below every value of the next one, in runs that are otherwise "
+        "alike.",
         [{"case": "ten flows"}, {"case": "BBR"}],
         refused=[[{"case": "BBR"}]],
         beside={"min": None},
         default=(),
     )
-    min: float | None = about("The least value.", 9.0, refused=["9"], default=None, allow_inf_nan=False, strict=True)
-    max: float | None = about("The largest value.", 9.6, refused=[8], default=None, allow_inf_nan=False, strict=True)
+    min: float | None = about(
+        "The smallest value allowed.", 9.0, refused=["9"], default=None, allow_inf_nan=False, strict=True
+    )
+    max: float | None = about(
+        "The largest value allowed.", 9.6, refused=[8], default=None, allow_inf_nan=False, strict=True
+    )
     equals: float | None = about(
-        "The value that the mean over the seeds has, `within` some distance.",
+        "The expected mean over the seeds, `within` some distance.",
         9.5,
         refused=["9.5"],
         beside={"min": None, "within": "2%"},
@@ -123,15 +130,15 @@ class Expectation(Model):
         strict=True,
     )
     within: Within | None = about(
-        'How near: a fraction of the value, or `"interval"`, the mean\'s own 99.9 % confidence interval (two seeds at '
-        "least).",
+        'How close: a fraction of the value, or `"interval"` for the 99.9 % confidence interval of the mean (at least '
+        "two seeds).",
         "2%",
         refused=["near"],
         beside={"min": None, "equals": 9.5},
         default=None,
     )
     share: Share | None = about(
-        "The share of seeds with which bounds or an order must hold; with all of them unless given.",
+        "The share of seeds with which bounds or an order must hold; default: all.",
         "80%",
         refused=["0%", "100%"],
         default=None,

@@ -180,7 +180,7 @@ def _csv(heading: tuple[int, str], lines: Iterator[tuple[int, str]], name: str) 
     columns = [cell.strip() for cell in heading[1].split(",")]
     unknown = [column for column in columns if column not in COLUMNS]
     if unknown or len(set(columns)) != len(columns) or "rate" not in columns:
-        wrong = f'"{unknown[0]}" is not a column of a trace' if unknown else "a column is missing or there twice"
+        wrong = f'"{unknown[0]}" is not a column of a trace' if unknown else "a column is missing or appears twice"
         raise ValueError(f"{name}:{heading[0]}: {wrong}; the header is time,rate[,delay,loss]")
     rows: list[Row] = []
     period_ns: int | None = None
@@ -189,7 +189,7 @@ def _csv(heading: tuple[int, str], lines: Iterator[tuple[int, str]], name: str) 
             raise ValueError(f"{name}:{number}: a trace has at most {MAX_ROWS:,} rows; take larger steps")
         try:
             if period_ns is not None:
-                raise ValueError("a row with a time alone says where the trace begins anew; nothing may follow it")
+                raise ValueError("a row with only a time says where the trace repeats; nothing may follow it")
             row = _row(columns, line, number)
             if rows and row.at_ns <= rows[-1].at_ns:
                 raise ValueError("times must increase from row to row")

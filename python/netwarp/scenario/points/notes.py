@@ -101,8 +101,8 @@ def _correlations(scenario: Scenario) -> Iterator[Found]:
             if isinstance(loss, RandomLoss) and loss.p and loss.correlation:
                 yield (
                     ("links", name, "loss"),
-                    "netem's correlated loss loses fewer packets than it says, since correlated draws keep away from "
-                    "the extremes; for bursts at a known rate take gemodel",
+                    "netem's correlated loss loses fewer packets than configured, because correlated draws stay away "
+                    "from the extremes; for bursts at a known rate use gemodel",
                 )
             if link.jitter.of(direction).correlation:
                 yield (
@@ -120,7 +120,7 @@ def _adaptive_red(scenario: Scenario) -> Iterator[Found]:
                 yield (
                     ("links", name, "queue"),
                     "this RED does not adapt: `adaptive` reaches the kernel in an attribute that it shows but does "
-                    "not act on, so the probability stays what it is set to",
+                    "not act on, so its probability stays as configured",
                 )
 
 

@@ -21,7 +21,7 @@ FOLDER = "tuners"
 def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     """The table and the figure. Raises StoreError where no axis is `run.tuner`."""
     if AXIS not in result.axes:
-        raise StoreError(f'the view tuners compares tuners, and this study has one only; sweep "{AXIS}"')
+        raise StoreError(f'the view tuners compares tuners, but this study has only one; sweep "{AXIS}"')
     rows = list(compare_tuners(values_of(result)))
     folder = make_folder(result.path / FOLDER)
     table = [{**vars(row), "ratio": row.ratio} for row in rows]

@@ -71,7 +71,7 @@ enum Command {
     /// Metrics of flows from captures (pcap, pcapng): RTT, bytes in flight, retransmissions
     #[command(
         override_usage = "netwarp pcap [OPTIONS] <FILE>...",
-        after_help = "docs/pcap.md says what each column means. Exit codes: 0 fine; 2 wrong usage, or a file could not \
+        after_help = "docs/pcap.md says what each column means. Exit codes: 0 success; 2 wrong usage, or a file could not \
                       be read to its end; 4 the output could not be written."
     )]
     Pcap(pcap::Options),

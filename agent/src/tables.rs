@@ -16,12 +16,12 @@ pub mod fate {
 }
 
 tables! {
-    /// `packets.arrows`: one packet in one node interface's queue; what its queue split has a row for each part that left (kernel recorder, exact).
+    /// `packets.arrows`: one packet in the queue of one node interface; a packet that its queue splits has a row for each part that leaves (kernel recorder, exact).
     packets {
         interface_index: u32 = UInt32Builder, false, "", "index of the interface, unique in the whole lab";
         tuple_id: u32 = UInt32Builder, false, "", "key into tuples.arrows";
-        packet_bytes: u32 = UInt32Builder, false, "bytes", "on the wire: frame with its Ethernet header, one for each segment";
-        segments: u32 = UInt32Builder, false, "packets", "packets of the wire: 1, of an aggregate its segments";
+        packet_bytes: u32 = UInt32Builder, false, "bytes", "on the wire: the frame with its Ethernet header; for an aggregate, one header for each segment";
+        segments: u32 = UInt32Builder, false, "packets", "packets on the wire: 1, or the segments of an aggregate";
         enqueue_ns: i64 = Int64Builder, false, "ns", "arrival at the queue, from t0";
         dequeue_ns: Option<i64> = Int64Builder, true, "ns", "departure from the queue; absent if it never left";
         drop_ns: Option<i64> = Int64Builder, true, "ns", "when it was dropped; absent if it was not";
@@ -30,17 +30,17 @@ tables! {
         backlog_bytes: u32 = UInt32Builder, false, "bytes", "bytes in the queue just after its arrival";
         fate: u8 = UInt8Builder, false, "", "0 sent, 1 dropped, 2 still queued at the end, 3 taken elsewhere by an action of a filter";
         drop_reason: Option<u16> = UInt16Builder, true, "", "the kernel's enum skb_drop_reason";
-        ecn_in: u8 = UInt8Builder, false, "", "ECN bits of the IP header on arrival (3 = congestion experienced)";
+        ecn_in: u8 = UInt8Builder, false, "", "ECN bits of the IP header on arrival (3 = Congestion Experienced)";
         ecn_out: Option<u8> = UInt8Builder, true, "", "the same on departure";
     }
     /// `drops.arrows`: one packet dropped anywhere but in a recorded queue (kernel recorder, exact).
     drops<'r> {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
-        interface_index: Option<u32> = UInt32Builder, true, "", "interface at which it was seen last, of `place` 0 any of its node's";
-        place: u8 = UInt8Builder, false, "", "0 made by the node and at no interface yet, 1 on its way to the interface's queue, 3 sent: on the wire, 4 come in by the interface, 5 handed to the node's own transport";
+        interface_index: Option<u32> = UInt32Builder, true, "", "interface at which it was seen last; for `place` 0, any interface of its node";
+        place: u8 = UInt8Builder, false, "", "0 created by the node, and not yet at an interface, 1 on its way to the interface's queue, 3 sent: on the wire, 4 arrived at the interface, 5 handed to the node's own transport";
         tuple_id: u32 = UInt32Builder, false, "", "key into tuples.arrows";
-        packet_bytes: u32 = UInt32Builder, false, "bytes", "on the wire: frame with its Ethernet header, one for each segment";
-        segments: u32 = UInt32Builder, false, "packets", "packets of the wire: 1, of an aggregate its segments";
+        packet_bytes: u32 = UInt32Builder, false, "bytes", "on the wire: the frame with its Ethernet header; for an aggregate, one header for each segment";
+        segments: u32 = UInt32Builder, false, "packets", "packets on the wire: 1, or the segments of an aggregate";
         drop_reason: u16 = UInt16Builder, false, "", "the kernel's enum skb_drop_reason";
         function: Option<&'r str> = StringBuilder, true, "", "function of the kernel that dropped it";
     }
@@ -49,15 +49,15 @@ tables! {
         interface_index: u32 = UInt32Builder, false, "", "index of the interface, unique in the whole lab";
         sent_pkts: u64 = UInt64Builder, false, "packets", "left its queue";
         sent_bytes: u64 = UInt64Builder, false, "bytes", "the same, on the wire";
-        arrived_pkts: u64 = UInt64Builder, false, "packets", "came in of those that had left the queue at the link's other end";
+        arrived_pkts: u64 = UInt64Builder, false, "packets", "arrived, of the packets that left the queue at the link's other end";
         arrived_bytes: u64 = UInt64Builder, false, "bytes", "the same, on the wire";
-        lost_pkts: u64 = UInt64Builder, false, "packets", "dropped after they had left its queue and before the other end";
+        lost_pkts: u64 = UInt64Builder, false, "packets", "dropped after they had left its queue, before the other end";
         lost_bytes: u64 = UInt64Builder, false, "bytes", "the same, on the wire";
-        received_pkts: u64 = UInt64Builder, false, "packets", "came in; each is in one of the four that follow or vanished";
+        received_pkts: u64 = UInt64Builder, false, "packets", "arrived; each is counted in one of the following four columns, or has vanished";
         delivered_pkts: u64 = UInt64Builder, false, "packets", "handed to the node's own transport";
         forwarded_pkts: u64 = UInt64Builder, false, "packets", "handed to a recorded queue";
         dropped_pkts: u64 = UInt64Builder, false, "packets", "dropped by the node before either";
-        elsewhere_pkts: u64 = UInt64Builder, false, "packets", "went on at interfaces that are not recorded, such as an ifb";
+        elsewhere_pkts: u64 = UInt64Builder, false, "packets", "continued at interfaces that are not recorded, such as an ifb";
     }
     /// `acks.arrows`: one ACK processed by a sender, and the sender's state after it (kernel recorder, exact).
     acks {
@@ -70,8 +70,8 @@ tables! {
         srtt_us: u32 = UInt32Builder, false, "µs", "smoothed RTT (RFC 6298)";
         rttvar_us: u32 = UInt32Builder, false, "µs", "RTT variation (RFC 6298)";
         min_rtt_us: u32 = UInt32Builder, false, "µs", "windowed minimum of the RTT";
-        in_flight_pkts: u32 = UInt32Builder, false, "packets", "sent and neither acknowledged nor thought lost";
-        lost_pkts: u32 = UInt32Builder, false, "packets", "now thought lost";
+        in_flight_pkts: u32 = UInt32Builder, false, "packets", "sent, and neither acknowledged nor assumed lost";
+        lost_pkts: u32 = UInt32Builder, false, "packets", "now assumed lost";
         retrans_out_pkts: u32 = UInt32Builder, false, "packets", "retransmitted and now in flight";
         retransmits: u32 = UInt32Builder, false, "packets", "retransmitted so far (tcpi_total_retrans)";
         delivered_pkts: u32 = UInt32Builder, false, "packets", "delivered so far, retransmitted ones included";
@@ -79,10 +79,10 @@ tables! {
         ca_state: u8 = UInt8Builder, false, "", "0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss";
         app_limited: bool = BooleanBuilder, false, "", "whether the sender had nothing more to send";
         snd_wnd_bytes: u32 = UInt32Builder, false, "bytes", "the peer's advertised window";
-        rcv_wnd_bytes: u32 = UInt32Builder, false, "bytes", "our own advertised window";
+        rcv_wnd_bytes: u32 = UInt32Builder, false, "bytes", "the sender's own advertised window";
         mss_bytes: u32 = UInt32Builder, false, "bytes", "current maximum segment size";
         pacing_rate_bps: Option<u64> = UInt64Builder, true, "bit/s", "pacing rate; absent if there is none";
-        bbr_bw_bps: Option<u64> = UInt64Builder, true, "bit/s", "BBR's bandwidth estimate; absent for other controls";
+        bbr_bw_bps: Option<u64> = UInt64Builder, true, "bit/s", "BBR's bandwidth estimate; absent for other congestion controls";
         bbr_pacing_gain: Option<u16> = UInt16Builder, true, "1/256", "BBR's pacing gain";
         bbr_cwnd_gain: Option<u16> = UInt16Builder, true, "1/256", "BBR's window gain";
     }
@@ -97,14 +97,14 @@ tables! {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
         tuple_id: u32 = UInt32Builder, false, "", "key into tuples.arrows, in the data's direction";
         variable_id: u32 = UInt32Builder, false, "", "key into variables.arrows";
-        value: i64 = Int64Builder, false, "", "its value; 2^63 - 1 also stands for what is larger";
+        value: i64 = Int64Builder, false, "", "its value; 2^63 - 1 also stands for larger values";
     }
     /// `arrivals.arrows`: payload that reached the socket it was sent to: a TCP segment, acceptable and free of errors, or a datagram (kernel recorder, exact).
     arrivals {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
         tuple_id: u32 = UInt32Builder, false, "", "key into tuples.arrows, in the data's direction";
         payload_bytes: u32 = UInt32Builder, false, "bytes", "its payload";
-        new_bytes: u32 = UInt32Builder, false, "bytes", "of these, not there before: what is sent again counts once (TCP)";
+        new_bytes: u32 = UInt32Builder, false, "bytes", "of these, not received before: data sent again counts once (TCP)";
     }
     /// `tuples.arrows`: a five-tuple named by tuple_id (kernel recorder).
     tuples<'r> {
@@ -115,41 +115,41 @@ tables! {
         destination: &'r str = StringBuilder, false, "", "destination address";
         destination_port: u16 = UInt16Builder, false, "", "destination port; 0 where the protocol has none";
     }
-    /// `namespaces.arrows`: a network namespace that was made or given a name (kernel recorder).
+    /// `namespaces.arrows`: a network namespace that was created or named (kernel recorder).
     namespaces<'r> {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
         namespace: u64 = UInt64Builder, false, "", "its cookie (SO_NETNS_COOKIE of socket(7)), never used again";
         event: u8 = UInt8Builder, false, "", "1 made, 2 given a name";
         pid: u32 = UInt32Builder, false, "", "the process that did it";
-        text: &'r str = StringBuilder, false, "", "made: that process's command line; given a name: the path of the mount";
+        text: &'r str = StringBuilder, false, "", "if created: that process's command line; if named: the path of the mount";
     }
-    /// `devices.arrows`: an interface as it was from a moment on (kernel recorder).
+    /// `devices.arrows`: the state of an interface from an instant on (kernel recorder).
     devices<'r> {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
         interface_index: u32 = UInt32Builder, false, "", "index of the interface, unique in the whole lab";
         namespace: u64 = UInt64Builder, false, "", "cookie of the namespace that it is in";
-        event: u8 = UInt8Builder, false, "", "3 there, and so from now on, 4 gone from the namespace, 5 there at the end";
+        event: u8 = UInt8Builder, false, "", "3 exists, in this state from now on, 4 has left the namespace, 5 exists at the end";
         ifindex: u32 = UInt32Builder, false, "", "its index in that namespace";
         name: &'r str = StringBuilder, false, "", "its name there";
         kind: &'r str = StringBuilder, false, "", "veth, bridge, loopback …; empty if its driver says none";
         mtu_bytes: u32 = UInt32Builder, false, "bytes", "its MTU";
         peer_index: Option<u32> = UInt32Builder, true, "", "the other end of a veth";
         master_index: Option<u32> = UInt32Builder, true, "", "the bridge, bond or datapath that it is a port of";
-        offload: bool = BooleanBuilder, false, "", "whether what it sends may be aggregates";
-        sent_pkts: Option<u64> = UInt64Builder, true, "packets", "sent so far, as it counts itself; where it is gone or at the end";
+        offload: bool = BooleanBuilder, false, "", "whether it may send aggregates";
+        sent_pkts: Option<u64> = UInt64Builder, true, "packets", "sent so far, by its own counter; only when it has gone, and at the end";
         received_pkts: Option<u64> = UInt64Builder, true, "packets", "received so far; likewise";
     }
-    /// `disciplines.arrows`: a queueing discipline, or a class of one, as somebody set it (kernel recorder).
+    /// `disciplines.arrows`: a queueing discipline, or one of its classes, as configured from an instant on (kernel recorder).
     disciplines<'r> {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
         interface_index: u32 = UInt32Builder, false, "", "index of the interface, unique in the whole lab";
-        handle: u32 = UInt32Builder, false, "", "its handle, or of a class its number";
+        handle: u32 = UInt32Builder, false, "", "its handle; for a class, its number";
         parent: u32 = UInt32Builder, false, "", "its parent; 0xffffffff at the root";
         kind: &'r str = StringBuilder, false, "", "htb, netem …";
         class: bool = BooleanBuilder, false, "", "a class rather than a discipline";
         gone: bool = BooleanBuilder, false, "", "it was removed";
-        rate_bps: Option<u64> = UInt64Builder, true, "bit/s", "of htb's classes the ceiling, of tbf, netem and cake the rate";
-        limit: Option<u32> = UInt32Builder, true, "", "of pfifo and netem in packets, of bfifo and tbf in bytes";
+        rate_bps: Option<u64> = UInt64Builder, true, "bit/s", "for classes of htb the ceiling, for tbf, netem and cake the rate";
+        limit: Option<u32> = UInt32Builder, true, "", "for pfifo and netem in packets, for bfifo and tbf in bytes";
         delay_ns: Option<i64> = Int64Builder, true, "ns", "of netem";
         jitter_ns: Option<i64> = Int64Builder, true, "ns", "of netem";
         loss: Option<f64> = Float64Builder, true, "", "of netem, 0 to 1";
@@ -158,9 +158,9 @@ tables! {
     endpoints {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
         tuple_id: u32 = UInt32Builder, false, "", "key into tuples.arrows, in the data's direction";
-        receives: bool = BooleanBuilder, false, "", "whether it took the data; else it sent it (TCP, with its first ACK)";
+        receives: bool = BooleanBuilder, false, "", "whether it received the data; otherwise it sent them (TCP, with its first ACK)";
         namespace: Option<u64> = UInt64Builder, true, "", "cookie of its namespace; absent in a lab, whose nodes are known";
-        owner: Option<u32> = UInt32Builder, true, "", "the flow (flow_id) whose program made it; absent if it was another's";
+        owner: Option<u32> = UInt32Builder, true, "", "the flow (flow_id) whose program created it; absent if it was another program's";
     }
     /// `queues.arrows`: one qdisc at one instant (agent, sampled).
     queues<'r> {
@@ -188,15 +188,15 @@ tables! {
         tx_dropped: Option<u64> = UInt64Builder, true, "packets", "dropped on sending so far";
         rx_dropped: Option<u64> = UInt64Builder, true, "packets", "dropped on receiving so far";
     }
-    /// `flows.arrows`: one flow's own account at its end (agent).
+    /// `flows.arrows`: one flow's totals, as its generator reports them at its end (agent).
     flows<'r> {
         flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
         name: &'r str = StringBuilder, false, "", "the flow's name";
         tool: &'r str = StringBuilder, false, "", "bulk, ping …";
         start_ns: i64 = Int64Builder, false, "ns", "when it started, from t0";
-        connect_ns: Option<i64> = Int64Builder, true, "ns", "when it was connected; absent if it never was, or cannot be";
+        connect_ns: Option<i64> = Int64Builder, true, "ns", "when it was connected; absent if it never was, or has no connection";
         end_ns: i64 = Int64Builder, false, "ns", "when it ended, from t0";
-        sent_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload handed to the kernel; absent if nobody counted (command)";
+        sent_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload handed to the kernel; absent if nothing counted it (command)";
         received_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload that arrived at the other end; likewise";
         retransmits: Option<u32> = UInt32Builder, true, "packets", "retransmitted in all";
         rwnd_limited_us: Option<u64> = UInt64Builder, true, "µs", "time limited by the receiver's window";
@@ -208,7 +208,7 @@ tables! {
         duplicate_pkts: Option<u64> = UInt64Builder, true, "packets", "datagrams that arrived again (UDP generators)";
         reordered_pkts: Option<u64> = UInt64Builder, true, "packets", "datagrams that arrived after a later one (RFC 4737, UDP generators)";
         jitter_us: Option<f64> = Float64Builder, true, "µs", "interarrival jitter at the receiver's end (RFC 3550, UDP generators)";
-        received_in_ns: Option<i64> = Int64Builder, true, "ns", "how long that arrived, by the receiver's own clock (iperf3)";
+        received_in_ns: Option<i64> = Int64Builder, true, "ns", "how long payload arrived, by the receiver's own clock (iperf3)";
     }
     /// `pings.arrows`: one echo request (agent).
     pings {
@@ -217,56 +217,56 @@ tables! {
         sent_ns: i64 = Int64Builder, false, "ns", "when it was sent, from t0";
         rtt_ns: Option<i64> = Int64Builder, true, "ns", "until its reply; absent: no reply";
     }
-    /// `datagrams.arrows`: one datagram of a UDP generator that arrived, in order of arrival; what has no row did not arrive (agent, exact).
+    /// `datagrams.arrows`: one datagram of a UDP generator that arrived, in order of arrival; a datagram without a row did not arrive (agent, exact).
     datagrams {
         flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
-        sequence: u64 = UInt64Builder, false, "", "its number among those sent, from 0; twice for one that was duplicated";
+        sequence: u64 = UInt64Builder, false, "", "its number among those sent, from 0; a duplicate has the same number";
         sent_ns: i64 = Int64Builder, false, "ns", "when the sender handed it to the kernel, from t0";
         received_ns: i64 = Int64Builder, false, "ns", "when the receiver's kernel took it, from t0";
         payload_bytes: u32 = UInt32Builder, false, "bytes", "its payload";
     }
-    /// `transfers.arrows`: one exchange that began: a request (or several at once) and what answers it, or a bulk flow of a given size (agent, exact).
+    /// `transfers.arrows`: one exchange that began: a request (or several at once) with its response, or a bulk flow of a given size (agent, exact).
     transfers {
         flow_id: u32 = UInt32Builder, false, "", "the flow's number in the lab";
         sequence: u32 = UInt32Builder, false, "", "its number in the flow, from 0";
         start_ns: i64 = Int64Builder, false, "ns", "when the request was made, or the flow started, from t0";
-        end_ns: Option<i64> = Int64Builder, true, "ns", "when the last byte had arrived, from t0; absent: it never was complete";
+        end_ns: Option<i64> = Int64Builder, true, "ns", "when the last byte arrived, from t0; absent if it never completed";
         request_bytes: u64 = UInt64Builder, false, "bytes", "payload of the request; 0 for bulk";
         bytes: u64 = UInt64Builder, false, "bytes", "payload of the response, or of the flow";
     }
-    /// `wires.arrows`: one direction of a link and its packets from the lab's building to the end of the run (agent, at the end of the run).
+    /// `wires.arrows`: one direction of a link and its packets, from the set-up of the lab to the end of the run (agent, at the end of the run).
     wires {
         interface_index: u32 = UInt32Builder, false, "", "the interface that sends into it";
         sent_pkts: u64 = UInt64Builder, false, "packets", "taken from the sending interface";
         sent_bytes: u64 = UInt64Builder, false, "bytes", "the same, frames with their Ethernet header";
         delivered_pkts: u64 = UInt64Builder, false, "packets", "handed to the other end's interface";
         delivered_bytes: u64 = UInt64Builder, false, "bytes", "the same, frames with their Ethernet header";
-        lost_pkts: u64 = UInt64Builder, false, "packets", "lost on the wire, as its loss says";
+        lost_pkts: u64 = UInt64Builder, false, "packets", "lost on the wire by its configured loss";
         queued_pkts: u64 = UInt64Builder, false, "packets", "still on the wire at the end";
         queued_bytes: u64 = UInt64Builder, false, "bytes", "the same, on the wire";
     }
-    /// `sysctls.arrows`: a setting of a node that a program tunes: its first value, and each that it was found to have changed to (agent, sampled every 100 ms at most).
+    /// `sysctls.arrows`: a sysctl of a node that a program tunes: its first value, and each later value that a sample found (agent, sampled every 100 ms at most).
     sysctls<'r> {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
         node: &'r str = StringBuilder, false, "", "the node";
         name: &'r str = StringBuilder, false, "", "such as net.ipv4.tcp_rmem";
-        value: &'r str = StringBuilder, false, "", "as the kernel shows it, blanks between its parts";
+        value: &'r str = StringBuilder, false, "", "as the kernel shows it, with blanks between its parts";
     }
-    /// `machine.arrows`: the machine that the run shares with others, at one instant; counts are since the machine's start (agent, sampled, of engines in real time).
+    /// `machine.arrows`: the machine that the run shares with other programs, at one instant; counters are since the machine's start (agent, sampled; only with engines in real time).
     machine<'r> {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
-        node: Option<&'r str> = StringBuilder, true, "", "the node that the whole machine is; absent: it holds all of them";
-        cpus: u16 = UInt16Builder, false, "", "processors of the machine";
-        busy_us: u64 = UInt64Builder, false, "µs", "all processors have worked so far";
-        steal_us: u64 = UInt64Builder, false, "µs", "a hypervisor has withheld the processors so far";
-        softnet_dropped_pkts: u64 = UInt64Builder, false, "packets", "dropped so far since a processor's backlog was full";
-        softnet_squeezed: u64 = UInt64Builder, false, "", "times so far that a processor had more packets than it takes at once";
+        node: Option<&'r str> = StringBuilder, true, "", "the node, if the whole machine is one node; absent if it holds all of them";
+        cpus: u16 = UInt16Builder, false, "", "CPUs of the machine";
+        busy_us: u64 = UInt64Builder, false, "µs", "time that all CPUs together have been busy so far";
+        steal_us: u64 = UInt64Builder, false, "µs", "time that a hypervisor has taken from the CPUs so far (steal)";
+        softnet_dropped_pkts: u64 = UInt64Builder, false, "packets", "dropped so far because a CPU's backlog was full";
+        softnet_squeezed: u64 = UInt64Builder, false, "", "times so far that a CPU had more packets than it processes at once (time squeeze)";
         agent_cpu_us: u64 = UInt64Builder, false, "µs", "CPU time of the agent so far, generators included";
-        sampling_cpu_us: u64 = UInt64Builder, false, "µs", "of these, of the thread that samples and changes the network";
+        sampling_cpu_us: u64 = UInt64Builder, false, "µs", "of these, in the thread that samples and changes the network";
         timers: u64 = UInt64Builder, false, "", "instants so far at which something was due: samples, changes, departures";
         late_timers: u64 = UInt64Builder, false, "", "of these, more than 1 ms late";
-        lateness_max_us: u64 = UInt64Builder, false, "µs", "latest of them since the row before";
-        realtime_offset_ns: i64 = Int64Builder, false, "ns", "of CLOCK_REALTIME from CLOCK_MONOTONIC";
+        lateness_max_us: u64 = UInt64Builder, false, "µs", "the largest delay of one since the previous row";
+        realtime_offset_ns: i64 = Int64Builder, false, "ns", "difference of CLOCK_REALTIME and CLOCK_MONOTONIC";
         udp_buffer_errors: Option<u64> = UInt64Builder, true, "packets", "datagrams lost in full sockets; at the end only";
         capture_missed_pkts: u64 = UInt64Builder, false, "packets", "missed by captures so far";
     }
@@ -285,8 +285,8 @@ columns! {
         congestion_control: Option<&'r str> = StringBuilder, true, "", "name of the congestion control";
         state: u8 = UInt8Builder, false, "", "TCP state (1 established)";
         ca_state: Option<u8> = UInt8Builder, true, "", "0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss";
-        retransmits: Option<u8> = UInt8Builder, true, "", "timeouts in a row without an acknowledgement";
-        probes: Option<u8> = UInt8Builder, true, "", "window or keepalive probes unanswered";
+        retransmits: Option<u8> = UInt8Builder, true, "", "consecutive timeouts without an acknowledgement";
+        probes: Option<u8> = UInt8Builder, true, "", "unanswered window or keepalive probes";
         backoff: Option<u8> = UInt8Builder, true, "", "exponential backoff of the timer";
         options: Option<u8> = UInt8Builder, true, "", "TCPI_OPT_* bits: 1 timestamps, 2 SACK, 4 window scale, 8 ECN, 16 ECN seen";
         snd_wscale: Option<u8> = UInt8Builder, true, "", "peer's window scale";
@@ -299,13 +299,13 @@ columns! {
         rcv_mss_bytes: Option<u32> = UInt32Builder, true, "bytes", "estimate of the peer's segment size";
         unacked_pkts: Option<u32> = UInt32Builder, true, "packets", "sent and not acknowledged";
         sacked_pkts: Option<u32> = UInt32Builder, true, "packets", "of these, selectively acknowledged";
-        lost_pkts: Option<u32> = UInt32Builder, true, "packets", "of these, thought lost";
+        lost_pkts: Option<u32> = UInt32Builder, true, "packets", "of these, assumed lost";
         retrans_pkts: Option<u32> = UInt32Builder, true, "packets", "retransmitted and now in flight";
         last_data_sent_ms: Option<u32> = UInt32Builder, true, "ms", "since data was last sent";
         last_data_recv_ms: Option<u32> = UInt32Builder, true, "ms", "since data last arrived";
         last_ack_recv_ms: Option<u32> = UInt32Builder, true, "ms", "since an ACK last arrived";
         pmtu_bytes: Option<u32> = UInt32Builder, true, "bytes", "path MTU";
-        rcv_ssthresh_bytes: Option<u32> = UInt32Builder, true, "bytes", "limit of the growth of the own window";
+        rcv_ssthresh_bytes: Option<u32> = UInt32Builder, true, "bytes", "limit for the growth of the receive window";
         rtt_us: Option<u32> = UInt32Builder, true, "µs", "smoothed RTT (as in ss; the samples are in acks.arrows); absent before the first sample";
         rttvar_us: Option<u32> = UInt32Builder, true, "µs", "RTT variation; absent before the first sample of the RTT";
         snd_ssthresh_pkts: Option<u32> = UInt32Builder, true, "packets", "slow-start threshold";
@@ -327,8 +327,8 @@ columns! {
         data_segs_out: Option<u32> = UInt32Builder, true, "packets", "data segments sent so far";
         delivery_rate_bps: Option<u64> = UInt64Builder, true, "bit/s", "most recent delivery rate (the kernel's bytes/s × 8); absent before the first";
         busy_time_us: Option<u64> = UInt64Builder, true, "µs", "time with data to send or unacknowledged";
-        rwnd_limited_us: Option<u64> = UInt64Builder, true, "µs", "of it, limited by the receiver's window";
-        sndbuf_limited_us: Option<u64> = UInt64Builder, true, "µs", "of it, limited by the send buffer";
+        rwnd_limited_us: Option<u64> = UInt64Builder, true, "µs", "of this, limited by the receiver's window";
+        sndbuf_limited_us: Option<u64> = UInt64Builder, true, "µs", "of this, limited by the send buffer";
         delivered_pkts: Option<u32> = UInt32Builder, true, "packets", "delivered so far";
         delivered_ce_pkts: Option<u32> = UInt32Builder, true, "packets", "of these, acknowledged with an ECN mark";
         bytes_sent: Option<u64> = UInt64Builder, true, "bytes", "sent so far, retransmissions included";

@@ -15,7 +15,7 @@ def test_a_new_scenario_runs_as_it_is(tmp_path: Path, snapshot: SnapshotAssertio
     progress = re.sub(r"ok, [0-9.]+ s", "ok, … s", answer.err)
     assert "\n".join(line.rstrip() for line in (answer.out + progress).splitlines()) == snapshot
     again = netwarp("new", "mine", cwd=tmp_path)
-    assert (again.code, "is there already" in again.words) == (2, True)
+    assert (again.code, "exists already" in again.words) == (2, True)
 
 
 def test_the_schema_is_printed(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ pub struct Options {
     /// Captures; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// One row for each packet, in place of one for each flow and direction
+    /// One row for each packet, instead of one for each flow and direction
     #[arg(long, group = "table")]
     pub packets: bool,
     /// One row for each flow, direction and interval of time: 100ms, 1s, 1min

@@ -17,15 +17,15 @@ const LONGEST_NS: i64 = 60 * SECOND_NS;
                   permit it; 130 interrupted before the duration was over."
 )]
 pub struct Options {
-    /// Which sockets; all that are not listening, closed or in TIME-WAIT unless given
+    /// Which sockets; default: all that are not listening, closed or in TIME-WAIT
     pub filter: Vec<String>,
     /// Time from one sample to the next: 1ms to 60s
     #[arg(short, long, default_value = "1s", value_parser = interval)]
     pub interval: i64,
-    /// How long to watch; until Ctrl-C unless given
+    /// How long to watch; default: until Ctrl-C
     #[arg(short, long, value_parser = duration)]
     pub duration: Option<i64>,
-    /// Of the network namespace of this name (`ip netns`), of this process's number, or of this file
+    /// Network namespace, by its name (`ip netns`), the pid of a process in it, or a file
     #[arg(long, value_name = "NAME|PID|FILE")]
     pub netns: Option<String>,
     /// Write CSV to standard output, or into the file of --output
@@ -40,7 +40,7 @@ pub struct Options {
     /// Only these columns, in this order, separated by commas
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub fields: Vec<String>,
-    /// Name the processes that hold the sockets (without root, those of one's own)
+    /// Name the processes that hold the sockets (without root, only your own)
     #[arg(short, long)]
     pub processes: bool,
     /// No live table, and nothing on standard error but errors

@@ -1,7 +1,8 @@
 """The command line. No logic: each command parses, calls, prints, and turns errors into sentences and exit codes.
 
-Exit codes: 0 fine; 1 an expectation failed or a regression was found; 2 usage or invalid scenario; 3 a run failed;
-4 this environment can't; 130 interrupted; 141 whoever read the output has gone (`netwarp … | head`): no verdict.
+Exit codes: 0 success; 1 an expectation failed or a regression was found; 2 usage or invalid scenario; 3 a run failed;
+4 something is missing on this machine; 130 interrupted; 141 the reader of the output has gone (`netwarp … | head`), so
+there is no verdict.
 """
 
 import contextlib

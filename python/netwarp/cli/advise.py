@@ -50,7 +50,7 @@ def advise(
     ----------
     source
         A scenario (a shipped name or a file) that is the environment; or a capture (.pcap, .pcapng) or a recording of
-        `netwarp watch` (.arrow) from which rate, RTT, loss and traffic are estimated. Options hold over estimates.
+        `netwarp watch` (.arrow) from which rate, RTT, loss and traffic are estimated. Options override estimates.
     rate
         Rate of the line, as 20mbit, 20mbit/2mbit (down/up), 10mbit..30mbit (a range), or a trace (lte, or a file).
     rtt
@@ -69,15 +69,15 @@ def advise(
     jitter
         How much the path's delay varies, such as 2ms.
     buffer
-        What the queue holds that is there now, in packets or bytes (1000, 256kB), if it cannot be changed.
+        Size of the present queue in packets or bytes (1000, 256kB), if it cannot be changed.
     queue
-        The queue that is there now, in tc's words; default: pfifo limit 1000.
+        The queue that is there now, in tc's syntax; default: pfifo limit 1000.
     cc
         The congestion control that is there now; default: cubic.
     link
-        Of a scenario the link that limits it; default: its slowest.
+        The link that limits a scenario; default: its slowest.
     duration
-        How long a run lasts; default 12 s, or 100 RTTs if longer.
+        Duration of a run; default: 12 s, or 100 RTTs if that is longer.
     candidates
         A file of candidates, added to the shipped ones.
     effort
@@ -87,7 +87,7 @@ def advise(
     device
         The interface that the printed commands name.
     output
-        Where the results go; default results/advise-<UTC>. What is there already is not run again.
+        Where the results go; default results/advise-<UTC>. Runs that exist already are not repeated.
     jobs
         Number of runs at once; default: one for each CPU.
     engine
@@ -155,5 +155,5 @@ def _print(found: "Advice") -> None:
     section("Warnings", list(found.warnings))
     section("Rejected", [f"{name}: {why}" for name, why in found.rejected])
     section("To apply it", list(found.apply))
-    section("To take it back", list(found.undo))
+    section("To revert it", list(found.undo))
     out.print(f"\n{found.runs} runs, finalists with {len(found.seeds)} seeds", soft_wrap=True)

@@ -18,20 +18,20 @@ def agree(
     output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("results/agreement"),
     page: Path | None = None,
 ) -> int:
-    """Run scenarios on two engines, and say for each metric by how much they differ.
+    """Run scenarios on two engines, and report by how much each metric differs.
 
-    Where an engine lacks nothing but delays, links have none on both. Exit code 3 if nothing could be compared.
+    If delays are all that one engine lacks, links have none on both. Exit code 3 if nothing could be compared.
 
     Parameters
     ----------
     scenarios
         Shipped scenarios or files; default: all that are shipped.
     engines
-        The two engines, such as uml,host: the second is held against the first.
+        The two engines, such as uml,host: the second is compared with the first.
     set_
         PATH=VALUE replaces a value of every scenario.
     seeds
-        Run with the seeds 1 to N; fewer than 6 cannot tell a difference from chance.
+        Run with the seeds 1 to N; fewer than 6 cannot distinguish a difference from chance.
     inventory
         For the engine ssh: the file that says which machine is which node (docs/ssh.md).
     output

@@ -23,7 +23,7 @@ def dev(
     kernel: str | None = None,
     saves: int | None = None,
 ) -> int:
-    """Work on a congestion control or a queue: after each save of its file compile it, run a scenario, and compare.
+    """Work on a congestion control or a queue: each time its file is saved, compile it, run a scenario, and compare.
 
     Parameters
     ----------
@@ -32,15 +32,15 @@ def dev(
     scenario
         A shipped scenario's name or a file.
     against
-        Congestion controls that run beside it, with commas between them.
+        Congestion controls to compare it with, separated by commas.
     flow
-        The flows that get it; default: the first that have a congestion control.
+        The group of flows that uses it; default: the first that has a congestion control.
     output
         Where the results go, one for each save.
     kernel
         A kernel of `netwarp kernel list`; default: the newest that fits.
     saves
-        End after so many; default: go on until Ctrl-C.
+        End after this many saves; default: continue until Ctrl-C.
     """
     with errors():
         from netwarp.dev import saves as saves_

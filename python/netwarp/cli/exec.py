@@ -33,7 +33,7 @@ def exec_(
 ) -> int:
     """Run any command as root in a fresh machine, in virtual time: netwarp exec [OPTIONS] -- COMMAND [ARG...]
 
-    It finds the host's files and may change them: in a layer that is thrown away. What it changes beneath the current
+    It finds the host's files and may change them, in a layer that is discarded. What it changes below the current
     directory is kept in the result. docs/exec.md says more.
 
     Parameters
@@ -47,18 +47,18 @@ def exec_(
     seeds
         Run it with the seeds 1 to N.
     env
-        NAME=VALUE sets a variable of its environment; NAME=A,B,C runs it with each of them. May be given several
+        NAME=VALUE sets a variable of its environment; NAME=A,B,C runs it with each value. May be given several
         times. A comma within a value is written `\\,`.
     memory
         Memory of the machine, such as 512M; default: 1G.
     time_limit
-        Real time after which it is ended, such as 30s; default: 10min.
+        Real time after which it is terminated, such as 30s; default: 10min.
     record
-        What is recorded of its network: packets (and ACKs; the default), acks, or none.
+        What is recorded of its network: packets (with ACKs; the default), acks, or none.
     rate
-        Of each veth and loopback that nothing else gives a rate; default: 10gbit; "unlimited" is none.
+        Rate of each veth and loopback that has no other; default: 10gbit; "unlimited" means no rate.
     confine
-        It may read what a scenario's programs may, instead of all that you may read (SECURITY.md).
+        Let it read only what a scenario's programs may, not everything that you may (SECURITY.md).
     read
         With --confine: a file or directory that it may read as well; may be given several times.
     jobs

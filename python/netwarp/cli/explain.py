@@ -29,7 +29,7 @@ def explain(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Explain why two runs of the same seed differ: the first packet at which they part, and what came of it.
+    """Explain why two runs of the same seed differ: the first packet at which they diverge, and its consequences.
 
     The exact records of both are compared event by event. What is shown: the settings that differ, the first event and
     the first packet that differ with what happened to it in each run, the ten largest differences after that, and one
@@ -84,10 +84,10 @@ def whatif(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Run a run again with one packet lost, marked or delayed, or one thing changed, and explain the difference.
+    """Repeat a run with one packet lost, marked or delayed, or one link changed, and explain the difference.
 
-    The run is executed from its start; until the change it is the same to the nanosecond. A packet is written as
-    PLACE#NUMBER (the NUMBERth that came to this queue), FLOW@PLACE#NUMBER (of this flow's data, as `netwarp explain`
+    The run is executed from its start; until the change it is identical to the nanosecond. A packet is written as
+    PLACE#NUMBER (the NUMBERth to arrive at this queue), FLOW@PLACE#NUMBER (of this flow's data, as `netwarp explain`
     counts) or PLACE@TIME (the first to leave the queue from then on). See docs/explain.md.
 
     Parameters

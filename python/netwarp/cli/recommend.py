@@ -11,7 +11,7 @@ from netwarp.cli.common import OK, errors, stdout, write_json
 
 
 def recommend(result: Path, /, *, json: Annotated[bool, Parameter(negative=())] = False) -> int:
-    """Recommend by environment from the measurements of a three-node study, imports included.
+    """Recommend congestion control and queue by environment, from the measurements of a three-node study or an import.
 
     Each sentence follows from a rule over the records, with its numbers: which control and queue, pro and contra,
     applications and cautions, and where the published study is contradicted. See docs/three-node.md.

@@ -113,8 +113,8 @@ def plot(
     directory
         A result directory; or a file of `netwarp watch`, to draw each metric in it over time.
     figures
-        Which to draw: names of the files that are drawn otherwise, without their ending, or patterns of them; default:
-        all. `cwnd-bulk` means each `cwnd-bulk--…` as well.
+        Which figures to draw: their file names without suffix, or patterns of them; default: all. `cwnd-bulk` includes
+        each `cwnd-bulk--…`.
     metric
         Draw only this metric, such as flow.rtt_ms_p95; flow.rtt_ms (without a statistic) draws its distribution. For
         a file of `netwarp watch`: columns, separated by commas.
@@ -127,13 +127,13 @@ def plot(
     style
         acm or ieee: the width of a column and its type; or a style file of matplotlib (.mplstyle).
     width
-        How wide a figure is, such as 3.3in, 84mm; below 6in with smaller type and the legend beneath.
+        Width of the figures, such as 3.3in or 84mm; below 6in text is smaller, and the legend is below the axes.
     title
-        Draw title and subtitle, which in print the caption replaces.
+        Draw title and subtitle; leave them out if the figure has a caption.
     only
         Flows, cases or values to draw, separated by commas: bulk,"pfifo limit 20".
     xlim
-        From and to, in seconds of the run: 0,5 (of figures of a metric: of their axis).
+        From and to, in seconds of the run: 0,5 (for figures of a metric: in units of their axis).
     ylog
         A logarithmic y axis.
     script

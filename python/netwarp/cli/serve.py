@@ -15,7 +15,7 @@ _LOOK_S = 0.2
 def serve(directory: Path, /, *, port: int = 0) -> int:
     """Show the results in a directory in a browser, while runs are made and afterwards.
 
-    The pages are on this machine's loopback alone, for whoever has the address that is printed; they change nothing.
+    The server listens on this machine's loopback only, for whoever has the printed address. The pages change nothing.
     Ctrl-C ends it.
 
     Parameters

@@ -29,7 +29,7 @@ class LabMachine(TypedDict):
 
 
 class LabModule(TypedDict):
-    """A kernel module of the scenario's own, which is compiled for the kernel of the run and loaded first of all."""
+    """A kernel module of the scenario's own, compiled for the kernel of the run and loaded before anything else."""
 
     name: Annotated[str, meaning("of its file or directory")]
     place: Annotated[str, meaning("where the scenario says that it is")]
@@ -47,7 +47,7 @@ class LabNode(TypedDict):
     """A network namespace, with its sysctls in the order in which they are set."""
 
     name: Annotated[str, meaning("its name in the scenario")]
-    forward: Annotated[bool, meaning("whether it forwards packets, which its sysctls say already")]
+    forward: Annotated[bool, meaning("whether it forwards packets (its sysctls contain this, too)")]
     sysctl: Annotated[
         dict[str, str],
         meaning("names and values, in the order in which they are set: every one that is not the kernel's default"),
@@ -59,8 +59,8 @@ class LabRandomLoss(TypedDict):
 
     model: Literal["random"]
     p: Annotated[float, meaning("probability of loss")]
-    correlation: Annotated[float, meaning("with the packet before")]
-    ecn: Annotated[bool, meaning("a packet that can be marked is marked in place of being lost")]
+    correlation: Annotated[float, meaning("with the previous packet")]
+    ecn: Annotated[bool, meaning("packets that can be marked are marked instead of lost")]
 
 
 class LabGilbertElliott(TypedDict):
@@ -69,8 +69,8 @@ class LabGilbertElliott(TypedDict):
     model: Literal["gemodel"]
     p: Annotated[float, meaning("from the good state to the bad")]
     r: Annotated[float, meaning("from the bad state to the good")]
-    one_minus_h: Annotated[float, meaning("of loss in the bad state")]
-    one_minus_k: Annotated[float, meaning("of loss in the good state")]
+    one_minus_h: Annotated[float, meaning("probability of loss in the bad state")]
+    one_minus_k: Annotated[float, meaning("probability of loss in the good state")]
 
 
 class LabStateLoss(TypedDict):
@@ -81,7 +81,7 @@ class LabStateLoss(TypedDict):
     p31: Annotated[float, meaning("out of it")]
     p32: Annotated[float, meaning("from a burst into a gap within it")]
     p23: Annotated[float, meaning("back")]
-    p14: Annotated[float, meaning("of one loss alone")]
+    p14: Annotated[float, meaning("of a single loss")]
 
 
 LabLoss = LabRandomLoss | LabGilbertElliott | LabStateLoss
@@ -90,70 +90,71 @@ LabLoss = LabRandomLoss | LabGilbertElliott | LabStateLoss
 class LabWire(TypedDict):
     """One direction of a link's wire: a netem on the peer's interface in the hidden namespace.
 
-    `rate_bps` None: it takes no time to send a packet, since the shaper has let it pass whole.
+    `rate_bps` None: no serialisation delay, because the opportunities have let the packet pass whole.
     """
 
     rate_bps: Annotated[
         int | None,
-        meaning("null: sending takes no time, as with opportunities"),
+        meaning("null: no serialisation delay, as with opportunities"),
     ]
     delay_ns: int
     jitter_ns: int
-    jitter_correlation: Annotated[float, meaning("with the packet before")]
+    jitter_correlation: Annotated[float, meaning("with the previous packet")]
     distribution: Annotated[str | None, meaning("of the jitter: a table of iproute2; null is netem's uniform one")]
     loss: LabLoss | None
     duplicate: Annotated[float, meaning("probability")]
     corrupt: Annotated[float, meaning("probability")]
     reorder: Annotated[float, meaning("probability that a packet is not delayed")]
-    limit_pkts: Annotated[int, meaning("more than it can ever hold")]
+    limit_pkts: Annotated[int, meaning("limit of the netem; more than it can ever hold")]
     seed: Annotated[int, meaning("of its random numbers")]
 
 
 class LabOpportunities(TypedDict):
-    """Delivery opportunities in place of a rate, at the milliseconds of `trace`, all again every `period_ms`.
+    """Delivery opportunities in place of a rate, at the milliseconds of `trace`, repeated every `period_ms`.
 
-    `17x3 20` are three at 17 ms and one at 20 ms: text, as there may be a million. Each lets `bytes` pass; a packet
-    counts as its frame and `overhead_bytes`. What the run does not get to is left out; the mean is of the whole trace.
+    `17x3 20` means three at 17 ms and one at 20 ms; it is text because there may be a million. Each lets `bytes` pass;
+    a packet counts as its frame plus `overhead_bytes`. Opportunities after the end of the run are left out; the mean
+    is of the whole trace.
     """
 
     bytes: Annotated[int, meaning("what one opportunity lets pass")]
-    overhead_bytes: Annotated[int, meaning("what a packet counts beyond its frame")]
-    period_ms: Annotated[int, meaning("after which the trace begins again")]
+    overhead_bytes: Annotated[int, meaning("bytes that count for a packet in addition to its frame")]
+    period_ms: Annotated[int, meaning("period after which the trace repeats")]
     mean_rate_bps: Annotated[int, meaning("of the whole trace")]
-    trace: Annotated[str, meaning("milliseconds, each with how many there are then")]
+    trace: Annotated[str, meaning("milliseconds, each with the number of opportunities")]
 
 
 class LabShaper(TypedDict):
     """The rate of a link where packets are sent into it: an htb class. Its quantum is a full frame.
 
-    In virtual time its buckets hold one byte, so that it spaces packets exactly; in real time they hold what the rate
-    gives in `burst_ns`, or each late timer would cost some of the rate.
+    In virtual time its buckets hold one byte, so packets are spaced exactly. In real time they hold the bytes of
+    `burst_ns` at the rate; otherwise each late timer would cost throughput.
     """
 
     rate_bps: Annotated[int, meaning("of the class and its ceiling")]
     quantum_bytes: Annotated[int, meaning("a full frame")]
-    burst_ns: Annotated[int, meaning("what its buckets hold, in time at the rate; 0: one byte")]
+    burst_ns: Annotated[int, meaning("size of its buckets, as time at the rate; 0: one byte")]
 
 
 class LabQueue(TypedDict):
-    """A queueing discipline: its major handle, its kind, its options in the words of tc (`["limit", "100"]`)."""
+    """A queueing discipline: its major handle, its kind, its options in tc's syntax (`["limit", "100"]`)."""
 
     handle: Annotated[int, meaning("major number, which tc writes in hexadecimal")]
     kind: Annotated[str, meaning("pfifo, red, fq_codel …")]
-    options: Annotated[list[str], meaning('in the words of tc: `["limit", "100"]`')]
+    options: Annotated[list[str], meaning('in the syntax of tc: `["limit", "100"]`')]
 
 
 class LabNewQueue(LabQueue):
-    """A queue from a moment of the run on: the one before changed `in_place`, or another that replaces it."""
+    """A queue from an instant of the run on: the present one changed `in_place`, or another that replaces it."""
 
-    in_place: Annotated[bool, meaning("the one before is changed; else it is replaced")]
+    in_place: Annotated[bool, meaning("the present queue is changed; otherwise it is replaced")]
 
 
 class LabEnd(TypedDict):
     """One end of a link: a node's interface, what it sends through, and the wire that leaves it.
 
-    Packets go through `shaper` or `opportunities`, beneath which is `queue`; or through what the scenario's own tc
-    commands (`raw`) set up, and then the three are None.
+    Packets go through `shaper` or `opportunities`, whose child is `queue`; or through what the scenario's own tc
+    commands (`raw`) set up, and then these three are None.
     """
 
     node: str
@@ -164,7 +165,7 @@ class LabEnd(TypedDict):
     addresses: Annotated[list[str], meaning("with the length of their prefix")]
     shaper: Annotated[LabShaper | None, meaning("null: no rate, or `raw`")]
     opportunities: Annotated[LabOpportunities | None, meaning("in place of a rate")]
-    queue: Annotated[LabQueue | None, meaning("beneath either; null with `raw`")]
+    queue: Annotated[LabQueue | None, meaning("child of either; null with `raw`")]
     raw: Annotated[list[str] | None, meaning("tc commands of the scenario's own, in place of these three")]
     wire: Annotated[LabWire, meaning("the direction that leaves this end: a netem at the peer's wire interface")]
 
@@ -182,7 +183,7 @@ class LabRoute(TypedDict):
     """A route by prefix on one node."""
 
     node: str
-    prefix: Annotated[str, meaning("subnets side by side that are reached the same way share one, such as 10.0.2.0/23")]
+    prefix: Annotated[str, meaning("adjacent subnets with the same next hop share one, such as 10.0.2.0/23")]
     via: str
     interface: str
 
@@ -218,26 +219,26 @@ class LabCapture(TypedDict):
     interface: str
     index: int
     snap: Annotated[int, meaning("bytes of each packet")]
-    filter: Annotated[str | None, meaning("in tcpdump's words; null: every packet")]
+    filter: Annotated[str | None, meaning("in the syntax of pcap-filter(7); null: every packet")]
 
 
 class LabExec(TypedDict):
-    """A command of the user's own, which is the whole run: the network is what it makes."""
+    """A command that is the whole run: it builds its own network."""
 
     command: Annotated[list[str], meaning("the program and its arguments")]
     directory: Annotated[str, meaning("where it starts")]
     env: Annotated[dict[str, str], meaning("its whole environment")]
     record: Annotated[
-        Literal["none", "acks", "packets"], meaning("of its network: ACKs and arrivals alone, or each packet as well")
+        Literal["none", "acks", "packets"], meaning("of its network: only ACKs and arrivals, or packets as well")
     ]
-    rate_bps: Annotated[int | None, meaning("of each veth and loopback that nobody gives a rate; null: none")]
+    rate_bps: Annotated[int | None, meaning("of each veth and loopback without another rate; null: none")]
 
 
 class LabRecord(TypedDict):
     """What the agent records."""
 
     exact: Annotated[bool, meaning("packets, drops, ACKs and arrivals, by the kernel's recorder")]
-    sample_ns: Annotated[int, meaning("between samples of sockets, queues and links; 0: only one at the end")]
+    sample_ns: Annotated[int, meaning("interval between samples of sockets, queues and links; 0: only one at the end")]
     captures: list[LabCapture]
 
 
@@ -246,18 +247,18 @@ LabFlow = dict[str, Any]
 
 
 class LabFlowChange(TypedDict):
-    """What a flow is like from `at_ns` on. `rate_bps`, or `think_ns` and its distribution, are None where its kind has
+    """The state of a flow from `at_ns` on. `rate_bps`, or `think_ns` and its distribution, are None where its kind has
     none."""
 
     at_ns: Annotated[int, meaning("from t0")]
-    active: Annotated[bool, meaning("whether it sends, or asks")]
+    active: Annotated[bool, meaning("whether it sends, or makes requests")]
     rate_bps: Annotated[int | None, meaning("of UDP sources")]
     think_ns: Annotated[int | None, meaning("mean of the pauses that begin from then on")]
     think_distribution: str | None
 
 
 class LabFlowHead(TypedDict):
-    """What every flow has; the fields of its tool follow."""
+    """The fields that every flow has; those of its tool follow."""
 
     id: int
     name: Annotated[str, meaning("the group's name alone if it has one flow, else with its number: `bulk.0`")]
@@ -272,14 +273,14 @@ class LabFlowHead(TypedDict):
     start_ns: Annotated[int, meaning("from t0, with the seeded offset")]
     duration_ns: Annotated[int, meaning("within the run")]
     family: Literal["ipv4", "ipv6"]
-    seed: Annotated[int, meaning("of what is random in this flow")]
-    changes: Annotated[list[LabFlowChange], meaning("in the order of time; until the first it is as its fields say")]
+    seed: Annotated[int, meaning("of everything random in this flow")]
+    changes: Annotated[list[LabFlowChange], meaning("in order of time; before the first one its fields apply")]
 
 
 class Lab(TypedDict):
     """The whole lab of one run."""
 
-    format: Annotated[int, meaning("the version of labs")]
+    format: Annotated[int, meaning("version of the lab's format")]
     seed: Annotated[int, meaning("of the run")]
     t0_ns: Annotated[int, meaning("CLOCK_MONOTONIC of the machine at which the run's clock starts")]
     duration_ns: Annotated[int, meaning("the run ends at t0 + duration")]
@@ -290,7 +291,7 @@ class Lab(TypedDict):
     links: Annotated[list[LabLink], meaning("in file order")]
     routes: list[LabRoute]
     flows: Annotated[list[LabFlow], meaning("one entry for each single flow: `count = 3` gives three")]
-    changes: Annotated[list[LabChange], meaning("in the order of time; one entry for each end of a link that changes")]
+    changes: Annotated[list[LabChange], meaning("in order of time; one entry for each end of a link that changes")]
     tuners: Annotated[list[LabTuner], meaning("programs that tune nodes")]
     record: LabRecord
-    exec: Annotated[LabExec | None, meaning("null: a network and its flows")]
+    exec: Annotated[LabExec | None, meaning("null: the lab is a network with flows")]

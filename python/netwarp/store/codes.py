@@ -32,10 +32,10 @@ class Place(IntEnum):
 
 
 PLACES = {
-    Place.LOCAL: "made by the node and at no interface yet",
+    Place.LOCAL: "created by the node, and not yet at an interface",
     Place.OUTPUT: "on its way to the interface's queue",
     Place.SENT: "sent: on the wire",
-    Place.RECEIVED: "come in by the interface",
+    Place.RECEIVED: "arrived at the interface",
     Place.DELIVERED: "handed to the node's own transport",
 }
 """Those that the table has: what is dropped in a queue is in `packets.arrows`."""
@@ -55,7 +55,7 @@ class Sight(IntEnum):
 SIGHTS = {
     Sight.MADE: "made",
     Sight.NAMED: "given a name",
-    Sight.THERE: "there, and so from now on",
-    Sight.GONE: "gone from the namespace",
-    Sight.LAST: "there at the end",
+    Sight.THERE: "exists, in this state from now on",
+    Sight.GONE: "has left the namespace",
+    Sight.LAST: "exists at the end",
 }

@@ -47,13 +47,18 @@ _INTERFACE = column("interface_index", "u32", "", "index of the interface, uniqu
 
 PACKETS = Table(
     "packets",
-    "one packet in one node interface's queue; what its queue split has a row for each part that left",
+    "one packet in the queue of one node interface; a packet that its queue splits has a row for each part that leaves",
     "kernel recorder, exact",
     (
         _INTERFACE,
         _TUPLE_KEY,
-        column("packet_bytes", "u32", "bytes", "on the wire: frame with its Ethernet header, one for each segment"),
-        column("segments", "u32", "packets", "packets of the wire: 1, of an aggregate its segments"),
+        column(
+            "packet_bytes",
+            "u32",
+            "bytes",
+            "on the wire: the frame with its Ethernet header; for an aggregate, one header for each segment",
+        ),
+        column("segments", "u32", "packets", "packets on the wire: 1, or the segments of an aggregate"),
         column("enqueue_ns", "i64", "ns", "arrival at the queue, from t0"),
         column("dequeue_ns", "i64?", "ns", "departure from the queue; absent if it never left"),
         column("drop_ns", "i64?", "ns", "when it was dropped; absent if it was not"),
@@ -62,7 +67,7 @@ PACKETS = Table(
         column("backlog_bytes", "u32", "bytes", "bytes in the queue just after its arrival"),
         column("fate", "u8", "", _codes(FATES)),
         column("drop_reason", "u16?", "", "the kernel's enum skb_drop_reason"),
-        column("ecn_in", "u8", "", "ECN bits of the IP header on arrival (3 = congestion experienced)"),
+        column("ecn_in", "u8", "", "ECN bits of the IP header on arrival (3 = Congestion Experienced)"),
         column("ecn_out", "u8?", "", "the same on departure"),
     ),
     "A packet that leaves an idle queue at once has a row too (`enqueue_ns` = `dequeue_ns`, `length_pkts` = 1).",
@@ -74,11 +79,21 @@ DROPS = Table(
     "kernel recorder, exact",
     (
         column("time_ns", "i64", "ns", "when, from t0"),
-        column("interface_index", "u32?", "", "interface at which it was seen last, of `place` 0 any of its node's"),
+        column(
+            "interface_index",
+            "u32?",
+            "",
+            "interface at which it was seen last; for `place` 0, any interface of its node",
+        ),
         column("place", "u8", "", _codes(PLACES)),
         _TUPLE_KEY,
-        column("packet_bytes", "u32", "bytes", "on the wire: frame with its Ethernet header, one for each segment"),
-        column("segments", "u32", "packets", "packets of the wire: 1, of an aggregate its segments"),
+        column(
+            "packet_bytes",
+            "u32",
+            "bytes",
+            "on the wire: the frame with its Ethernet header; for an aggregate, one header for each segment",
+        ),
+        column("segments", "u32", "packets", "packets on the wire: 1, or the segments of an aggregate"),
         column("drop_reason", "u16", "", "the kernel's enum skb_drop_reason"),
         column("function", "utf8?", "", "function of the kernel that dropped it"),
     ),
@@ -92,15 +107,20 @@ INTERFACES = Table(
         _INTERFACE,
         column("sent_pkts", "u64", "packets", "left its queue"),
         column("sent_bytes", "u64", "bytes", "the same, on the wire"),
-        column("arrived_pkts", "u64", "packets", "came in of those that had left the queue at the link's other end"),
+        column("arrived_pkts", "u64", "packets", "arrived, of the packets that left the queue at the link's other end"),
         column("arrived_bytes", "u64", "bytes", "the same, on the wire"),
-        column("lost_pkts", "u64", "packets", "dropped after they had left its queue and before the other end"),
+        column("lost_pkts", "u64", "packets", "dropped after they had left its queue, before the other end"),
         column("lost_bytes", "u64", "bytes", "the same, on the wire"),
-        column("received_pkts", "u64", "packets", "came in; each is in one of the four that follow or vanished"),
+        column(
+            "received_pkts",
+            "u64",
+            "packets",
+            "arrived; each is counted in one of the following four columns, or has vanished",
+        ),
         column("delivered_pkts", "u64", "packets", "handed to the node's own transport"),
         column("forwarded_pkts", "u64", "packets", "handed to a recorded queue"),
         column("dropped_pkts", "u64", "packets", "dropped by the node before either"),
-        column("elsewhere_pkts", "u64", "packets", "went on at interfaces that are not recorded, such as an ifb"),
+        column("elsewhere_pkts", "u64", "packets", "continued at interfaces that are not recorded, such as an ifb"),
     ),
 )
 
@@ -118,8 +138,8 @@ ACKS = Table(
         column("srtt_us", "u32", "µs", "smoothed RTT (RFC 6298)"),
         column("rttvar_us", "u32", "µs", "RTT variation (RFC 6298)"),
         column("min_rtt_us", "u32", "µs", "windowed minimum of the RTT"),
-        column("in_flight_pkts", "u32", "packets", "sent and neither acknowledged nor thought lost"),
-        column("lost_pkts", "u32", "packets", "now thought lost"),
+        column("in_flight_pkts", "u32", "packets", "sent, and neither acknowledged nor assumed lost"),
+        column("lost_pkts", "u32", "packets", "now assumed lost"),
         column("retrans_out_pkts", "u32", "packets", "retransmitted and now in flight"),
         column("retransmits", "u32", "packets", "retransmitted so far (tcpi_total_retrans)"),
         column("delivered_pkts", "u32", "packets", "delivered so far, retransmitted ones included"),
@@ -127,10 +147,10 @@ ACKS = Table(
         column("ca_state", "u8", "", "0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss"),
         column("app_limited", "bool", "", "whether the sender had nothing more to send"),
         column("snd_wnd_bytes", "u32", "bytes", "the peer's advertised window"),
-        column("rcv_wnd_bytes", "u32", "bytes", "our own advertised window"),
+        column("rcv_wnd_bytes", "u32", "bytes", "the sender's own advertised window"),
         column("mss_bytes", "u32", "bytes", "current maximum segment size"),
         column("pacing_rate_bps", "u64?", "bit/s", "pacing rate; absent if there is none"),
-        column("bbr_bw_bps", "u64?", "bit/s", "BBR's bandwidth estimate; absent for other controls"),
+        column("bbr_bw_bps", "u64?", "bit/s", "BBR's bandwidth estimate; absent for other congestion controls"),
         column("bbr_pacing_gain", "u16?", "1/256", "BBR's pacing gain"),
         column("bbr_cwnd_gain", "u16?", "1/256", "BBR's window gain"),
     ),
@@ -155,7 +175,7 @@ STATES = Table(
         _TIME,
         column("tuple_id", "u32", "", "key into tuples.arrows, in the data's direction"),
         column("variable_id", "u32", "", "key into variables.arrows"),
-        column("value", "i64", "", "its value; 2^63 - 1 also stands for what is larger"),
+        column("value", "i64", "", "its value; 2^63 - 1 also stands for larger values"),
     ),
 )
 
@@ -167,7 +187,7 @@ ARRIVALS = Table(
         _TIME,
         column("tuple_id", "u32", "", "key into tuples.arrows, in the data's direction"),
         column("payload_bytes", "u32", "bytes", "its payload"),
-        column("new_bytes", "u32", "bytes", "of these, not there before: what is sent again counts once (TCP)"),
+        column("new_bytes", "u32", "bytes", "of these, not received before: data sent again counts once (TCP)"),
     ),
 )
 
@@ -185,25 +205,25 @@ TUPLES = Table(
     ),
 )
 
-_FOUND = "Of commands' own networks, so only in results of `netwarp exec`."
+_FOUND = "Only in results of `netwarp exec`, whose commands build networks of their own."
 
 NAMESPACES = Table(
     "namespaces",
-    "a network namespace that was made or given a name",
+    "a network namespace that was created or named",
     "kernel recorder",
     (
         _TIME,
         column("namespace", "u64", "", "its cookie (SO_NETNS_COOKIE of socket(7)), never used again"),
         column("event", "u8", "", _codes({code: SIGHTS[code] for code in (Sight.MADE, Sight.NAMED)})),
         column("pid", "u32", "", "the process that did it"),
-        column("text", "utf8", "", "made: that process's command line; given a name: the path of the mount"),
+        column("text", "utf8", "", "if created: that process's command line; if named: the path of the mount"),
     ),
     _FOUND,
 )
 
 DEVICES = Table(
     "devices",
-    "an interface as it was from a moment on",
+    "the state of an interface from an instant on",
     "kernel recorder",
     (
         _TIME,
@@ -216,8 +236,10 @@ DEVICES = Table(
         column("mtu_bytes", "u32", "bytes", "its MTU"),
         column("peer_index", "u32?", "", "the other end of a veth"),
         column("master_index", "u32?", "", "the bridge, bond or datapath that it is a port of"),
-        column("offload", "bool", "", "whether what it sends may be aggregates"),
-        column("sent_pkts", "u64?", "packets", "sent so far, as it counts itself; where it is gone or at the end"),
+        column("offload", "bool", "", "whether it may send aggregates"),
+        column(
+            "sent_pkts", "u64?", "packets", "sent so far, by its own counter; only when it has gone, and at the end"
+        ),
         column("received_pkts", "u64?", "packets", "received so far; likewise"),
     ),
     _FOUND,
@@ -225,18 +247,18 @@ DEVICES = Table(
 
 DISCIPLINES = Table(
     "disciplines",
-    "a queueing discipline, or a class of one, as somebody set it",
+    "a queueing discipline, or one of its classes, as configured from an instant on",
     "kernel recorder",
     (
         _TIME,
         _INTERFACE,
-        column("handle", "u32", "", "its handle, or of a class its number"),
+        column("handle", "u32", "", "its handle; for a class, its number"),
         column("parent", "u32", "", "its parent; 0xffffffff at the root"),
         column("kind", "utf8", "", "htb, netem …"),
         column("class", "bool", "", "a class rather than a discipline"),
         column("gone", "bool", "", "it was removed"),
-        column("rate_bps", "u64?", "bit/s", "of htb's classes the ceiling, of tbf, netem and cake the rate"),
-        column("limit", "u32?", "", "of pfifo and netem in packets, of bfifo and tbf in bytes"),
+        column("rate_bps", "u64?", "bit/s", "for classes of htb the ceiling, for tbf, netem and cake the rate"),
+        column("limit", "u32?", "", "for pfifo and netem in packets, for bfifo and tbf in bytes"),
         column("delay_ns", "i64?", "ns", "of netem"),
         column("jitter_ns", "i64?", "ns", "of netem"),
         column("loss", "f64?", "", "of netem, 0 to 1"),
@@ -251,9 +273,11 @@ ENDPOINTS = Table(
     (
         _TIME,
         column("tuple_id", "u32", "", "key into tuples.arrows, in the data's direction"),
-        column("receives", "bool", "", "whether it took the data; else it sent it (TCP, with its first ACK)"),
+        column(
+            "receives", "bool", "", "whether it received the data; otherwise it sent them (TCP, with its first ACK)"
+        ),
         column("namespace", "u64?", "", "cookie of its namespace; absent in a lab, whose nodes are known"),
-        column("owner", "u32?", "", "the flow (flow_id) whose program made it; absent if it was another's"),
+        column("owner", "u32?", "", "the flow (flow_id) whose program created it; absent if it was another program's"),
     ),
     "In results of `netwarp exec`, and for the flows of a lab that are commands.",
 )
@@ -298,16 +322,16 @@ LINKS = Table(
 
 FLOWS = Table(
     "flows",
-    "one flow's own account at its end",
+    "one flow's totals, as its generator reports them at its end",
     "agent",
     (
         column("flow_id", "u32", "", "the flow's number in the lab"),
         column("name", "utf8", "", "the flow's name"),
         column("tool", "utf8", "", "bulk, ping …"),
         column("start_ns", "i64", "ns", "when it started, from t0"),
-        column("connect_ns", "i64?", "ns", "when it was connected; absent if it never was, or cannot be"),
+        column("connect_ns", "i64?", "ns", "when it was connected; absent if it never was, or has no connection"),
         column("end_ns", "i64", "ns", "when it ended, from t0"),
-        column("sent_bytes", "u64?", "bytes", "payload handed to the kernel; absent if nobody counted (command)"),
+        column("sent_bytes", "u64?", "bytes", "payload handed to the kernel; absent if nothing counted it (command)"),
         column("received_bytes", "u64?", "bytes", "payload that arrived at the other end; likewise"),
         column("retransmits", "u32?", "packets", "retransmitted in all"),
         column("rwnd_limited_us", "u64?", "µs", "time limited by the receiver's window"),
@@ -321,7 +345,7 @@ FLOWS = Table(
             "reordered_pkts", "u64?", "packets", "datagrams that arrived after a later one (RFC 4737, UDP generators)"
         ),
         column("jitter_us", "f64?", "µs", "interarrival jitter at the receiver's end (RFC 3550, UDP generators)"),
-        column("received_in_ns", "i64?", "ns", "how long that arrived, by the receiver's own clock (iperf3)"),
+        column("received_in_ns", "i64?", "ns", "how long payload arrived, by the receiver's own clock (iperf3)"),
     ),
 )
 
@@ -339,11 +363,11 @@ PINGS = Table(
 
 DATAGRAMS = Table(
     "datagrams",
-    "one datagram of a UDP generator that arrived, in order of arrival; what has no row did not arrive",
+    "one datagram of a UDP generator that arrived, in order of arrival; a datagram without a row did not arrive",
     "agent, exact",
     (
         column("flow_id", "u32", "", "the flow's number in the lab"),
-        column("sequence", "u64", "", "its number among those sent, from 0; twice for one that was duplicated"),
+        column("sequence", "u64", "", "its number among those sent, from 0; a duplicate has the same number"),
         column("sent_ns", "i64", "ns", "when the sender handed it to the kernel, from t0"),
         column("received_ns", "i64", "ns", "when the receiver's kernel took it, from t0"),
         column("payload_bytes", "u32", "bytes", "its payload"),
@@ -352,13 +376,13 @@ DATAGRAMS = Table(
 
 TRANSFERS = Table(
     "transfers",
-    "one exchange that began: a request (or several at once) and what answers it, or a bulk flow of a given size",
+    "one exchange that began: a request (or several at once) with its response, or a bulk flow of a given size",
     "agent, exact",
     (
         column("flow_id", "u32", "", "the flow's number in the lab"),
         column("sequence", "u32", "", "its number in the flow, from 0"),
         column("start_ns", "i64", "ns", "when the request was made, or the flow started, from t0"),
-        column("end_ns", "i64?", "ns", "when the last byte had arrived, from t0; absent: it never was complete"),
+        column("end_ns", "i64?", "ns", "when the last byte arrived, from t0; absent if it never completed"),
         column("request_bytes", "u64", "bytes", "payload of the request; 0 for bulk"),
         column("bytes", "u64", "bytes", "payload of the response, or of the flow"),
     ),
@@ -366,7 +390,7 @@ TRANSFERS = Table(
 
 WIRES = Table(
     "wires",
-    "one direction of a link and its packets from the lab's building to the end of the run",
+    "one direction of a link and its packets, from the set-up of the lab to the end of the run",
     "agent, at the end of the run",
     (
         column("interface_index", "u32", "", "the interface that sends into it"),
@@ -374,7 +398,7 @@ WIRES = Table(
         column("sent_bytes", "u64", "bytes", "the same, frames with their Ethernet header"),
         column("delivered_pkts", "u64", "packets", "handed to the other end's interface"),
         column("delivered_bytes", "u64", "bytes", "the same, frames with their Ethernet header"),
-        column("lost_pkts", "u64", "packets", "lost on the wire, as its loss says"),
+        column("lost_pkts", "u64", "packets", "lost on the wire by its configured loss"),
         column("queued_pkts", "u64", "packets", "still on the wire at the end"),
         column("queued_bytes", "u64", "bytes", "the same, on the wire"),
     ),
@@ -382,34 +406,39 @@ WIRES = Table(
 
 SYSCTLS = Table(
     "sysctls",
-    "a setting of a node that a program tunes: its first value, and each that it was found to have changed to",
+    "a sysctl of a node that a program tunes: its first value, and each later value that a sample found",
     "agent, sampled every 100 ms at most",
     (
         _TIME,
         column("node", "utf8", "", "the node"),
         column("name", "utf8", "", "such as net.ipv4.tcp_rmem"),
-        column("value", "utf8", "", "as the kernel shows it, blanks between its parts"),
+        column("value", "utf8", "", "as the kernel shows it, with blanks between its parts"),
     ),
 )
 
 MACHINE = Table(
     "machine",
-    "the machine that the run shares with others, at one instant; counts are since the machine's start",
-    "agent, sampled, of engines in real time",
+    "the machine that the run shares with other programs, at one instant; counters are since the machine's start",
+    "agent, sampled; only with engines in real time",
     (
         _TIME,
-        column("node", "utf8?", "", "the node that the whole machine is; absent: it holds all of them"),
-        column("cpus", "u16", "", "processors of the machine"),
-        column("busy_us", "u64", "µs", "all processors have worked so far"),
-        column("steal_us", "u64", "µs", "a hypervisor has withheld the processors so far"),
-        column("softnet_dropped_pkts", "u64", "packets", "dropped so far since a processor's backlog was full"),
-        column("softnet_squeezed", "u64", "", "times so far that a processor had more packets than it takes at once"),
+        column("node", "utf8?", "", "the node, if the whole machine is one node; absent if it holds all of them"),
+        column("cpus", "u16", "", "CPUs of the machine"),
+        column("busy_us", "u64", "µs", "time that all CPUs together have been busy so far"),
+        column("steal_us", "u64", "µs", "time that a hypervisor has taken from the CPUs so far (steal)"),
+        column("softnet_dropped_pkts", "u64", "packets", "dropped so far because a CPU's backlog was full"),
+        column(
+            "softnet_squeezed",
+            "u64",
+            "",
+            "times so far that a CPU had more packets than it processes at once (time squeeze)",
+        ),
         column("agent_cpu_us", "u64", "µs", "CPU time of the agent so far, generators included"),
-        column("sampling_cpu_us", "u64", "µs", "of these, of the thread that samples and changes the network"),
+        column("sampling_cpu_us", "u64", "µs", "of these, in the thread that samples and changes the network"),
         column("timers", "u64", "", "instants so far at which something was due: samples, changes, departures"),
         column("late_timers", "u64", "", "of these, more than 1 ms late"),
-        column("lateness_max_us", "u64", "µs", "latest of them since the row before"),
-        column("realtime_offset_ns", "i64", "ns", "of CLOCK_REALTIME from CLOCK_MONOTONIC"),
+        column("lateness_max_us", "u64", "µs", "the largest delay of one since the previous row"),
+        column("realtime_offset_ns", "i64", "ns", "difference of CLOCK_REALTIME and CLOCK_MONOTONIC"),
         column("udp_buffer_errors", "u64?", "packets", "datagrams lost in full sockets; at the end only"),
         column("capture_missed_pkts", "u64", "packets", "missed by captures so far"),
     ),
@@ -418,17 +447,24 @@ MACHINE = Table(
 CLOCKS = Table(
     "clocks",
     "the clock of a node against that of the machine that netwarp runs on, to which all times of the run are corrected",
-    "netwarp, of engines whose nodes are machines of their own",
+    "netwarp; only with engines whose nodes are separate machines",
     (
         column("node", "utf8", "", "the node"),
         column("start_ns", "i64", "ns", "when its clock showed the agreed instant, from t0 of the common clock"),
         column("late_ns", "i64", "ns", "by how much later its part of the run began"),
         column("offset_before_ns", "i64", "ns", "how far its clock was ahead before the run"),
-        column("round_trip_before_ns", "i64", "ns", "of the question that told so; the offset is known to half of it"),
-        column("offset_after_ns", "i64?", "ns", "how far its clock was ahead after the run; absent if it was gone"),
-        column("round_trip_after_ns", "i64?", "ns", "of the question that told so"),
-        column("drift_ppm", "f64?", "ppm", "how much its clock gained from the one to the other"),
-        column("limit_ns", "i64", "ns", "how well clocks have to be known, and how far apart starts may be"),
+        column(
+            "round_trip_before_ns",
+            "i64",
+            "ns",
+            "round trip of the request that measured this; the offset is known to half of it",
+        ),
+        column(
+            "offset_after_ns", "i64?", "ns", "how far its clock was ahead after the run; absent if the node was gone"
+        ),
+        column("round_trip_after_ns", "i64?", "ns", "round trip of the request that measured this"),
+        column("drift_ppm", "f64?", "ppm", "how much its clock gained between the two measurements"),
+        column("limit_ns", "i64", "ns", "limit for the uncertainty of clocks, and for the difference of starts"),
     ),
 )
 

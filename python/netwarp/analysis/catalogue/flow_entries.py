@@ -8,28 +8,29 @@ _SPREAD = "mean, percentiles and maximum of "
 FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "goodput_mbps",
-        "payload delivered × 8 / the time in which it was. For a flow of a given size that completed in the window: "
-        "its bytes / its completion time. For others: what arrived during the flow's life in the window / the length "
-        "of that; the life of iperf3 is its test, from its first packet (UDP: from the arrival of that packet) to its "
-        "end or its last byte. Without exact records: for iperf3 what its receiver counted / the time in which it did "
+        "payload delivered × 8 / the time that this took. For a flow of a given size that completed in the window: "
+        "its bytes / its completion time. For others: the payload that arrived during the flow's life in the window / "
+        "the length of that; the life of iperf3 is its test, from its first packet (UDP: from the "
+        "arrival of that packet) to its end or its last byte. Without exact records: for iperf3 what "
+        "its receiver counted / the time in which it did "
         "(UDP with a warm-up: by intervals of 100 ms or more), for others the growth of the sender's `bytes_acked` "
         "between samples",
-        "bytes; of flows together all payload / the time from the first one's beginning to the last one's end",
+        "bytes; for a group of flows, all payload / the time from the first one's start to the last one's end",
         "`arrivals`; `datagrams`; `transfers`; else iperf3's own JSON; `flows`; `sockets`",
         better=HIGHER,
         min_effect=(0.02, 0),
-        basis="payload, each byte once, without headers; when it reaches the receiver's socket; the flow's life in "
-        "the window, of a transfer its completion time",
+        basis="payload, each byte once, without headers; when it reaches the receiver's socket; the flow's "
+        "life in the window; for a transfer, its completion time",
     ),
     entry(
         "rtt_ms_mean rtt_ms_p50 rtt_ms_p95 rtt_ms_p99 rtt_ms_max",
-        _SPREAD + "the RTT: of each ACK's own sample, not smoothed; of echo replies",
+        _SPREAD + "the RTT: each ACK's own sample, not smoothed, or that of each echo reply",
         "time (a sample holds until the next)",
         "`acks`; `pings`",
         better=LOWER,
         min_effect=(0.05, 0.1),
-        basis="the sender's data (or the echo requests); at the sender, when the ACK (or the request) is sent or "
-        "taken; the flow's life in the window",
+        basis="the sender's data (or the echo requests); at the sender, when the ACK is processed (or the "
+        "request sent); the flow's life in the window",
     ),
     entry(
         "rtt_ms_min",
@@ -53,7 +54,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "loaded_ms_p50 loaded_ms_p95",
         "latency under load: percentiles of the round trips (echo replies; answers to requests, unanswered ones as for "
-        "`completion_ms`) that began while a flow other than such probes was active",
+        "`completion_ms`) that began while a flow that is not such a probe was active",
         "packets or transfers",
         "`pings`; `transfers`",
         better=LOWER,
@@ -63,8 +64,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "idle_ms_p50",
-        "median of the round trips during which, and in the second before which, no flow but such probes was "
-        "active; in the whole run, warm-up included",
+        "median of the round trips during which, and in the second before which, no flow except such "
+        "probes was active; in the whole run, warm-up included",
         "packets or transfers",
         "`pings`; `transfers`",
         better=LOWER,
@@ -84,8 +85,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "rpm",
         "round trips per minute under load, 60,000 / TM95, the mean in ms of the lowest 95 % of the loaded round "
         "trips (draft-ietf-ippm-responsiveness). Not the draft's own figure, which averages over TCP and TLS "
-        "handshakes and HTTP requests, on connections of their own and on the loaded ones: here each flow that "
-        "pings or requests has its own. Answers still awaited at the end are left out",
+        "handshakes and HTTP requests, on separate connections and on the loaded ones: here each "
+        "`ping` or `request` flow has its own value. Round trips not complete at the end are left out",
         "packets or transfers",
         "`pings`; `transfers`",
         better=HIGHER,
@@ -94,7 +95,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "power",
-        "goodput / mean RTT, Mbit/s for each second (L. Kleinrock: Power and deterministic rules of thumb for "
+        "goodput / mean RTT, Mbit/s per second of RTT (L. Kleinrock: Power and deterministic rules of thumb for "
         "probabilistic problems in computer communications, ICC 1979)",
         "as its parts",
         "`flow.goodput_mbps`, `flow.rtt_ms_mean`",
@@ -104,7 +105,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "share_pct",
-        "100 × goodput / sum of the goodputs of all flows but echo requests; absent for a flow alone",
+        "100 × goodput / sum of the goodputs of all flows except echo requests; absent if there is only one flow",
         "sum over flows",
         "`flow.goodput_mbps`",
         min_effect=(0.05, 1),
@@ -114,8 +115,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "startup_ms",
         "from the flow's start (even before the warm-up ends) to the first interval in which it had 90 % of its fair "
         "share: the bottleneck's rate in payload, divided by the number of TCP and UDP flows active there. The "
-        "interval is 200 ms, or the time of 50 full packets if that is longer. Resolution 20 ms; of several flows the "
-        "last",
+        "interval is 200 ms, or the time of 50 full packets if that is longer. Resolution 20 ms; for "
+        "a group of flows, the last one's",
         "flows",
         "`arrivals`, `packets`",
         better=LOWER,
@@ -125,7 +126,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "converged",
         "1 if the goodput in every interval of 1 s was within 25 % of the fair share for 5 s without a break (M. Dong "
-        "et al.: PCC, NSDI 2015, 4.2.2), else 0; absent for a life of less than 5 s; of several flows 1 if all have",
+        "et al.: PCC, NSDI 2015, 4.2.2), else 0; absent for a life of less than 5 s; for a group of "
+        "flows, 1 if all have converged",
         "flows",
         "`arrivals`, `packets`",
         better=HIGHER,
@@ -134,7 +136,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "convergence_s",
-        "from the flow's start to the first such 5 s; absent if there are none; of several flows the last",
+        "from the flow's start to the first such 5 s; absent if there are none; for a group of flows, the last one's",
         "flows",
         "`arrivals`, `packets`",
         better=LOWER,
@@ -143,8 +145,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "stability_pct",
-        "standard deviation of the goodput per second from then on, in percent of the fair share in that second "
-        "(ibid.); of several flows the largest",
+        "standard deviation of the goodput per second from then on, in percent of the fair share in "
+        "that second (ibid.); for a group of flows, the largest",
         "seconds",
         "`arrivals`, `packets`",
         better=LOWER,
@@ -178,7 +180,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`acks`, else `flows`, `sockets`",
         better=LOWER,
         min_effect=(0.2, 5),
-        basis="the sender's segments; when the next ACK is taken; the flow's life in the window (`flows`: its "
+        basis="the sender's segments; when the next ACK is processed; the flow's life in the window (`flows`: its "
         "whole life)",
     ),
     entry(
@@ -188,11 +190,11 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "`acks`",
         better=LOWER,
         min_effect=(0.2, 0.05),
-        basis="the sender's segments; when ACKs are taken; the flow's life in the window",
+        basis="the sender's segments; when ACKs are processed; the flow's life in the window",
     ),
     entry(
         "cwnd_pkts_mean",
-        "mean congestion window; of iperf3 -P the sum of its connections'",
+        "mean congestion window; for iperf3 -P, the sum over its connections",
         "time",
         _ACKS,
         better=None,
@@ -202,8 +204,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "cwnd_pkts_first_peak",
         "the congestion window before it shrinks for the first time, in the whole run, warm-up included: where slow "
-        "start, or what follows it, first meets a loss or a mark; absent if it never shrinks; of several flows the "
-        "largest",
+        "start, or what follows it, first meets a loss or a mark; absent if it never shrinks; for "
+        "a group of flows, the largest",
         "flows",
         "`acks`",
         better=None,
@@ -224,7 +226,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "jitter_ms_mean",
         "mean of abs D(i−1, i), the difference of the transit times of successive arrivals, of which the J of RFC "
-        "3550 (6.4.1) is a moving average; of echo replies the difference of successive RTTs; iperf3: the mean of its "
+        "3550 (6.4.1) is a moving average; for echo replies, the difference of successive "
+        "RTTs; for iperf3, the mean of its "
         "own J over its receiver's intervals",
         "packets",
         "`datagrams`; `pings`; iperf3's own JSON",
@@ -235,12 +238,12 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "delay_ms_mean delay_ms_p50 delay_ms_p95 delay_ms_p99 delay_ms_max",
-        _SPREAD + "received_ns − sent_ns (one way, one clock) of datagrams sent in the window, copies not counted",
+        _SPREAD + "received_ns − sent_ns (one way, one clock) of datagrams sent in the window, without duplicates",
         "packets",
         "`datagrams`",
         better=LOWER,
         min_effect=(0.05, 0.1),
-        basis="datagrams, from when the sender's kernel took them to when the receiver's did; those sent in the "
+        basis="datagrams, from when the sender's kernel accepts them to when the receiver's does; those sent in the "
         "flow's life in the window",
     ),
     entry(
@@ -281,8 +284,9 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "completion_ms_mean completion_ms_p50 completion_ms_p95 completion_ms_p99 completion_ms_max",
-        _SPREAD + "the time from request (or the flow's start) to the last byte. Those not complete are censored: "
-        "only that they took longer is known (E. L. Kaplan, P. Meier: J. American Statistical Association 53, 1958). "
+        _SPREAD + "the time from request (or the flow's start) to the last byte. Those not complete are "
+        "censored: it is only known that they took longer (E. L. Kaplan, P. Meier: J. American "
+        "Statistical Association 53, 1958). "
         "A percentile that falls among them is absent, and so are mean and maximum if the longest is one of them",
         "transfers",
         "`transfers`",

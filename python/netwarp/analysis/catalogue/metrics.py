@@ -15,8 +15,9 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "queue": (
         entry(
             "length_pkts_min length_pkts_mean length_pkts_max",
-            "length of the queue in packets of the wire (an aggregate counts as its segments, exact records only); an "
-            "unused queue has 0. Under one flow, with a warm-up that leaves slow start out, the minimum is the "
+            "length of the queue in packets on the wire (an aggregate counts as its segments, with exact records "
+            "only); an unused queue has 0. Under one flow, with a warm-up that leaves slow "
+            "start out, the minimum is the "
             "sawtooth's valley",
             "time",
             "`packets`, else `queues`",
@@ -36,7 +37,8 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         ),
         entry(
             "drops",
-            "packets of the wire dropped in the window, on arrival or later (sampled: aggregates as one)",
+            "packets dropped in the window, on arrival or later; an aggregate counts as its segments (if sampled, as "
+            "one)",
             "sum",
             "`packets`, else `queues`",
             better=None,
@@ -54,7 +56,8 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         ),
         entry(
             "marks",
-            "packets of the wire that arrived without a mark and left with congestion experienced",
+            "packets that arrived without a mark and left with Congestion Experienced; an "
+            "aggregate counts as its segments",
             "sum",
             "`packets`",
             better=None,
@@ -63,7 +66,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         ),
         entry(
             "drop_pct",
-            "100 × packets dropped in the window / packets that came in it",
+            "100 × packets dropped in the window / packets that arrived in it",
             "packets",
             "`packets`",
             min_effect=(0.2, 0.05),
@@ -81,11 +84,11 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "place": (
         entry(
             "drops",
-            "packets dropped in the window elsewhere than in a queue; the name says where: `bottleneck:r1 egress "
+            "packets dropped in the window anywhere but in a queue; the name says where: `bottleneck:r1 egress "
             "filter`, `… ingress filter`, `… input` (no route, TTL, header checksum), `… output`; `h2 closed port`, "
             "`h2 receive buffer`, `h2 checksum`, `h2 transport`. Only places where something was dropped have a row. "
-            "Losses on a wire do not count, nor what TCP discards because it has it already or because its "
-            "connection is closed",
+            "Losses on a wire do not count, nor what TCP discards because it is a duplicate "
+            "or its connection is closed",
             "sum",
             "`drops`",
             better=None,
@@ -105,8 +108,9 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "link": (
         entry(
             "utilisation",
-            "bits sent, frames with their Ethernet header (of an aggregate one for each segment), / what the rate "
-            "allows in the window, 0 to 1; of a link with a Mahimahi trace packets as its opportunities count them "
+            "bits sent in frames with their Ethernet header (for an aggregate, one for each segment) / "
+            "what the rate allows in the window, 0 to 1; for a link with a Mahimahi trace, packets as "
+            "its opportunities count them "
             "(IP and 4 bytes) / 1504 bytes for each opportunity in the window",
             "time",
             "`packets`, else `links`",
@@ -127,8 +131,8 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         ),
         entry(
             "jain_index_1s_mean jain_index_1s_p5",
-            "Jain's index of each second in which at least two such flows were active throughout: its mean, and what "
-            "it is above in 95 % of them",
+            "Jain's index of each second in which at least two such flows were active throughout: "
+            "its mean, and its 5th percentile",
             "seconds",
             "`arrivals`",
             better=HIGHER,

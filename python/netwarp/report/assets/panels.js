@@ -162,7 +162,7 @@
     const chosen = variants();
     place.replaceChildren(...controls(chosen));
     if (!chosen.length) {
-      place.append(make("p", { class: "note" }, "No run that can be shown stands at this combination."));
+      place.append(make("p", { class: "note" }, "There is no run to show at this combination."));
       return;
     }
     const marks = changes(chosen);

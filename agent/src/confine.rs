@@ -1,4 +1,4 @@
-//! A program of the host that is kept to some files, as the compiler of somebody's kernel module: its Kbuild is code.
+//! Confines a program of the host to some files, such as the compiler of a kernel module, whose Kbuild is code.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;

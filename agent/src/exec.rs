@@ -1,5 +1,5 @@
-//! The life of a command of the user's own (`netwarp exec`): a small machine around it, its start, its end, what it
-//! leaves behind.
+//! A run of `netwarp exec`: prepares a small machine around the command, starts it, waits for its end, and collects
+//! what it changed.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};

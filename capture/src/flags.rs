@@ -1,4 +1,4 @@
-//! What can be found of a segment.
+//! The findings about a segment.
 
 /// A set of findings on one segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

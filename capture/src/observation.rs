@@ -1,4 +1,4 @@
-//! What is found of a single frame.
+//! The findings about a single frame.
 
 use crate::flows::Place;
 use crate::sequence::Finding;

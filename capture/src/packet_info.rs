@@ -1,4 +1,4 @@
-//! What all counts need of a packet.
+//! The facts about a packet that all counters need.
 
 /// A packet of a flow.
 #[derive(Clone, Copy, Debug)]

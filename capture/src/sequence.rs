@@ -1,5 +1,5 @@
-//! What a segment's numbers mean, after those before it: the findings of Wireshark's TCP analysis, under
-//! Wireshark's definitions (User's Guide, "TCP Analysis"; docs/pcap.md says where we differ).
+//! The meaning of a segment's sequence numbers, given those before it: the findings of Wireshark's TCP analysis, under
+//! Wireshark's definitions (User's Guide, "TCP Analysis"; docs/pcap.md says where netwarp differs).
 
 use crate::flags::Flags;
 use crate::segment::{ACK, FIN, RST, SYN, Sack, Segment};

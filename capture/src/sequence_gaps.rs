@@ -1,4 +1,4 @@
-//! What was not seen of a sequence space, below the highest number that was.
+//! The gaps in a sequence space below the highest number seen.
 
 use crate::seqno::before;
 

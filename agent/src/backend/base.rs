@@ -115,7 +115,7 @@ pub trait Backend: Sync {
         Ok(())
     }
 
-    /// Gives links that nobody gives a rate this one.
+    /// Sets this rate on links that have no other.
     fn limit_links(&self, _rate_bps: u64) -> Result<()> {
         bail!("the engine {} has no rate for all links", self.name())
     }

@@ -1,4 +1,4 @@
-//! Captures by packet sockets (packet(7)): each has a thread that writes what it gets, with the kernel's own stamps.
+//! Captures by packet sockets (packet(7)): each has a thread that writes what it gets, with the kernel's own timestamps.
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! What network there was: namespaces, interfaces, the disciplines of their queues, and whose sockets sent and took data.
+//! The network that was found: namespaces, interfaces, their qdiscs, and the sockets that sent and received data.
 //! A lab knows its network, so that it has none of these tables; each is made with its first row.
 
 use std::path::{Path, PathBuf};

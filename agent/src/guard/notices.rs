@@ -1,5 +1,5 @@
-//! What the kernel tells of queueing disciplines and their classes (rtnetlink(7), linux/pkt_sched.h), as far as it says
-//! what a link is like: rates, delays, losses, limits.
+//! The kernel's notices about queueing disciplines and their classes (rtnetlink(7), linux/pkt_sched.h), as far as they
+//! describe a link: rates, delays, losses, limits.
 
 use crate::netlink::{attributes, messages};
 

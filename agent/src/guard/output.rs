@@ -1,5 +1,5 @@
-//! What a command of the user's own prints (arch/um/kernel/netwarp_output.c): into two files of the run directory, and
-//! live to whoever started it, in the order in which it was printed.
+//! The output of a command (arch/um/kernel/netwarp_output.c): written into two files of the run directory, and live to
+//! the caller, in the order in which it was printed.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};

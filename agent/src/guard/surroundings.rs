@@ -1,5 +1,5 @@
-//! What the machine's process takes over from whoever started it: made the same for everyone, since much of it reaches
-//! the machine (its memory, what its programs may open, how their files are protected) or keeps it from working.
+//! What the machine's process inherits from its caller, made the same for every caller, because much of it affects the
+//! machine (its memory, what its programs may open, how their files are protected) or keeps it from working.
 
 use std::io::{Error, Result};
 

@@ -1,5 +1,5 @@
-//! Whether a program of the guest computes without end. Nothing that it measures reaches the machine: a run that goes
-//! on is the same with and without it.
+//! Detects a program of the guest that computes without end. Nothing that it does affects the machine: a run that
+//! continues is the same with and without it.
 
 use std::time::{Duration, Instant};
 

@@ -47,7 +47,7 @@ pub fn namespaces(run: &str) -> Result<Privilege> {
     Ok(privilege)
 }
 
-/// Whoever runs netwarp is root in the namespace, and nobody else is anybody there.
+/// The user who runs netwarp is root in the namespace; no other user is mapped.
 fn map_ids(user: Uid, group: Gid) -> Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;

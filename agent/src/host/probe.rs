@@ -1,5 +1,5 @@
-//! What this host's kernel can do for a lab, tried in namespaces that are thrown away: `netwarp-agent host-probe` reads
-//! what is asked for as JSON, and writes what it refuses.
+//! What this host's kernel can do for a lab, tried in temporary namespaces: `netwarp-agent host-probe` reads what a lab
+//! needs as JSON, and writes what the kernel refuses.
 
 use std::io::Write;
 use std::process::ExitCode;

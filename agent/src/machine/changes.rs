@@ -1,4 +1,4 @@
-//! What a command has changed beneath its directory, taken out of the overlay.
+//! Copies what a command has changed below its directory out of the overlay.
 
 use std::fs::{self, File};
 use std::io::Read;

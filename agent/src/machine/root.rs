@@ -1,5 +1,5 @@
-//! The root of a command of the user's own (`netwarp exec`): the host's files beneath an overlay that takes all changes,
-//! and over it what a small machine has of its own. It is a mount namespace's; the agent's stays as it was.
+//! The root file system of a command (`netwarp exec`): the host's files below an overlay that takes all changes, and
+//! above it the small machine's own files. It belongs to a mount namespace; that of the agent is unchanged.
 
 use std::ffi::CString;
 use std::fs::{DirBuilder, create_dir_all};

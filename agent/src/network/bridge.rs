@@ -1,5 +1,5 @@
 //! The wire of a link as a bridge of two ports, for engines whose kernel may lack what redirects packets (matchall,
-//! mirred). It learns and floods, which with two ports is to hand over to the other.
+//! mirred). It learns and floods; with two ports, each packet goes to the other one.
 
 use anyhow::{Context, Result};
 

@@ -1,5 +1,5 @@
 //! This machine as one node of a lab: its own interfaces, in its own network namespace, become the ends of links. What
-//! was there before is remembered elsewhere (`node/`). The lab is this node's part of the whole (`node/part.rs`).
+//! was there before is saved elsewhere (`node/`). The lab is this node's part of the whole (`node/part.rs`).
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ fn interface(route: &mut Netlink, of: &Link, own: &End) -> Result<()> {
     Ok(())
 }
 
-/// What the scenario has the cable do to packets, an ifb does to what arrives: behind the queue of whoever sent it.
+/// Impairments of the scenario's wire are applied by an ifb to arriving packets: behind the queue of the sender.
 fn arrivals(route: &mut Netlink, lab: &Lab, own: &End, peer: &End) -> Result<()> {
     if !wire::is_impaired(lab, peer) {
         return Ok(());

@@ -1,5 +1,5 @@
 //! What a network namespace has already: interfaces, addresses, routes, queueing disciplines, as the kernel lists them.
-//! A listed message is, but for its type, the request that makes the same again.
+//! Apart from its type, a listed message is the request that creates the same object again.
 
 use std::net::IpAddr;
 

@@ -45,7 +45,7 @@ fn class(index: u32, shaper: &Shaper) -> Request {
         })
 }
 
-/// struct tc_htb_opt: rate, ceil, buffer, cbuffer, quantum, level, prio; what buckets hold is told in time.
+/// struct tc_htb_opt: rate, ceil, buffer, cbuffer, quantum, level, prio; the size of buckets is given as time.
 fn parameters(shaper: &Shaper) -> Vec<u8> {
     let (bytes_per_s, quantum_bytes) = (shaper.rate_bps / 8, shaper.quantum_bytes);
     let of_a_byte = NS_PER_S / (bytes_per_s * TICK_NS);

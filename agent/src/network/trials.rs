@@ -1,4 +1,4 @@
-//! Whether a kernel has what labs are built of, tried in the network namespace of this thread.
+//! Checks whether a kernel has what labs need, in the network namespace of this thread.
 
 use anyhow::{Result, bail};
 

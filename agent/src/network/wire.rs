@@ -1,5 +1,5 @@
-//! The wire between two interfaces: what comes in at one side is redirected to the other side's netem, which gives it
-//! serialisation, delay and the rest. The nodes' own interfaces carry nothing but their queues.
+//! The wire between two interfaces: packets that arrive at one side are redirected to the other side's netem, which
+//! adds serialisation, delay and the rest. The nodes' own interfaces carry nothing but their queues.
 
 use anyhow::{Context, Result};
 use netlink_sys::protocols::NETLINK_ROUTE;

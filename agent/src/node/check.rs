@@ -1,4 +1,4 @@
-//! Whether this machine can be a node of a lab: asked before anything is changed. What is wrong is said in sentences.
+//! Checks whether this machine can be a node of a lab, before anything is changed. Problems are reported as sentences.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

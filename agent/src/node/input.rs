@@ -1,4 +1,4 @@
-//! What netwarp orders, a line of JSON each.
+//! The orders of netwarp, each a line of JSON.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// netwarp says every second that it is there. Of a connection that has broken without a word nothing comes.
+/// netwarp sends a sign of life every second; a connection that has broken silently brings none.
 const SILENCE: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Deserialize)]

@@ -1,4 +1,4 @@
-//! One lab at a time on a machine, and what it has to restore where a killed one is found.
+//! A lock for one lab at a time on a machine. If a killed lab is found, the machine is restored first.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
@@ -20,8 +20,8 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the machine for a session; `whose` is what another is told that finds it taken. What a killed session has
-    /// left is restored first: a sentence about that.
+    /// Takes the machine for a session; `whose` is what another session is told if it finds the machine taken. What a
+    /// killed session has left is restored first; the sentence is about that.
     pub fn take(whose: &str) -> Result<(Self, Option<String>)> {
         let mut file = loop {
             fs::create_dir_all(PLACE).with_context(|| format!("cannot create {PLACE}"))?;

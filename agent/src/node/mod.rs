@@ -1,6 +1,6 @@
 //! The engine `ssh` on a machine that is a node: a session with netwarp over standard input and output, which an SSH
-//! connection carries. It says what the machine has, sets up the node's part of a lab, runs it, and makes the machine
-//! what it was, also when the connection breaks: standard input closes then, or falls silent.
+//! connection carries. It reports what the machine has, sets up the node's part of a lab, runs it, and restores the
+//! machine, also when the connection breaks (standard input then closes, or falls silent).
 
 mod check;
 mod input;
@@ -47,7 +47,7 @@ pub struct Options {
     /// What sshd says of the connection (SSH_CONNECTION)
     #[arg(long, default_value = "")]
     connection: String,
-    /// What others are told that find the machine taken
+    /// What other sessions are told when they find the machine taken
     #[arg(long, default_value = "")]
     whose: String,
     /// A test's alone: how this node's clock differs from the machine's (sudo forgets the environment)

@@ -11,7 +11,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, poll};
 use serde::Serialize;
 
-/// How long nobody may take what is written, in milliseconds: then nobody is there.
+/// How long a write may block, in milliseconds, before its reader counts as gone.
 const PATIENCE_MS: u16 = 20_000;
 const CHUNK: usize = 1 << 16;
 

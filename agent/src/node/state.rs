@@ -1,4 +1,4 @@
-//! What a machine was like before a run: remembered before anything is changed, in memory and in a file of /run, which a
+//! The state of a machine before a run: saved before anything is changed, in memory and in a file of /run, which a
 //! later session finds if all processes of this one are killed.
 
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ impl State {
         })
     }
 
-    /// Makes the machine what it was. What could not be done, in sentences; done twice, it does nothing.
+    /// Restores the machine; returns what could not be restored, as sentences. A second call does nothing.
     pub fn restore(&self) -> Vec<String> {
         let mut failed = Vec::new();
         let mut note = |what: &str, outcome: Result<()>| {

@@ -1,5 +1,5 @@
-//! A capture file, read in large pieces into one buffer. Not mapped: a file that is cut while it is read would end the
-//! program, and pipes could not be read.
+//! A capture file, read in large pieces into one buffer. Not mapped: a file that is truncated while it is read would end
+//! the program, and pipes could not be read.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! `machine.arrows`: what the machine did beside the run, where that may disturb it: proc_stat(5), the kernel's
+//! `machine.arrows`: what else the machine did during the run, if it may disturb it: proc_stat(5), the kernel's
 //! /proc/net/softnet_stat (softnet_seq_show()) and /proc/net/snmp.
 
 use std::path::Path;

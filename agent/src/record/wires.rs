@@ -1,5 +1,5 @@
-//! `wires.arrows`: what each direction of each link took in, gave out, lost and still holds at the end of the run. The
-//! four must add up.
+//! `wires.arrows`: packets that each direction of each link received, delivered, lost and still holds at the end of the
+//! run. The four must add up.
 
 use std::collections::BTreeMap;
 use std::path::Path;

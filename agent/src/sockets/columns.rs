@@ -1,5 +1,5 @@
 //! Sockets as columns of an Arrow table. Values are collected in buffers that the arrays then take over: no row is
-//! ever a thing of its own.
+//! ever an object of its own.
 
 use std::io::Write;
 use std::net::IpAddr;

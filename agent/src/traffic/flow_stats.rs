@@ -1,4 +1,4 @@
-//! `flows.arrows`: the sums of each flow at its end.
+//! `flows.arrows`: the totals of each flow at its end.
 
 use std::path::Path;
 

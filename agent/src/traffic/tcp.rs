@@ -1,7 +1,7 @@
 //! TCP as the generators use it: a pair of sockets, and transfers of many megabytes with one system call each.
 //!
 //! A system call costs more than a packet does. One `sendmsg` hands the kernel four megabytes (one small buffer many
-//! times over); one `recv` with MSG_WAITALL and MSG_TRUNC takes a gigabyte and throws it away. Both sleep inside the
+//! times over); one `recv` with MSG_WAITALL and MSG_TRUNC takes a gigabyte and discards it. Both sleep inside the
 //! kernel, where the receiver still reads every segment as it comes: nothing is held back, and the receive window grows
 //! as it would for any eager reader.
 //!

@@ -1,5 +1,5 @@
-//! The thread that asks the kernel: at every instant that is due it takes one dump, as it comes, and hands it on.
-//! It decodes nothing and writes nothing, so that no slow disk or reader can make it late.
+//! The thread that asks the kernel: at each sampling instant it takes one raw dump and hands it on.
+//! It decodes nothing and writes nothing, so no slow disk or reader can delay it.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;

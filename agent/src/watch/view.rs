@@ -1,5 +1,5 @@
-//! The live table: what the connections are now. The writer keeps the newest sample for it; it draws that a few times
-//! a second, however often the kernel is asked.
+//! The live table: the present state of the connections. The writer keeps the newest sample for it; it draws that a few
+//! times a second, however often the kernel is asked.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

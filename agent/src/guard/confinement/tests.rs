@@ -1,4 +1,4 @@
-//! Tries to get out, as a machine that is taken over would: the same confinement, then plain system calls.
+//! Tries to escape, as a machine that has been taken over would: the same confinement, then plain system calls.
 
 use std::ffi::CString;
 use std::fs::{self, File, Permissions};

@@ -1,4 +1,4 @@
-"""How far engines agree: the same scenario on two of them, metric by metric, and the page that says so."""
+"""How far engines agree: the same scenario on two of them, metric by metric, and a page with the result."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -84,5 +84,5 @@ def run(
 
 
 def load_result(directory: str | os.PathLike[str]) -> Study:
-    """An old result, as it stands. Raises StoreError if the directory holds none."""
+    """An existing result, unchanged. Raises StoreError if the directory holds none."""
     return open_study(Path(directory))

@@ -112,9 +112,10 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[CheckResult]:
 
 
 def clean(*, environ: Mapping[str, str] | None = None, console: Console | None = None) -> list[Path]:
-    """Remove what killed processes have left, and report it on `console` (default: stderr): builds in the cache and in
-    TMPDIR, there also runs of Dask workers and of `rerun` and sockets of connections; and end runs of the engine `host`
-    that go on for nobody."""
+    """Remove what killed processes have left, and report it on `console` (default: stderr).
+
+    That is: builds in the cache and in TMPDIR, runs of Dask workers and of `rerun`, and sockets of connections in
+    TMPDIR. Also end runs of the engine `host` whose netwarp is gone."""
     console = console or Terminal(stderr=True)
     temporary = Path(tempfile.gettempdir())
     in_temporary = [(temporary, prefix) for prefix in (WORK, RUNS, CONNECTIONS)]

@@ -1,4 +1,4 @@
-"""A kernel module of the user's own: its sources as a scenario names them, and what they register with the kernel."""
+"""A kernel module of the user: its sources as a scenario names them, and what they register with the kernel."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class Qdisc:
 
     @classmethod
     def read(cls, text: str) -> Qdisc:
-        """What the author of a scenario has written, in tc's words."""
+        """The queue as the author of a scenario wrote it, in tc's syntax."""
         kind, *options = text.split()
         return cls(kind, tuple(options))
 
@@ -26,7 +26,7 @@ class Qdisc:
         return cls(str(data["kind"]), tuple(map(str, data["options"]))) if data else None
 
     def __str__(self) -> str:
-        """In tc's words."""
+        """In tc's syntax."""
         return " ".join((self.kind, *self.options))
 
     def option(self, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Make the runs of an old result again and compare them byte by byte."""
+"""Repeat the runs of an existing result and compare them byte by byte."""
 
 import contextlib
 import shutil

@@ -1,4 +1,4 @@
-"""Temporary directories that are known again: held while whoever made them lives, and removed by others afterwards.
+"""Temporary directories that can be recognised: locked while their owner lives, and removed by others afterwards.
 
 A process that is killed removes nothing. So a directory is locked (flock) by its owner, and whoever finds one of this
 user's without an owner may remove it: `netwarp doctor --clean` does.

@@ -1,4 +1,4 @@
-"""Words for people, used by every stage."""
+"""Text for people, used by every stage."""
 
 import codecs
 import difflib

@@ -1,4 +1,4 @@
-"""The advice: from a question to a choice, with what it rests on."""
+"""The advice: from a question to a choice, with its evidence."""
 
 import math
 from collections.abc import Mapping, Sequence

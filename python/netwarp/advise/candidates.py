@@ -42,7 +42,7 @@ class Control(_Named):
 
 
 class Queue(_Named):
-    """What the bottleneck does, in tc's words with the environment's quantities in braces."""
+    """The queue of the bottleneck, in tc's syntax with quantities of the environment in braces."""
 
     queue: str
 
@@ -115,7 +115,7 @@ def _parse(text: str, label: str) -> Catalogue:
 
 
 def candidates_of(environment: Environment, catalogue: Catalogue, changes: Sequence[str]) -> list[Candidate]:
-    """What is there now, then every combination of what can be changed. Raises AdviceError."""
+    """The present configuration, then every combination of what can be changed. Raises AdviceError."""
     found = [Candidate(NOW, {})]
     for control in _chosen(catalogue.control, "sender" in changes):
         for shaper in _chosen(catalogue.shaper, "shaper" in changes):
@@ -174,7 +174,7 @@ def _candidate(
 
 
 def _filled(queue: Queue, rate_bps: int, rtt_ns: int) -> str:
-    """A queue in tc's words for this rate. Raises AdviceError for a quantity that there is not."""
+    """A queue in tc's syntax for this rate. Raises AdviceError for an unknown quantity."""
     quantities = _quantities(rate_bps, rtt_ns)
 
     def value(match: re.Match[str]) -> str:

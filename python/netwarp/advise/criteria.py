@@ -61,12 +61,12 @@ def _percent(text: str) -> float:
 
 
 def goodput_mbps(values: Values, environment: Environment) -> float | None:
-    """What the bulk flows got together, downloads and uploads."""
+    """The total goodput of the bulk flows, downloads and uploads."""
     return _sum(values, (*environment.roles.bulk, *environment.roles.upload))
 
 
 def rtt_p95_ms(values: Values, environment: Environment) -> float | None:
-    """What any other traffic feels: the 95th percentile of the probe's round trips."""
+    """The RTT that other traffic experiences: the 95th percentile of the probe's round trips."""
     return values.get((environment.roles.probe, "rtt_ms_p95"))
 
 

@@ -1,6 +1,6 @@
 """Which candidate is better: robust scores under common seeds, and `compare`'s statistics over all pairs at once.
 
-The finalists' runs are new: none of their seeds has decided who came so far. All pairs are tested together by the
+The finalists' runs are new: none of their seeds took part in choosing them. All pairs are tested together by the
 step-down maxT procedure that `compare` uses, so whichever of them turns out to be ahead, what is said of it against the
 others is wrong in any of them at most 5 % of the time. (Holm's correction is a special case that supposes the worst of
 dependences; it would need more seeds for the same, see docs/compare.md.)
@@ -151,7 +151,7 @@ class LimitCheck:
 
 
 def check(trial: Trial, name: str, limits: Sequence[Limit], environment: Environment) -> list[LimitCheck]:
-    """Each limit held against a candidate's runs in the environment as described."""
+    """Check each limit against a candidate's runs in the environment as described."""
     runs = trial.seeds(name, AS_DESCRIBED)
     found = []
     for limit in limits:

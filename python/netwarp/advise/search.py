@@ -127,7 +127,7 @@ class Search:
         return self._violation(one.name, trial), _FOR_A_CHANGE * one.changed - central_score(scores)
 
     def _violation(self, name: str, trial: Trial) -> float:
-        """By how much it breaks limits, beyond what another seed could mend."""
+        """By how much it breaks limits, beyond what another seed could fix."""
         found = [one.violation for one in check(trial, name, self.limits, self.environment)]
         return max([0.0, *(round(value, 1) if math.isfinite(value) else value for value in found)])
 

@@ -1,4 +1,4 @@
-"""Two results, or two parts of one, held against each other: better, worse, the same, or unclear."""
+"""The comparison of two results, or of two parts of one: better, worse, the same, or unclear."""
 
 from netwarp.compare.comparison_input import ComparisonInput, open_input
 from netwarp.compare.judgement import Comparison, Row, Verdict, compare

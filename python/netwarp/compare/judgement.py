@@ -100,7 +100,7 @@ def compare(
     metrics: Sequence[str] = (),
     min_effect: Sequence[tuple[str, MinEffect]] = (),
 ) -> Comparison:
-    """Hold B against A at every point that both have.
+    """Compare B with A at every point that both have.
 
     `metrics` are patterns (`flow.rtt_*`) of what is compared, all if none is given; `min_effect` are pairs of a pattern
     and the difference that matters instead of the catalogue's, of which the last that fits holds. Seeds that both sides

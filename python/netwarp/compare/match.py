@@ -8,7 +8,7 @@ from netwarp.compare.comparison_input import ComparisonInput
 from netwarp.store.errors import SelectionError
 
 Point = tuple[str | None, ...]
-_TOLD = 3
+_MAX_LISTED = 3
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def match(a: ComparisonInput, b: ComparisonInput) -> Matching:
     if not matching.points:
         raise SelectionError(
             f"A ({a.title}) and B ({b.title}) have no point in common: "
-            f"A has {_told(matching, matching.only_a)}; B has {_told(matching, matching.only_b)}"
+            f"A has {_listed(matching, matching.only_a)}; B has {_listed(matching, matching.only_b)}"
         )
     return matching
 
@@ -95,6 +95,6 @@ def _open(axis: str, has: ComparisonInput, lacks: ComparisonInput, values: list[
     )
 
 
-def _told(matching: Matching, points: tuple[Point, ...]) -> str:
-    more = f" and {len(points) - _TOLD} more" if len(points) > _TOLD else ""
-    return "; ".join(f"({matching.words(point)})" for point in points[:_TOLD]) + more
+def _listed(matching: Matching, points: tuple[Point, ...]) -> str:
+    more = f" and {len(points) - _MAX_LISTED} more" if len(points) > _MAX_LISTED else ""
+    return "; ".join(f"({matching.words(point)})" for point in points[:_MAX_LISTED]) + more

@@ -26,7 +26,7 @@ class Sending:
 
     @property
     def queue(self) -> dict[str, Any] | None:
-        """The queue as a lab has it, in tc's words."""
+        """The queue as a lab has it, in tc's syntax."""
         if not self.kinds:
             return None
         options = [] if self.limit is None else ["limit", str(self.limit)]

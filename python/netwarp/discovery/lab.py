@@ -70,11 +70,11 @@ def _sending(
     run: RunDir, devices: Iterable[Device], used: Mapping[int, tuple[int, int]], rate_bps: int | None
 ) -> dict[int, tuple[Sending, ...]]:
     rows = run.scan("disciplines").collect().sort("interface_index", maintain_order=True).iter_rows(named=True)
-    told = {int(index): list(part) for index, part in groupby(rows, key=lambda row: row["interface_index"])}
+    configured = {int(index): list(part) for index, part in groupby(rows, key=lambda row: row["interface_index"])}
     line = Sending(_EVER[0], rate_bps, kinds=(LINE,)) if rate_bps else _NO_RATE
     return {
         device.index: sending_over_time(
-            told.get(device.index, ()),
+            configured.get(device.index, ()),
             line if device.kind in {VETH, LOOPBACK, DUMMY} else _NO_RATE,
             *used.get(device.index, _EVER),
         )

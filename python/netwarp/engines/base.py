@@ -92,7 +92,7 @@ class Job:
 class Outcome:
     """How a run went: `ok`, `failed` or `cancelled`, and why; `facts` are of the wall clock (seconds, events).
 
-    `found` are fields of its lab that only the run could tell, such as how long a command took.
+    `found` are fields of its lab that only the run could determine, such as how long a command took.
     """
 
     status: str

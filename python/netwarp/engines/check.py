@@ -1,4 +1,4 @@
-"""A plan is held against what an engine can do before anything starts."""
+"""Checks of a plan against the capabilities of an engine, before anything starts."""
 
 from collections.abc import Iterable, Iterator
 

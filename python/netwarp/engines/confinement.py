@@ -1,4 +1,4 @@
-"""What of the host a machine may read. The agent's guard sees to it that it reads nothing else (SECURITY.md).
+"""The part of the host that a machine may read. The agent's guard enforces that it reads nothing else (SECURITY.md).
 
 A scenario grants itself nothing: of what lies outside of its own directory and the system's it can only say that it
 needs it (`[run] read`); whoever runs it allows it (`--read`).

@@ -1,4 +1,4 @@
-"""What a machine's console and exit status tell of how it ended."""
+"""Why a machine ended, from its console and its exit status."""
 
 import re
 import signal

@@ -1,4 +1,4 @@
-"""What an engine does for a command of the user's own: who sees its output live, and what is told of its end."""
+"""What an engine does for a command (`netwarp exec`): its live output, and the report of its end."""
 
 import contextlib
 import os
@@ -27,12 +27,12 @@ def live_descriptors(live: bool) -> Iterator[dict[str, int]]:
             os.close(descriptor)
 
 
-def facts_of(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What the agent tells of the command's end."""
-    return {name: told[name] for name in FACTS if name in told}
+def facts_of(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """What the agent reports about the command's end."""
+    return {name: outcome[name] for name in FACTS if name in outcome}
 
 
-def failure_of(told: Mapping[str, Any]) -> str | None:
+def failure_of(outcome: Mapping[str, Any]) -> str | None:
     """Why a command counts as failed; None if it does not."""
-    code = told.get("exit_code", 0)
+    code = outcome.get("exit_code", 0)
     return f"the command ended with exit code {code}" if code else None

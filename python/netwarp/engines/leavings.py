@@ -1,4 +1,4 @@
-"""What a machine has left in its run directory is of its making: nothing of it is followed, or read without end."""
+"""What a machine has left in its run directory is untrusted: links are not followed, and every read is bounded."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""How many of the host's memory mappings a lab takes.
+"""How many of the host's memory mappings a lab needs.
 
 User Mode Linux runs each program of the guest in a process of the host, into which it maps every page that the program
 has touched. Pages that lie side by side in the machine's memory share a mapping, others do not; the host grants a

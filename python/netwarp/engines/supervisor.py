@@ -109,6 +109,6 @@ def console_lines(directory: Path) -> list[str]:
 
 
 def console_tail(directory: Path) -> str:
-    """The end of the console, where it tells what happened."""
+    """The end of the console, if it explains what happened."""
     tail = console_lines(directory)[-_TAIL_LINES:]
     return ("; its console ends with:\n  " + "\n  ".join(tail)) if tail else "; its console is empty"

@@ -290,11 +290,11 @@ def _judge(job: Job, directory: Path, report: dict[str, Any], odd: Sequence[str]
     facts = {key: report[key] for key in ("real_s", "cpu_s", "events", "confinement")}
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
-    told = read_outcome(directory)
-    facts |= facts_of(told or {})
-    found = {"duration_ns": told["duration_ns"]} if told and "duration_ns" in told else {}
+    outcome = read_outcome(directory)
+    facts |= facts_of(outcome or {})
+    found = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
     reasons = (
-        blamed or _killed(job, directory, report) or _failure(told, directory, report),
+        blamed or _killed(job, directory, report) or _failure(outcome, directory, report),
         out_of_mappings(directory),
         out_of_memory(directory),
         f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
@@ -333,8 +333,8 @@ def _running(job: Job, answer: Mapping[str, Any] | None) -> str | None:
     )
 
 
-def _failure(told: Mapping[str, Any] | None, directory: Path, report: dict[str, Any]) -> str | None:
+def _failure(outcome: Mapping[str, Any] | None, directory: Path, report: dict[str, Any]) -> str | None:
     """Why the run failed, as the agent reports it, or that it could report nothing."""
-    if told is None:
+    if outcome is None:
         return death(report["exit_status"]) + last_words(directory)
-    return failure_of(told) if told["status"] == "ok" else str(told.get("reason", "the agent gave no reason"))
+    return failure_of(outcome) if outcome["status"] == "ok" else str(outcome.get("reason", "the agent gave no reason"))

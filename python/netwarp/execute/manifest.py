@@ -1,4 +1,4 @@
-"""`manifest.json` and `plan.json`: with what and on what a result was made."""
+"""`manifest.json` and `plan.json`: the software and the machine that made a result."""
 
 import os
 import platform

@@ -123,7 +123,7 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
 
 
 def _network(spec: RunSpec, directory: Path) -> dict[str, Any]:
-    """What of the network only the records tell: all of it, or what its commands sent. Raises StoreError."""
+    """The part of the network that only the records show: all of it, or what its commands sent. Raises StoreError."""
     command = spec.job.lab["exec"]
     if command:
         return discover(RunDir(directory), command["rate_bps"])

@@ -1,4 +1,4 @@
-"""What a Dask worker does for a study: says what it would make runs with, and makes them in a directory of its own."""
+"""A Dask worker's part of a study: it reports what it would execute runs with, and executes them."""
 
 import threading
 from collections import defaultdict
@@ -35,7 +35,7 @@ _cancelled: defaultdict[str, threading.Event] = defaultdict(threading.Event)
 
 @dataclass(frozen=True)
 class WorkerIdentity:
-    """What a machine makes runs with. `identity` holds the digest of each part that decides a result's bytes.
+    """What a machine executes runs with. `identity` holds the digest of each part that decides a result's bytes.
 
     `parts` says where on that machine the parts lie that can be copied to it; `missing` names one that it lacks, which
     would lie at `parts[missing]`. `problem` is what keeps it from making runs at all, as a sentence.

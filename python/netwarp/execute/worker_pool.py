@@ -1,4 +1,4 @@
-"""Which workers of a Dask scheduler make a study's runs: those that would make the very same bytes as this machine."""
+"""Which workers of a Dask scheduler execute a study's runs: those with results byte-identical to this machine's."""
 
 import shlex
 import socket

@@ -1,4 +1,4 @@
-"""A result of the three-node study as its author's scripts leave one: `experiments/SCENARIO/SCENARIO_run_N/` with the
+"""A three-node result in the layout of the study's scripts: `experiments/SCENARIO/SCENARIO_run_N/` with the
 files that they read (`netwarp import` reads them, too).
 
 What iperf3 or tcpdump wrote is there verbatim. What the scripts' other programs would have printed is made of the

@@ -17,7 +17,7 @@ _UNSIGNED = 2**64
 
 
 def plain_address(text: str) -> str:
-    """An address in its plain spelling: without a zone, an IPv4 address in IPv6's clothes (`::ffff:`) as what it is.
+    """An address in its plain spelling: without a zone, an IPv4-mapped IPv6 address (`::ffff:`) as IPv4.
 
     Raises ValueError if it is none.
     """

@@ -38,7 +38,7 @@ def parse_stamp(text: str) -> float | None:
 def since(stamps: Sequence[float], origin_s: float) -> list[float]:
     """Stamps of one clock, in order, as seconds after the Unix time `origin_s` of another clock.
 
-    The first is held against the origin by what remains after whole quarters of an hour, the others against the first.
+    The first is compared with the origin modulo a quarter of an hour, the others with the first.
     """
     if not stamps:
         return []

@@ -1,4 +1,4 @@
-"""From the packaged source to a kernel in the cache: unpack, change, configure, compile, keep."""
+"""From the packaged source to a kernel in the cache: unpack, patch, configure, compile, store."""
 
 from __future__ import annotations
 

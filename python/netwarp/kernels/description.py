@@ -1,4 +1,4 @@
-"""What a built kernel says of itself: names and layouts that readers of its records and checkers of scenarios need.
+"""The description of a built kernel: names and layouts that readers of its records and checkers of scenarios need.
 
 Written once, after the build, from the sources that were compiled; the image itself is not changed for it.
 """

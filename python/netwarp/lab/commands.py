@@ -186,7 +186,7 @@ def opportunities_words(found: LabOpportunities) -> str:
 
 
 def netem_words(wire: LabWire) -> str:
-    """A wire in the words of tc-netem(8). Its rate is one byte a second above the link's, so that no rounding lets a
+    """A wire in the syntax of tc-netem(8). Its rate is one byte a second above the link's, so that no rounding lets a
     queue grow on the wire; without a rate one at which any packet takes less than a nanosecond, which keeps them in
     order."""
     words = [f"netem limit {wire['limit_pkts']}"]

@@ -1,4 +1,4 @@
-"""The graph of a scenario: which way packets go, and how long the way is."""
+"""The graph of a scenario: the paths of packets, and their delays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the author of a valid scenario should know of its network: where hosts do other than one may expect."""
+"""What the author of a valid scenario should know of its network: where hosts behave unexpectedly."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Shapers and queues of a lab as the tc commands that set them up, for people to read.
 
-In a run the agent makes them from the same data (`agent/src/network/tc.rs`); a test compares what comes of both.
+In a run the agent makes them from the same data (`agent/src/network/tc.rs`); a test compares the results of both.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def fits_one_panel(count: int, ordered: bool) -> bool:
 
 
 def striped(spec: FigureSpec, *, alone: bool) -> tuple[FigureSpec, list[str]]:
-    """The scene with stripes where curves of one panel coincide, and the note that says so; `alone`: its panels."""
+    """The spec with stripes where curves of one panel coincide, and the note that says so; `alone`: its panels."""
     if alone:
         found = [(panel.heading, *_striped(panel.variants, spec)) for panel in spec.shown_alone]
         panels = [Panel(heading, variants) for heading, variants, _ in found]

@@ -1,4 +1,4 @@
-"""The network as an SVG: nodes, and links with rate, delay and queue; lying for a screen, standing for a phone."""
+"""The network as an SVG: nodes, and links with rate, delay and queue; landscape for a screen, portrait for a phone."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where the nodes of a network stand in a drawing: the longest way as a straight line, all else beside it."""
+"""The positions of nodes in a drawing: the longest path as a straight line, everything else beside it."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence

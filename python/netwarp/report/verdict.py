@@ -1,4 +1,4 @@
-"""What the page says first: whether the result can be used, and whether it is what its scenario expects."""
+"""The first part of the page: whether the result can be used, and whether it meets its scenario's expectations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

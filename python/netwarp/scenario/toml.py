@@ -1,4 +1,4 @@
-"""TOML as scenarios and settings have it: what tomllib reads, and nothing that it would take forever or fall over."""
+"""TOML of scenarios and settings: what tomllib reads, except input that would take it forever or crash it."""
 
 from __future__ import annotations
 

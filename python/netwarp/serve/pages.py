@@ -1,4 +1,4 @@
-"""The pages' HTML: what is asked for of a result, put into templates."""
+"""The pages' HTML: the requested parts of a result, put into templates."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""The server: tornado on the loopback, for whoever has the token, and only to look."""
+"""The server: tornado on the loopback, read-only, for whoever has the token."""
 
 import asyncio
 import hmac

@@ -1,4 +1,4 @@
-"""What has become of a result so far, read from its directory again and again without writing into it."""
+"""The present state of a result, read from its directory repeatedly, without writing into it."""
 
 import os
 from collections import Counter

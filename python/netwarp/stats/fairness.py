@@ -1,4 +1,4 @@
-"""How evenly flows share."""
+"""How evenly flows share: Jain's index."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A mean over replicates and how far it may be off: the seeds of a point are independent, so Student's t applies."""
+"""The mean over replicates and its interval: the seeds of a point are independent, so Student's t applies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Which of many differences are sound: one permutation test of them all, which errs in any at most 5 % of the time.
+"""Which of many differences are significant: one joint permutation test with a familywise error rate of 5 %.
 
 A comparison asks after dozens of metrics at every point of a sweep, and these depend on each other: mean, median and
 95th percentile of one RTT are nearly one value. The step-down maxT procedure (Westfall and Young 1993, algorithm 4.1;
-Romano and Wolf 2005) permutes whole seeds, so that the dependence stays what it is: every difference is held against
+Romano and Wolf 2005) permutes whole seeds, so that the dependence stays what it is: every difference is compared with
 the greatest one that chance alone yields anywhere. Bonferroni's and Holm's corrections, which suppose the worst of
 dependences, would ask for more runs the more metrics there are.
 """

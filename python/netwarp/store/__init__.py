@@ -1,1 +1,1 @@
-"""The foundation both wings stand on: the layout of results on disk, their schemas, readers and writers."""
+"""The layout of results on disk, their schemas, readers and writers: what engines and analysis share."""

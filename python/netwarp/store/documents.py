@@ -1,4 +1,4 @@
-"""The JSON files of a result as what they must be: whoever sent it, a field that is read has the type it is read as.
+"""Models of the JSON files of a result: wherever it comes from, a field that is read has the expected type.
 
 A document that does not fit is refused with a sentence that names the field; fields that nobody reads may be anything.
 """

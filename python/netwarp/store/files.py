@@ -1,4 +1,4 @@
-"""Writing files whole or not at all; reading regular files of a bounded size, whoever left them."""
+"""Writing files whole or not at all; reading regular files of a bounded size, wherever they come from."""
 
 import json
 import os

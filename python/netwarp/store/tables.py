@@ -1,4 +1,4 @@
-"""Reading Parquet and CSV files of a result, whatever has become of them. A path is a file and never a pattern."""
+"""Reading Parquet and CSV files of a result, even if they are damaged. A path is a file and never a pattern."""
 
 from pathlib import Path
 

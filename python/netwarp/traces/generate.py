@@ -1,4 +1,4 @@
-"""Makes the shipped traces: `python -m netwarp.traces.generate [FOLDER]`. Seeded; the same bytes every time.
+"""Generate the shipped traces: `python -m netwarp.traces.generate [FOLDER]`. Seeded; the same bytes every time.
 
 They are models, not measurements: each has the shape that the literature reports for its kind of link, and nothing of
 any operator's network. What each is made of stands at its function.

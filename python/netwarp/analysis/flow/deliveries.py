@@ -1,4 +1,4 @@
-"""Payload as its receiver got it: whose bytes a goodput counts, and by which clock.
+"""Payload as its receiver got it: the bytes that a goodput counts, and by which clock.
 
 A receiver's own records are exact: each byte counts once, when it arrived (`arrivals.arrows`, `datagrams.arrows`).
 Without them there is what the sender knows: `bytes_acked`, which comes half a round trip later, and after a

@@ -21,7 +21,7 @@ class Sender:
     """One sender's state over time, columns of equal length sorted by time.
 
     `rtts_ms` are samples at `rtt_times_ns`, a column of its own length; empty if only smoothed values are known.
-    `sampled`: seen now and then, so that what happened after the last look is not in it; else after every ACK.
+    `sampled`: sampled at intervals, so that what happened after the last look is not in it; else after every ACK.
     `mss_bytes` is the payload of a full segment, 0 if unknown.
     """
 

@@ -21,9 +21,9 @@ def throughput_per_interval(
 
 
 def sampled_per_interval(times_ns: Times, counter: Counter, window: Window, interval_ns: int) -> tuple[Values, Values]:
-    """The same of a counter that was looked at now and then: between two looks it is taken to grow evenly.
+    """The same for a sampled counter: between two samples it is assumed to grow linearly.
 
-    Counting whole looks instead would let an interval with two of them, or none, pass for a peak or a pause.
+    Counting whole samples instead would make an interval with two of them, or none, look like a peak or a pause.
     """
     edges: Times = np.arange(window.start_ns, window.end_ns + 1, interval_ns, dtype=np.int64)
     values = np.interp(edges, times_ns, counter.astype(np.float64))

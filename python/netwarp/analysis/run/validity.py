@@ -1,4 +1,4 @@
-"""Whether a run measured what it says."""
+"""Whether a run measured what it claims to measure."""
 
 import re
 from collections.abc import Iterator, Mapping

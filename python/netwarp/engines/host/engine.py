@@ -210,15 +210,15 @@ def _judge(job: Job, directory: Path, report: dict[str, Any] | None, said: str, 
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
     reasons = (
-        _told(job, directory, report),
+        _failure(job, directory, report),
         f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
     )
     reason = "; ".join(reason for reason in reasons if reason) or None
     return Outcome("failed" if reason else "ok", reason, facts)
 
 
-def _told(job: Job, directory: Path, report: Mapping[str, Any]) -> str | None:
-    """Why the run failed, as the agent says, or the supervisor where it could say nothing."""
+def _failure(job: Job, directory: Path, report: Mapping[str, Any]) -> str | None:
+    """Why the run failed, as the agent reports it, or the supervisor if the agent could not."""
     outcome = read_outcome(directory)
     if report["end"] == "time_limit":
         return f"it did not end within {job.time_limit_s:g} s ([run] time_limit){console_tail(directory)}"

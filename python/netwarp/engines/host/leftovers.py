@@ -13,7 +13,7 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Leftover:
-    """A run that goes on for nobody, by its name, and its supervisor's process."""
+    """A run whose netwarp is gone, by its name, and its supervisor's process."""
 
     run: str
     pid: int

@@ -1,4 +1,4 @@
-"""Clocks of machines against this one's: asked before and after a run, as NTP asks, and what follows for its times."""
+"""Clocks of machines relative to this one's: read before and after a run, as NTP does, and the correction of times."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ class _Made:
         before = self._all(read_clock)
         t0_here = time.monotonic_ns() + _LEAD_NS
         starts = {node: t0_here + reading.offset_ns for node, reading in before.items()}
-        self._all(lambda session: session.tell("start", t0_ns=starts[session.node]))
+        self._all(lambda session: session.send("start", t0_ns=starts[session.node]))
         ended = self._living(self._wait)
         after = self._living(read_clock)
         with scratch("netwarp-runs-") as place:
@@ -234,7 +234,7 @@ class _Made:
             merge(nodes, self.job.lab, self.directory, self.inventory.clock_limit)
 
     def _prepare(self, session: Session) -> None:
-        session.tell(
+        session.send(
             "prepare",
             node=session.node,
             interfaces=self.inventory.nodes[session.node].interfaces,

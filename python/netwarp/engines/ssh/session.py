@@ -28,7 +28,7 @@ _UPLOAD_S = 300.0
 _ANSWER_S = 60.0
 _END_S = 15.0
 _BEAT_S = 1.0
-"""How often the agent is told that somebody is there (agent/src/node/input.rs)."""
+"""How often the agent gets a sign of life (agent/src/node/input.rs)."""
 _DIR = b"netwarp-dir "
 _MAX_LINE = 64 << 20
 _NO_DIGEST, _NO_DIRECTORY = 93, 91
@@ -58,7 +58,7 @@ class NodeError(Exception):
 
 
 class Interrupted(Exception):
-    """Whoever waits has been told to stop."""
+    """The waiting thread has been told to stop."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Session:
     """One connection to one node. Not for several threads at once."""
 
     def __init__(self, agent: Path, login: Login, cancelled: threading.Event) -> None:
-        """Log in, hand over the agent, and start it. Raises NodeError, Interrupted."""
+        """Log in, copy the agent, and start it. Raises NodeError, Interrupted."""
         self.node = login.node
         self._machine, self._cancelled, self._config = login.machine, cancelled, login.config
         # Its path must be short (sun_path in unix(7)), whatever the node is called.
@@ -162,14 +162,14 @@ class Session:
         self._beat.start()
 
     def _keep_alive(self) -> None:
-        """Say again and again that somebody is there, whatever others are waited for meanwhile."""
+        """Send signs of life, also while other nodes are waited for."""
         with contextlib.suppress(OSError):  # whoever waits for an answer says what is wrong
             while not self._closed.wait(_BEAT_S):
                 with self._writing:
                     if not self._closed.is_set():
                         os.write(self._input, b'{"do": "alive"}\n')
 
-    def tell(self, order: str, **fields: Any) -> None:
+    def send(self, order: str, **fields: Any) -> None:
         """Give an order. Raises NodeError."""
         self._write(json.dumps({"do": order, **fields}).encode() + b"\n")
 
@@ -186,12 +186,12 @@ class Session:
 
     def ask(self, order: str, seconds: float = _ANSWER_S, **fields: Any) -> Mapping[str, Any]:
         """Give an order and wait for its answer."""
-        self.tell(order, **fields)
+        self.send(order, **fields)
         return self.answer(seconds)
 
     def fetch(self, directory: Path) -> list[str]:
         """Restore the machine and get the files of the run; what could not be restored. Raises NodeError."""
-        self.tell("fetch")
+        self.send("fetch")
         while "file" in (answer := self.answer()):
             path = directory / answer["file"]
             if not path.resolve().is_relative_to(directory.resolve()):

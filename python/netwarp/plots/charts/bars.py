@@ -1,4 +1,4 @@
-"""Bars with their values, for many scenarios: lying, so that long names can be read."""
+"""Bars with their values, for many scenarios: horizontal, so that long names can be read."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

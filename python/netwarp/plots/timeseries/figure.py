@@ -96,7 +96,7 @@ class _Grid:
 
 
 def multiples(spec: FigureSpec) -> Figure:
-    """The scene's panels with the same axes, or where values lie decades apart each with its own; what the lines mean
+    """The figure's panels with the same axes, or where values lie decades apart each with its own; what the lines mean
     beneath them, where that is not their heading."""
     handles = _panel_handles(spec)
     spec, notes = legibility.striped(spec, alone=True)
@@ -158,7 +158,7 @@ def multiples(spec: FigureSpec) -> Figure:
 
 
 def _of_panel(spec: FigureSpec, panel: Panel) -> FigureSpec:
-    """The scene of one panel by itself."""
+    """The spec of one panel by itself."""
     return replace(spec, variants=panel.variants, panels=[panel])
 
 

@@ -142,7 +142,7 @@ class FigureSpec:
 class Stack:
     """Several quantities of the same variants above each other, on one time axis.
 
-    `columns` are stretches of time, each with the scenes of its rows from top to bottom; all have as many rows.
+    `columns` are stretches of time, each with the specs of its rows from top to bottom; all have as many rows.
     """
 
     title: str

@@ -34,7 +34,7 @@ def spec_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpe
         several = "means of its flows" if any(len(run.curves[quantity]) > 1 for run in sound) else ""
         words = subtitle(result, run_set, sound, quantity.how, several, _averaging(quantity, sound))
         # A mean is no state that holds until the next.
-        return _scene(sound, replace(quantity, steps=False), words, _runs(sound), variants)
+        return _spec(sound, replace(quantity, steps=False), words, _runs(sound), variants)
     drawn = looks([label for label, _ in having], is_ordered([label for label, _ in having]))
     # A reference of its own for each run would double the lines; the panels of all flows have those.
     shared = run_set.references if len(run_set.references) == 1 else ()
@@ -44,7 +44,7 @@ def spec_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpe
         for (label, run), (colour, dash) in zip(having, drawn, strict=True)
     ]
     words = subtitle(result, run_set, runs, quantity.how, _crowds(variants))
-    return _scene(runs, quantity, words, run_set.differs, variants)
+    return _spec(runs, quantity, words, run_set.differs, variants)
 
 
 def shares_of(result: ResultDir, run_set: RunSet) -> FigureSpec | None:
@@ -74,7 +74,7 @@ def shares_of(result: ResultDir, run_set: RunSet) -> FigureSpec | None:
     title = "Goodput of each flow"
     secondary_axis = replace(quantity.secondary_axis, title="Goodput and transfer of each flow")
     named = {line.label: line for panel in panels for line in panel.variants}
-    spec = _scene(
+    spec = _spec(
         runs,
         replace(quantity, stem=f"{GOODPUT}all-flows", title=title, how="", group="", secondary_axis=secondary_axis),
         subtitle(result, run_set, runs, quantity.how.replace("acknowledged", "delivered"), bands),
@@ -100,7 +100,7 @@ def lines_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSp
     ]
     words = subtitle(result, run_set, runs, quantity.how)
     every = [Variant(name, *drawn[name], []) for name in names]
-    spec = _scene(runs, quantity, words, run_set.differs if several else "", every)
+    spec = _spec(runs, quantity, words, run_set.differs if several else "", every)
     shown = [variant for panel in panels for variant in panel.variants]
     return replace(spec, panels=panels, limits=look.current().xlim or _life(quantity, shown, spec.duration_s))
 
@@ -112,10 +112,10 @@ def _deviation(curves: Mapping[str, Curve]) -> str:
     return ", ".join(found)
 
 
-def _scene(
+def _spec(
     runs: Sequence[PlottedRun], quantity: Quantity, subtitle: str, legend_title: str, variants: Sequence[Variant]
 ) -> FigureSpec:
-    """A scene of the runs, with the changes and schedules that all of them have."""
+    """The spec of the runs, with the changes and schedules that all of them have."""
     return FigureSpec(
         quantity=quantity,
         subtitle=subtitle,

@@ -17,7 +17,7 @@ _MANY = 1000
 
 
 def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
-    """Scale, limits and about so many ticks of the y axis, for all curves of the scene that are in its window."""
+    """Scale, limits and about so many ticks of the y axis, for all curves of the figure that are in its window."""
     values = _values(spec)
     held = np.concatenate([some for some in values if len(some)] or [np.zeros(1)])
     if not shows_log(spec):
@@ -47,7 +47,7 @@ def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
 
 
 def shows_log(spec: FigureSpec) -> bool:
-    """Whether the scene is drawn on a logarithmic axis."""
+    """Whether the figure is drawn on a logarithmic axis."""
     values = _values(spec)
     if not any((some > 0).any() for some in values) or any((some < 0).any() for some in values):
         return False

@@ -1,4 +1,4 @@
-"""What shows several things of one run beside each other: its interfaces, iperf3 beside the records, BBR's state."""
+"""Figures of several things of one run: its interfaces, iperf3 beside the records, BBR's state."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

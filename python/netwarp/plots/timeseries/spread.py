@@ -1,4 +1,4 @@
-"""Many runs that differ in nothing but their seed, over time: their median, and the bands that most of them lie in."""
+"""Many runs that differ only in their seed, over time: their median, and the bands that most of them lie in."""
 
 from collections.abc import Sequence
 

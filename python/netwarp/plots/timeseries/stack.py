@@ -52,21 +52,21 @@ def stacked(stack: Stack) -> Figure:
         if shown[number]:
             style.legend_beneath(figure, handles[number], _LEFT_IN / wide, y + 0.05, wide - _LEFT_IN - RIGHT_IN)
         y -= row_in + (top_in if number == 0 else 0.0)
-        for column, scenes in enumerate(columns):
+        for column, specs in enumerate(columns):
             x = _LEFT_IN + column * (panel_wide_in + _COLUMN_GAP_IN)
             axes = figure.add_axes((x / wide, y / height, panel_wide_in / wide, row_in / height))
-            scene = scenes[number]
-            for variant in scene.variants:
-                draw_variant(axes, scene.quantity, variant)
+            spec = specs[number]
+            for variant in spec.variants:
+                draw_variant(axes, spec.quantity, variant)
             axes.xaxis.set_major_locator(MaxNLocator(max(3, min(6, int(panel_wide_in / 0.5))), steps=_STEPS))
-            finish(axes, scene, 4 if row_in > 1 else 2)
+            finish(axes, spec, 4 if row_in > 1 else 2)
             axes.tick_params(labelbottom=number == len(rows) - 1)
             if number == 0 and phases:
                 phases_on_top(axes, phases)
             if number == len(rows) - 1:
                 axes.set_xlabel("time (s)")
             if column == 0:
-                axes.set_ylabel(_axis_words(scene, row_in))
+                axes.set_ylabel(_axis_words(spec, row_in))
         y -= _GAP_IN
     if phases:
         strip.phase_legend(figure, _LEFT_IN / wide, 0.05 / height, beside=False)

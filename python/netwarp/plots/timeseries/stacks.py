@@ -57,17 +57,17 @@ def _bbr_rows(run: PlottedRun, group: str, suffix: str) -> list[FigureSpec]:
     times = [curve.times for curve in next(iter(rows.values())).values()]
     whole = look.current().xlim or (0.0, run.duration_s)
     limits = (float(min(t[0] for t in times)), float(max(t[-1] for t in times))) if suffix else whole
-    scenes: list[FigureSpec] = []
+    specs: list[FigureSpec] = []
     for quantity, curves in rows.items():
         variants = [
             Variant(name, *drawn, [curve])
             for (name, curve), drawn in zip(curves.items(), looks(list(curves)), strict=True)
         ]
-        if not scenes:
+        if not specs:
             variants = [replace(variant, phases=run.phases.get(group, ())) for variant in variants]
         log = look.current().ylog
-        scenes.append(FigureSpec(quantity, "", "", run.duration_s, variants, run.changes, limits=limits, log=log))
-    return scenes
+        specs.append(FigureSpec(quantity, "", "", run.duration_s, variants, run.changes, limits=limits, log=log))
+    return specs
 
 
 def _capital(text: str) -> str:
@@ -83,5 +83,5 @@ def _few(run_set: RunSet, most: int) -> RunSet:
 
 
 def _bare(row: FigureSpec, limits: tuple[float, float]) -> FigureSpec:
-    """A scene without what one row of several has no room for."""
+    """A spec without what has no room in one row of several."""
     return replace(row, limits=limits, schedules=())

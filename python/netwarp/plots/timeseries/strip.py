@@ -1,4 +1,4 @@
-"""What lies beneath a figure over time: the rates of links and what else the scenario changed, and BBR's phases."""
+"""The strips below a figure over time: the rates of links and what else the scenario changed, and BBR's phases."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a scenario that is a command may not have beside it."""
+"""What a scenario with a command may not have besides."""
 
 from __future__ import annotations
 

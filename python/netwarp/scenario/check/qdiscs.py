@@ -1,4 +1,4 @@
-"""What becomes of a queue that is changed while packets wait in it, by discipline (Linux 6.12, net/sched/sch_*.c)."""
+"""What happens to a queue that is changed while packets wait in it, by qdisc (Linux 6.12, net/sched/sch_*.c)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIXED_OPTIONS = {"fq_codel": ("flows",), "fq_pie": ("flows",)}
 
 
 def kind(queue: str) -> str:
-    """The discipline of a queue in tc's words."""
+    """The qdisc of a queue in tc's syntax."""
     return queue.split(maxsplit=1)[0]
 
 

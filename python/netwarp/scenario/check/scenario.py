@@ -1,4 +1,4 @@
-"""What the fields cannot say on their own: checks that hold parts of a scenario against each other.
+"""What the fields cannot say on their own: checks that compare parts of a scenario with each other.
 
 Every check yields `(keys, sentence)`: the place in the file and what is wrong there. All of them run, always.
 """

@@ -1,4 +1,4 @@
-"""A command of the user's own in place of a network: what `netwarp exec` makes a scenario of."""
+"""A command in place of a network: the scenario that `netwarp exec` makes."""
 
 from __future__ import annotations
 

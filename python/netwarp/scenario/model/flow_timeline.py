@@ -1,4 +1,4 @@
-"""What a group of flows is like over a run: its rate or its pauses, and how many of it are active, with all changes
+"""The state of a group of flows over a run: its rate or its pauses, and how many of it are active, with all changes
 resolved to moments. Pure; times are ns from the start of the run."""
 
 from __future__ import annotations

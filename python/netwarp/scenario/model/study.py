@@ -1,4 +1,4 @@
-"""What is varied and what should come out: the tables `cases` and `expect`, and the list of seeds."""
+"""What is varied and which results are expected: the tables `cases` and `expect`, and the list of seeds."""
 
 from __future__ import annotations
 

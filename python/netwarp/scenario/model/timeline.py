@@ -1,4 +1,4 @@
-"""What one direction of a link is like over a run: its start, its trace, its changes with ramps and repetitions, its
+"""The state of one direction of a link over a run: its start, its trace, its changes with ramps and repetitions, its
 outages, all resolved to moments at which something is set. Pure; times are ns from the start of the run.
 
 How moments follow from changes (`walk`) is the same for flows: see `flow_timeline`."""
@@ -191,7 +191,7 @@ def _ramp(entry: Entry, change: Change, state: object, subject: str) -> Iterator
                 values[name] = _between(getattr(state, name), target, passed, change.over)
             except ValueError as error:
                 raise TimelineError(("changes", entry.change, name), str(error)) from None
-        # Its own steps are not held against the ramp: they carry no change.
+        # Its own steps are not checked against the ramp: they carry no change.
         yield Entry(entry.at + passed, entry.order, None, values)
 
 

@@ -1,6 +1,6 @@
-"""Traces: what a link was like over time, from a file. Two formats, distinguished by the first line.
+"""Traces: the state of a link over time, from a file. Two formats, distinguished by the first line.
 
-**CSV** with the header `time,rate[,delay,loss]`: times in seconds; rates in tc's words (`12mbit`) or plain bit/s;
+**CSV** with the header `time,rate[,delay,loss]`: times in seconds; rates in tc's units (`12mbit`) or plain bit/s;
 delays with a unit (`20ms`) or plain seconds; losses as a link has them (`0.5%`). Each row holds until the next; an
 empty cell leaves its property as it was. A last row that holds a time alone says when the trace begins anew; without
 one, the last row holds to the end of the run.

@@ -1,4 +1,4 @@
-"""What of a scenario decides the bytes of a run: all of it, except what is named here with the reason."""
+"""Which parts of a scenario determine the bytes of a run: all of it, except what is listed here with the reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNCOUNTED: Mapping[str, str] = {
     "presets": "their values stand in the sections of each point whose case uses them",
     "cases": "their values stand in the sections of each point",
     "baseline": "says what figures compare the others with",
-    "expect": "is held against the records afterwards",
+    "expect": "is checked against the records afterwards",
     "views": "are made of the records afterwards",
     "tuners": "the one in use is hashed by its content, under the key `tuner`; the others do nothing",
     "run.tuner": "is the name of the tuner in use, whose content is hashed",

@@ -1,4 +1,4 @@
-"""What the author of a valid scenario should know of it: where the kernel does other than its words say."""
+"""What the author of a valid scenario should know of it: where the kernel differs from its documentation."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from netwarp.scenario.source import Keys
 SectionKey = tuple[str, ...]
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-# Fields that no check holds against another part of the scenario: points that differ only here are checked once.
+# Fields that no check compares with another part of the scenario: points that differ only here are checked once.
 _INDEPENDENT = frozenset(
     {*DIRECTED, "mtu", "offload", "cc", "packet_size", "interval", "size", "args", "memory", "sample"}
 )
@@ -82,7 +82,7 @@ class Resolver:
             table: tuple((table, name) for name in getattr(base, table)) for table in SECTIONS
         }
         self._axis_sections = [section_of(axis.keys) for axis in axes]
-        # What changes over time is held against what a link is like at the start.
+        # Changes over time are checked against the state of a link at the start.
         paths = [axis.path for axis in axes] + [path for case in base.cases for path in case.set]
         changes = base.changes or any(link.trace.of(direction) for link in base.links.values() for direction in (0, 1))
         changes = changes or any("trace" in path.split(".") for path in paths)

@@ -1,4 +1,4 @@
-"""The figure: above what is measured and what theory says over the load, below how far they are apart."""
+"""The figure: measurement and theory over the load, and below them their difference."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
 def sentences_of(conditions: Sequence[Condition]) -> list[Sentence]:
     """The recommendations of these scenarios, with the study's statements that they contradict.
 
-    A scenario is held against the published row of the same factors, whatever it is called.
+    A scenario is compared with the published row of the same factors, whatever it is called.
     """
     names = published_names(conditions)
     rows = [replace(one, name=names[one.name]) for one in conditions if one.name in names]

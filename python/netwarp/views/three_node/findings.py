@@ -15,7 +15,7 @@ _PUBLISHED_IN_OUR_UNIT = {"ss_avg_cwnd": 1024.0}
 
 
 def check(conditions: Sequence[Condition]) -> list[Finding]:
-    """Every claim held against our runs, with what the published means say of it beside; then the recommendations."""
+    """Every claim checked against our runs, beside what the published means say of it; then the recommendations."""
     claims, advice = load()
     ours = {condition.name: condition for condition in conditions}
     theirs = published()

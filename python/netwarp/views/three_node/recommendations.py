@@ -43,7 +43,7 @@ NAME = "recommendations.csv"
 _SCHEMA = pl.Schema(dict.fromkeys(("about", "kind", "sentence", "published"), pl.String))
 _BEATS = math.log(1.02)
 _ORDER = {"bbr": 1, "cubic": 2, "fq_codel": 1, "red": 2, "pfifo": 3}
-"""In which order two are held against each other: as the study does, else as they come."""
+"""The order in which two are compared: as in the study, otherwise as they come."""
 _KINDS = ("recommended", "reason", "application", "caution", "avoid", "cannot be told")
 _FLOOR = 1e-6
 

@@ -1,4 +1,4 @@
-"""What interfaces, sockets and captures of a run tell at each of the three machines, by our definitions."""
+"""Metrics from interfaces, sockets and captures of a run at each of the three machines, by netwarp's definitions."""
 
 from collections.abc import Mapping
 

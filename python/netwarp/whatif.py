@@ -104,7 +104,7 @@ def delay(run: RunDir, text: str) -> Intervention:
     except ValueError as error:
         raise SelectionError(f"{text}: {error}") from None
     if by_ns <= 0:
-        raise SelectionError(f"{text}: a packet can be delayed, not hastened; give a time above 0")
+        raise SelectionError(f"{text}: a packet can only be delayed; give a time above 0")
     found = _find(run, packet)
     before = int(_wire(run, found)["delay_ns"])
     changes = _meanwhile(run, found, "delay", f"{before + by_ns}ns", f"{before}ns")

@@ -15,7 +15,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "queue": (
         entry(
             "length_pkts_min length_pkts_mean length_pkts_max",
-            "length of the queue in packets on the wire (an aggregate counts as its segments, with exact records "
+            "length of the queue in packets (an aggregate counts as its segments, with exact records "
             "only); an unused queue has 0. Under one flow, with a warm-up that leaves slow "
             "start out, the minimum is the "
             "sawtooth's valley",

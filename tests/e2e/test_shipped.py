@@ -41,6 +41,7 @@ PARTS = {
     ],
     "diurnal": [*ANOTHER],
     "join-and-leave": [*OTHERS],
+    "l4s": [*OTHERS],
     "mitigate": [*ANOTHER],
     "mobile": [*ANOTHER],
     "red-law": [*OTHERS, *sweep("flows.poisson.rate", "110mbit", "120mbit")],

@@ -324,7 +324,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         basis="the flow's data packets; when they leave a queue; the run's window",
     ),
     entry(
-        "queue_ms_mean queue_ms_p95 queue_ms_max",
+        "queue_ms_mean queue_ms_p95 queue_ms_p99 queue_ms_max",
         _SPREAD
         + "the sojourn time of its data packets in its bottleneck: the queue where they waited longest in total",
         "packets",

@@ -79,5 +79,6 @@ def passage_metrics(parts: Sequence[pl.DataFrame]) -> dict[str, float | int | No
         "marks": int(frame.filter("marked")["segments"].sum()),
         "queue_ms_mean": float(times.mean()) if len(times) else None,
         "queue_ms_p95": percentile(times, 95),
+        "queue_ms_p99": percentile(times, 99),
         "queue_ms_max": percentile(times, 100),
     }

@@ -41,6 +41,7 @@ SOURCES = {
     "bufferbloat-cwnd": Source("bufferbloat", "cwnd-bulk--cubic"),
     "bufferbloat-cwnd-reno": Source("bufferbloat", "cwnd-bulk--reno"),
     "bufferbloat-first-peak": Source("bufferbloat-first-peak", "cwnd-bulk--Reno-offloads"),
+    "l4s": Source("l4s", "throughput-all-flows"),
     "lab-differential-cwnd": Source("differential", "monitor-snd-cwnd-tcp--links.h1.delay"),
     "lab-differential-rate": Source("differential", "monitor-delivery-rate-bps-tcp--links.h2.rate"),
     "lab-diurnal": Source("diurnal", "throughput-all-flows"),

@@ -61,8 +61,8 @@ static void copa_init(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	memset(c, 0, sizeof(*c));
-	minmax_reset(&c->rtt_min, now_us(sk), U32_MAX);
-	minmax_reset(&c->standing, now_us(sk), U32_MAX);
+	minmax_reset(&c->rtt_min, now_us(sk), 0);
+	minmax_reset(&c->standing, now_us(sk), 0);
 	c->cwnd = tcp_snd_cwnd(tp) * ONE;
 	c->round_cwnd = c->cwnd;
 	c->round_end = tp->snd_nxt;
@@ -78,13 +78,19 @@ static u32 rtt_max(const struct copa *c)
 	return max(max(c->rtt_max_us[0], c->rtt_max_us[1]), max(c->rtt_max_us[2], c->rtt_max_us[3]));
 }
 
+/* The kernel exports the running maximum of win_minmax.h in all series, and the minimum in later ones. */
+static u32 running_min(struct minmax *m, u32 window_us, u32 now, u32 value)
+{
+	return ~minmax_running_max(m, window_us, now, ~value);
+}
+
 /* Section 2.1: RTTmin of 10 s, RTTstanding of half a smoothed RTT; the latter is blind to jitter and delayed ACKs. */
 static void measure(struct sock *sk, struct copa *c, u32 rtt_us)
 {
 	u32 srtt_us = max(tcp_sk(sk)->srtt_us >> 3, 1U), nearly_us;
 
-	c->rtt_min_us = minmax_running_min(&c->rtt_min, RTT_MIN_WINDOW_US, now_us(sk), rtt_us);
-	c->rtt_standing_us = minmax_running_min(&c->standing, srtt_us / 2, now_us(sk), rtt_us);
+	c->rtt_min_us = running_min(&c->rtt_min, RTT_MIN_WINDOW_US, now_us(sk), rtt_us);
+	c->rtt_standing_us = running_min(&c->standing, srtt_us / 2, now_us(sk), rtt_us);
 	c->rtt_max_us[0] = max(c->rtt_max_us[0], rtt_us);
 	c->queue_us = c->rtt_standing_us - min(c->rtt_min_us, c->rtt_standing_us);
 	/*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * BBR version 3 (draft-ietf-ccwg-bbr-02), written from the draft for the hooks
+ * BBR version 3 (draft-ietf-ccwg-bbr-04), written from the draft for the hooks
  * that Linux 6.12 has. Functions have the draft's names without "BBR", and
  * long-term and short-term bounds are inflight_hi, bw_lo and inflight_lo.
  *
@@ -42,7 +42,7 @@ static void enter(struct sock *sk, struct bbr3 *b, enum mode mode, u32 bw)
 {
 	b->mode = mode;
 	switch (mode) {
-	case PROBE_BW_DOWN:	/* section 5.3.3.5.1 */
+	case PROBE_BW_DOWN:	/* sections 5.3.3.6 and 5.3.3.5.3 */
 		b->bw_latest = b->inflight_latest = 0;
 		b->loss_in_round = 0;
 		b->probe_up_cnt = INF;
@@ -104,6 +104,14 @@ static void update_signals(struct sock *sk, struct bbr3 *b, const struct rate_sa
 		b->round_start = 1;
 		b->rounds_since_probe = min(b->rounds_since_probe + 1, U8_MAX);
 	}
+	if (rs->losses > 0) {
+		if (!b->loss_in_round) {	/* a round trip of losses begins with the first */
+			b->loss_round_delivered = tp->delivered;
+			b->round_lost = tp->lost - rs->losses;
+		}
+		b->loss_in_round = 1;
+		b->loss_events = min(b->loss_events + 1, 15);
+	}
 	b->bw_latest = max(b->bw_latest, bw);
 	b->inflight_latest = max_t(u32, b->inflight_latest, max(rs->delivered, 0));
 	if (rs->interval_us > 0 && !before(rs->prior_delivered, b->loss_round_delivered)) {
@@ -112,10 +120,6 @@ static void update_signals(struct sock *sk, struct bbr3 *b, const struct rate_sa
 	}
 	if (bw && (bw >= max_bw(b) || !rs->is_app_limited))
 		b->bw_cycle = max(b->bw_cycle, bw);
-	if (rs->losses > 0) {
-		b->loss_in_round = 1;
-		b->loss_events = min(b->loss_events + 1, 15);
-	}
 	if (!b->loss_round_start || !b->loss_in_round)
 		return;
 	if (b->mode != STARTUP && b->mode != PROBE_BW_REFILL && b->mode != PROBE_BW_UP) {
@@ -148,7 +152,7 @@ static void update_aggregation(struct sock *sk, struct bbr3 *b, const struct rat
 				  min3((u32)(b->acked_pkts - expected), tcp_snd_cwnd(tp), (u32)U16_MAX));
 }
 
-/* Section 5.3.1: Startup ends when the bandwidth has not grown by a quarter in three rounds, or with high loss. */
+/* Sections 5.3.1.2, 5.3.1.3: Startup ends when bandwidth has not grown by a quarter in three rounds, or with loss. */
 static void check_startup(struct sock *sk, struct bbr3 *b, const struct rate_sample *rs, u32 bw)
 {
 	if (b->round_start && !b->full_bw_now && !rs->is_app_limited) {
@@ -159,7 +163,8 @@ static void check_startup(struct sock *sk, struct bbr3 *b, const struct rate_sam
 			b->full_bw_reached = 1;
 		}
 	}
-	if (b->mode == STARTUP && b->loss_round_start && b->loss_events >= STARTUP_FULL_LOSS_CNT && high_loss(sk, b, rs)) {
+	if (b->mode == STARTUP && b->loss_round_start && b->loss_events >= STARTUP_FULL_LOSS_CNT &&
+	    high_loss(sk, b, rs)) {
 		b->full_bw_reached = 1;
 		b->inflight_hi = max(inflight_of(sk, b, max_bw(b), UNIT), b->inflight_latest);
 	}
@@ -169,7 +174,7 @@ static void check_startup(struct sock *sk, struct bbr3 *b, const struct rate_sam
 		enter(sk, b, PROBE_BW_DOWN, bw);
 }
 
-/* Section 5.3.3.6: inflight_hi falls to what was in flight with too many losses, and rises while there are none. */
+/* Sections 5.3.3.6 and 5.5.10.2: inflight_hi falls to what was in flight with too many losses, and rises without. */
 static void adapt_upper_bound(struct sock *sk, struct bbr3 *b, const struct rate_sample *rs, u32 bw)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -221,7 +226,8 @@ static void update_cycle(struct sock *sk, struct bbr3 *b, const struct rate_samp
 	switch (b->mode) {
 	case PROBE_BW_DOWN:
 	case PROBE_BW_CRUISE:	/* 2 to 3 s, or as many rounds as Reno would take (section 5.3.3.5.3) */
-		if (now_ms(sk) - b->cycle_ms > b->probe_wait_ms || b->rounds_since_probe >= min(target_inflight(sk, b), 63U))
+		if (now_ms(sk) - b->cycle_ms > b->probe_wait_ms ||
+		    b->rounds_since_probe >= min(target_inflight(sk, b), 63U))
 			enter(sk, b, PROBE_BW_REFILL, bw);
 		else if (b->mode == PROBE_BW_DOWN && inflight <= with_headroom(b) &&
 			 inflight <= inflight_of(sk, b, max_bw(b), UNIT))
@@ -292,6 +298,9 @@ static void set_cwnd(struct sock *sk, struct bbr3 *b, const struct rate_sample *
 	u32 most = inflight_of(sk, b, bw_now(b), cwnd_gain[b->mode]) + max(b->extra_acked[0], b->extra_acked[1]);
 	bool recovery = inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery;
 
+	if (b->mode == PROBE_BW_UP)
+		most += 2;
+
 	if (rs->losses > 0)
 		cwnd = max_t(s32, (s32)cwnd - rs->losses, MIN_PIPE_CWND);
 	if (b->was_recovery && !recovery) {
@@ -323,7 +332,8 @@ static NETWARP_CONG_CONTROL(bbr3_main, sk, rs)
 	if (!b->min_rtt_us)	/* the ACK that ends a passive open comes before .init */
 		return;
 	if (rs->delivered > 0 && rs->interval_us > 0)
-		bw = min_t(u64, div_u64((u64)rs->delivered * tcp_sk(sk)->mss_cache * USEC_PER_SEC, rs->interval_us), INF - 1);
+		bw = min_t(u64, INF - 1,
+			   div_u64((u64)rs->delivered * tcp_sk(sk)->mss_cache * USEC_PER_SEC, rs->interval_us));
 	update_signals(sk, b, rs, bw);
 	update_aggregation(sk, b, rs);
 	check_startup(sk, b, rs, bw);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* BBR version 3: its constants, the state of a connection, and what is computed from it (draft-ietf-ccwg-bbr-02). */
+/* BBR version 3: its constants, the state of a connection, and what is computed from it (draft-ietf-ccwg-bbr-04). */
 #ifndef _TCP_BBR3_H
 #define _TCP_BBR3_H
 
@@ -20,8 +20,8 @@
 enum mode { STARTUP, DRAIN, PROBE_BW_DOWN, PROBE_BW_CRUISE, PROBE_BW_REFILL, PROBE_BW_UP, PROBE_RTT };
 enum ack_phase { ACKS_INIT, ACKS_REFILLING, ACKS_PROBE_STARTING, ACKS_PROBE_FEEDBACK, ACKS_PROBE_STOPPING };
 
-/* Section 5.1 and 5.4.2: 2.77, 0.5, 0.9, 1, 1, 1.25, 1; and of the window 2, but in Up 2.25 and in ProbeRTT 0.5 */
-static const u16 pacing_gain[] = { 709, 128, 230, 256, 256, 320, 256 };
+/* Section 5.6.1: 2.77, 0.35, 0.9, 1, 1, 1.25, 1; and of the window 2, but in Up 2.25 and in ProbeRTT 0.5 */
+static const u16 pacing_gain[] = { 709, 90, 230, 256, 256, 320, 256 };
 static const u16 cwnd_gain[] = { 512, 512, 512, 512, 512, 576, 128 };
 
 struct bbr3 {

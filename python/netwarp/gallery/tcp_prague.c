@@ -149,6 +149,7 @@ static NETWARP_CONG_CONTROL(prague_main, sk, rs)
 	struct prague *p = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 acked = tp->delivered - p->delivered, marked = tp->delivered_ce - p->delivered_ce;
+	u64 rate;
 
 	if (!p->cwnd)	/* the ACK that ends a passive open comes before .init */
 		return;
@@ -163,9 +164,8 @@ static NETWARP_CONG_CONTROL(prague_main, sk, rs)
 	p->cwnd = clamp_t(u64, p->cwnd, (u64)MIN_CWND * ONE, (u64)tp->snd_cwnd_clamp * ONE);
 	tcp_snd_cwnd_set(tp, div_u64(p->cwnd, ONE));
 	/* Section 2.4.6: paced at the rate of the window, and at twice that in slow start. */
-	WRITE_ONCE(sk->sk_pacing_rate,
-		   min_t(u64, div_u64(div_u64(p->cwnd * tp->mss_cache, ONE) * USEC_PER_SEC, srtt_us(sk)) << p->slow_start,
-			 READ_ONCE(sk->sk_max_pacing_rate)));
+	rate = div_u64(div_u64(p->cwnd * tp->mss_cache, ONE) * USEC_PER_SEC, srtt_us(sk)) << p->slow_start;
+	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
 
 /* Section 2.4.2: a loss halves the window, together with what marks took off it in the same round trip. */

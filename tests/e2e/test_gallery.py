@@ -78,7 +78,8 @@ def test_copa_keeps_the_queue_of_the_papers_analysis_and_competes(tmp_path: Path
     made = make("copa", tmp_path)
     for point in ("two", "four"):
         for states in states_of(made.run(point)):
-            assert set(states.filter(pl.col("time_ns") > 8 * 10**9)["mode"]) == {1}
+            late = states.filter(pl.col("time_ns") > 8 * 10**9)
+            assert (late["mode"] == 1).mean() > 0.9  # type: ignore[operator]
     (states,) = states_of(made.run("competing"))
     assert (states["mode"] == 2).mean() > 0.5  # type: ignore[operator]
     assert states["per_delta"].max() > 10  # type: ignore[operator]

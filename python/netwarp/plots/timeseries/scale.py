@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator, NullLocator
 
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Values
 
@@ -14,6 +14,8 @@ _STEPS = [1, 2, 2.5, 5, 10]
 _ROOM = 1.06
 _ZERO_SHARE = 0.35
 _MANY = 1000
+_LARGE = 100_000
+"""From which on ticks are named with a prefix (1M): a factor above the axis would stand in the heading."""
 
 
 def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
@@ -24,6 +26,8 @@ def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
         low = float(held.min())
         axes.set_ylim(min(low * _ROOM, 0.0), max(float(held.max()), 0.0) * _ROOM or 1)
         axes.yaxis.set_major_locator(MaxNLocator(ticks, steps=_STEPS))
+        if float(np.abs(held).max()) >= _LARGE:
+            axes.yaxis.set_major_formatter(EngFormatter(sep=""))
         return
     low, high = _least(values), float(held.max())
     if held.min() > 0:
@@ -41,7 +45,7 @@ def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
         crowded = high / low > _MANY and len(places) > 1
         places = [0, *places[1:]] if crowded else [0, *places]
     axes.yaxis.set_major_locator(FixedLocator(places))
-    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_major_formatter(EngFormatter(sep="") if high >= _LARGE else "{x:g}")
     # Unnamed ticks between would cost more to draw than all else in a panel.
     axes.yaxis.set_minor_locator(NullLocator())
 

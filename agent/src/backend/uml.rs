@@ -109,9 +109,9 @@ impl Backend for Uml {
                 text += &format!("interface {}\n", end.index);
             }
             text += match lab.exec.as_ref().map(|exec| exec.record) {
-                Some(Recorded::Packets) => "everything\n",
-                Some(Recorded::Acks) => "network\n",
-                Some(Recorded::None) | None => "",
+                Some(Recorded::Packets) if lab.nodes.is_empty() => "everything\n",
+                Some(Recorded::Acks) if lab.nodes.is_empty() => "network\n",
+                _ => "",
             };
         }
         control_recorder(&(text + "start\n"))

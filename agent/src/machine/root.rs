@@ -11,6 +11,8 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{chdir, pivot_root};
 
+use crate::network::NETNS_DIR;
+
 /// In the agent's own /run, where the command does not see them.
 const LAYERS: &str = "/run/layers";
 const ROOT: &str = "/run/root";
@@ -47,6 +49,7 @@ const LINKS: [(&str, &str); 5] = [
 /// What everybody may write to.
 const SHARED: [&str; 2] = ["run/lock", "run/shm"];
 /// The same on every host, since programs ask for names there.
+const HOSTS: &str = "/etc/hosts";
 const FILES: [(&str, &str); 3] = [
     (
         "etc/hosts",
@@ -86,9 +89,22 @@ pub fn make_layers() -> Result<PathBuf> {
     Ok(layers.join(UPPER))
 }
 
+/// What is inside beside the host's files.
+#[derive(Debug, Default)]
+pub struct Inside {
+    /// Namespaces that are the nodes of a lab, which `ip netns` finds.
+    pub nodes: Vec<String>,
+    /// Files of its own, and whether they are programs. Their directories are made.
+    pub files: Vec<(PathBuf, String, bool)>,
+    /// Lines for /etc/hosts.
+    pub hosts: String,
+    /// A directory that is there.
+    pub directory: PathBuf,
+}
+
 /// Gives the calling thread, and all that it starts, a mount namespace with a root of its own. A `home` that the machine
 /// may not read, or that is not there, is an empty one.
-pub fn enter(home: &Path) -> Result<()> {
+pub fn enter(home: &Path, inside: &Inside) -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNS).context("cannot make a mount namespace")?;
     let root = Path::new(ROOT);
     let layers = Path::new(LAYERS);
@@ -113,6 +129,9 @@ pub fn enter(home: &Path) -> Result<()> {
         DirBuilder::new().create(&place)?;
         set_mode(&place, 0o1777)?;
     }
+    for node in &inside.nodes {
+        show_namespace(root, node)?;
+    }
     std::fs::write(
         root.join("sys/fs/cgroup/cgroup.subtree_control"),
         CONTROLLERS,
@@ -125,6 +144,12 @@ pub fn enter(home: &Path) -> Result<()> {
     for (place, text) in FILES {
         pin(Path::new("/").join(place), text);
     }
+    append(Path::new(HOSTS), &inside.hosts)?;
+    for (place, text, is_program) in &inside.files {
+        make_place(place.parent().unwrap_or(Path::new("/")))?;
+        std::fs::write(place, text).with_context(|| place.display().to_string())?;
+        set_mode(place, if *is_program { 0o755 } else { 0o644 })?;
+    }
     create_dir_all(MODPROBE)?;
     let lines: String = BUILT_IN
         .split_whitespace()
@@ -135,7 +160,31 @@ pub fn enter(home: &Path) -> Result<()> {
         make_place(home)?;
         mount_at("tmpfs", home, "mode=700")?;
     }
-    Ok(())
+    make_place(&inside.directory)
+}
+
+/// The same namespace under the same name beneath the new root.
+fn show_namespace(root: &Path, node: &str) -> Result<()> {
+    let old = Path::new(NETNS_DIR).join(node);
+    let new = root.join(NETNS_DIR.trim_start_matches('/')).join(node);
+    make_place(new.parent().unwrap_or(root))?;
+    std::fs::File::create(&new)?;
+    mount(
+        Some(&old),
+        &new,
+        None::<&str>,
+        MsFlags::MS_BIND,
+        None::<&str>,
+    )
+    .with_context(|| format!("cannot mount {}", new.display()))
+}
+
+fn append(place: &Path, text: &str) -> Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let before = std::fs::read_to_string(place).unwrap_or_default();
+    std::fs::write(place, before + text).with_context(|| place.display().to_string())
 }
 
 /// A directory, unless there is one.

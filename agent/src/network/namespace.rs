@@ -11,7 +11,8 @@ use nix::sched::{CloneFlags, setns, unshare};
 use crate::lab::Node;
 use crate::sysctl;
 
-const NETNS_DIR: &str = "/run/netns";
+/// Where `ip netns` looks for them.
+pub const NETNS_DIR: &str = "/run/netns";
 
 /// The namespace in which the agent was started, to come back to.
 static HOME: OnceLock<File> = OnceLock::new();

@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 
 use super::base::{Backend, Departure, TimedSender, Wiring};
 use crate::lab::{Capture, Lab, MachineSettings, Module, Recorded};
+use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, sleep_until};
 use crate::{machine, sysctl};
 
@@ -51,6 +52,11 @@ impl Backend for Uml {
 
     fn work_dir(&self) -> PathBuf {
         machine::WORK_DIR.into()
+    }
+
+    fn program_root(&self, names: &[String], lab: &Lab) -> Result<Option<ProgramRoot>> {
+        let nodes = lab.nodes.iter().map(|node| node.name.clone()).collect();
+        ProgramRoot::make(names, nodes).map(Some)
     }
 
     fn configure(&self, settings: &MachineSettings) -> Result<()> {

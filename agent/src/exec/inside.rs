@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
+
 use crate::lab::{Exec, Lab};
-use crate::machine::root::Inside;
+use crate::machine::root::{self, Inside};
 use crate::time::realtime_offset_ns;
 
 /// Runs a command in another node.
@@ -17,13 +19,15 @@ const CHOICE: &str = "precedence ::ffff:0:0/96 100\n";
 const CHOICE_PLACE: &str = "/etc/gai.conf";
 
 impl Inside {
-    pub fn of(lab: &Lab, exec: &Exec) -> Self {
+    /// Of a session, or of a command without a network.
+    pub fn of(lab: &Lab, exec: &Exec) -> Result<Self> {
         let mut inside = Self {
-            directory: exec.directory.clone(),
+            directories: vec![exec.directory.clone()],
+            modules: root::built_in_modules()?,
             ..Self::default()
         };
         if lab.nodes.is_empty() {
-            return inside;
+            return Ok(inside);
         }
         let start_us = (lab.t0_ns + realtime_offset_ns()) / 1000;
         let beginning = format!("NETWARP_START_US={start_us}\n{BEGINNING}");
@@ -39,6 +43,6 @@ impl Inside {
                 inside.hosts += &format!("{address}\t{}\n", end.node);
             }
         }
-        inside
+        Ok(inside)
     }
 }

@@ -28,7 +28,7 @@ use serde_json::{Map, Value, json};
 
 use crate::backend::Backend;
 use crate::lab::{Exec, Lab};
-use crate::machine::root::Inside;
+use crate::machine::root::{Inside, Layers};
 use crate::machine::{changes, root};
 use crate::network::{self, Network};
 use crate::run::{Execution, schedule};
@@ -72,7 +72,8 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
         .as_ref()
         .map(|network| Execution::prepare(network, lab, dir))
         .transpose()?;
-    let upper = root::make_layers()?;
+    let layers = Layers::make("command")?;
+    let upper = layers.upper.clone();
     match &mut execution {
         Some(execution) => execution.start_recording()?,
         None if lab.record.needs_recorder() => backend.start_recording(lab)?,
@@ -82,7 +83,8 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
         backend,
         command: exec.clone(),
         namespace: node_of(network.as_ref(), exec)?,
-        inside: Inside::of(lab, exec),
+        inside: Inside::of(lab, exec)?,
+        layers,
         t0_ns: lab.t0_ns,
         open_files: lab.machine.open_files,
         stdout,
@@ -167,6 +169,7 @@ struct Session {
     /// Of its node, if there is a network.
     namespace: Option<File>,
     inside: Inside,
+    layers: Layers,
     t0_ns: i64,
     open_files: u64,
     stdout: File,
@@ -182,7 +185,7 @@ impl Session {
             setns(namespace, CloneFlags::CLONE_NEWNET)?;
         }
         let relay = self.command.terminal.then(|| self.relay()).transpose()?;
-        root::enter(&self.command.home(), &self.inside)?;
+        root::enter(&self.command.home(), &self.layers, &self.inside)?;
         let mut program = prepare(&self.command, self.open_files)?;
         let name = self.command.command[0].clone();
         let Some((relay, begin)) = relay else {

@@ -4,6 +4,7 @@ pub mod changes;
 mod file_systems;
 pub mod modules;
 pub mod program;
+pub mod programs;
 pub mod root;
 
 use std::convert::Infallible;

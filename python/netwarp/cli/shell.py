@@ -81,6 +81,9 @@ def shell(
             seed=seed,
         )
         engine = find_engine(None, EngineOptions(kernel=kernel, read=granted))
+        if loaded.sweep:
+            point = ", ".join(f"{path} = {values[0]}" for path, values in loaded.sweep.items())
+            say(f"the first point of its sweep: {point}; --set gives another")
         if script is None and output is not None and output.exists():
             _refuse(f"{output} is there already; a session that is typed cannot be resumed: give another name")
         with _result(output) as directory:

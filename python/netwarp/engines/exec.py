@@ -3,6 +3,7 @@ end."""
 
 import contextlib
 import os
+import signal
 import termios
 import tty
 from collections.abc import Iterator, Mapping
@@ -63,4 +64,10 @@ def failure_of(told: Mapping[str, Any], *, typed: bool = False) -> str | None:
     """Why a command counts as failed; None if it does not. A shell at which somebody `typed` ends as its last command
     did, which says nothing of the rest."""
     code = 0 if typed else told.get("exit_code", 0)
-    return f"the command ended with exit code {code}" if code else None
+    if not code:
+        return None
+    try:
+        by = f", as one does that {signal.Signals(code - 128).name} ends"
+    except ValueError:
+        by = ""
+    return f"the command ended with exit code {code}{by}"

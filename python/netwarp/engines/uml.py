@@ -171,7 +171,7 @@ class UmlEngine:
     def _run(self, job: Job, directory: Path, memory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         try:
             modules = hand_over(job.lab, self.kernel, directory)
-        except EngineError as error:
+        except (EngineError, KernelError) as error:
             return Outcome("failed", str(error))
         try:
             with live_descriptors(job.live) as live, keyboard(job) as keys:

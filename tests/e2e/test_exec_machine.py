@@ -225,9 +225,9 @@ def test_the_time_stamp_counter_is_virtual_time(place: Path) -> None:
 
 
 def test_modprobe_answers_for_what_is_built_in(place: Path) -> None:
-    answer = run(
-        place, "sh", "-c", "modprobe openvswitch && modprobe tcp_bbr && ! modprobe no-such-module && ! modprobe act_ct"
-    )
+    """`act_ct` is among the modules of Linux and not of this kernel."""
+    script = "modprobe openvswitch && modprobe tcp_bbr && ! modprobe no-such-module && ! modprobe act_ct"
+    answer = run(place, "sh", "-c", script)
     assert answer.code == 0, answer.err
 
 

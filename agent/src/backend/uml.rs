@@ -30,6 +30,10 @@ const MODULES: &str = "modules";
 /// Far shorter than any timer of a lab's network.
 const REST_NS: i64 = 1_000;
 
+/// No program of the user's own starts before: computing takes no time, so a small lab is built within the first
+/// instant, and programs take a clock at 0 for one that does not work (Go's "nanotime returning zero").
+const PROGRAMS_NS: i64 = 1_000_000_000;
+
 /// The agent is the first program of the guest, and the guest is this run's alone.
 pub struct Uml;
 
@@ -56,6 +60,7 @@ impl Backend for Uml {
 
     fn program_root(&self, names: &[String], lab: &Lab) -> Result<Option<ProgramRoot>> {
         let nodes = lab.nodes.iter().map(|node| node.name.clone()).collect();
+        sleep_until(PROGRAMS_NS);
         ProgramRoot::make(names, nodes).map(Some)
     }
 

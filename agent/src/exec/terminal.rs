@@ -1,7 +1,7 @@
 //! A terminal of the machine at which somebody sits: a pseudo-terminal whose other end is the keyboard and the screen of
 //! whoever started netwarp.
 //!
-//! Virtual time stands still while the program in the foreground waits for keys, and passes while it does anything else.
+//! The machine's time stands still while the program in the foreground waits for keys, and passes while it does anything else.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -19,8 +19,8 @@ use crate::backend::Backend;
 use crate::keyboard::Answer;
 
 const MULTIPLEXER: &str = "/dev/ptmx";
-/// How often the keyboard is looked at while a command runs, in milliseconds of virtual time: less often the longer it
-/// prints nothing, since each look takes real time.
+/// How often the keyboard is looked at while a command runs, in milliseconds: less often the longer it prints nothing,
+/// since each look takes time of whoever sits there.
 const LOOK_MS: u16 = 50;
 const LOOKS: u32 = 8;
 const MAX_DOUBLED: u32 = 4;

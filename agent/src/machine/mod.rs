@@ -18,6 +18,9 @@ use crate::constants::KERNEL_SUFFIX;
 /// Where the guest sees its run directory, writable. The rest of the host is read-only.
 pub const RUN_DIR: &str = "/run/netwarp";
 
+/// Where `ip netns` looks for namespaces.
+pub const NETNS_DIR: &str = "/run/netns";
+
 /// Where programs start: the guest's own, writable, and the same on every host.
 pub const WORK_DIR: &str = "/run";
 

@@ -11,8 +11,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{chdir, pivot_root};
 
-use super::RUN_DIR;
-use crate::network::NETNS_DIR;
+use super::{NETNS_DIR, RUN_DIR};
 
 /// In the agent's own /run, where the command does not see them.
 const LAYERS: &str = "/run/layers-of-";

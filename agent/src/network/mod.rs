@@ -26,7 +26,7 @@ use crate::lab::{Change, Lab, Shaper};
 use crate::netlink::Netlink;
 use crate::sysctl;
 pub use address::parse_prefix;
-pub use namespace::{NETNS_DIR, Namespace};
+pub use namespace::Namespace;
 pub use nodes::Network;
 pub use offload::{read as read_offload, switch as switch_offload};
 use site::{Site, rest_after};

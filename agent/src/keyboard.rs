@@ -2,7 +2,7 @@
 //!
 //! A question goes through the pipe into which a command prints, as a piece of the stream that has no other use then. It
 //! is longer than that pipe holds. So the machine's kernel waits in its write until the guard has read all of it, which
-//! it does once it has answered, and its time stands still meanwhile (netwarp_output.c). The answer is
+//! it does once it has answered, and its time stands still meanwhile. The answer is
 //! a file in the run directory, since a machine has nothing of the host but files.
 
 use anyhow::{Context, Result, bail};

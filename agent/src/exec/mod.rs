@@ -1,5 +1,5 @@
-//! The life of a command of the user's own (`netwarp exec`), or of a session in a lab (`netwarp shell`): a small machine
-//! around it, its start, its end, what it leaves behind.
+//! A run of `netwarp exec`, or a session of `netwarp shell`: prepares a small machine around the command, starts it, waits
+//! for its end, and collects what it changed.
 
 mod inside;
 mod keyboard;

@@ -1,5 +1,5 @@
-"""What an engine does for a command of the user's own: who sees its output live and types, and what is told of its
-end."""
+"""What an engine does for a command (`netwarp exec`, `netwarp shell`): its live output, its keyboard, and the report of
+its end."""
 
 import contextlib
 import os
@@ -55,15 +55,15 @@ def keyboard(job: Job) -> Iterator[dict[str, int | float]]:
         os.close(descriptor)
 
 
-def facts_of(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What the agent tells of the command's end."""
-    return {name: told[name] for name in FACTS if name in told}
+def facts_of(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """What the agent reports about the command's end."""
+    return {name: outcome[name] for name in FACTS if name in outcome}
 
 
-def failure_of(told: Mapping[str, Any], *, typed: bool = False) -> str | None:
+def failure_of(outcome: Mapping[str, Any], *, typed: bool = False) -> str | None:
     """Why a command counts as failed; None if it does not. A shell at which somebody `typed` ends as its last command
     did, which says nothing of the rest."""
-    code = 0 if typed else told.get("exit_code", 0)
+    code = 0 if typed else outcome.get("exit_code", 0)
     if not code:
         return None
     try:

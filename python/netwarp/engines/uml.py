@@ -302,7 +302,7 @@ def _judge(job: Job, directory: Path, report: dict[str, Any], odd: Sequence[str]
     facts |= facts_of(outcome or {})
     found = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
     reasons = (
-        blamed or _killed(job, directory, report) or _failure(job, told, directory, report),
+        blamed or _killed(job, directory, report) or _failure(job, outcome, directory, report),
         out_of_mappings(directory),
         out_of_memory(directory),
         f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
@@ -341,10 +341,10 @@ def _running(job: Job, answer: Mapping[str, Any] | None) -> str | None:
     )
 
 
-def _failure(job: Job, told: Mapping[str, Any] | None, directory: Path, report: dict[str, Any]) -> str | None:
+def _failure(job: Job, outcome: Mapping[str, Any] | None, directory: Path, report: dict[str, Any]) -> str | None:
     """Why the run failed, as the agent reports it, or that it could report nothing."""
     if outcome is None:
         return death(report["exit_status"]) + last_words(directory)
-    if told["status"] != "ok":
-        return str(told.get("reason", "the agent gave no reason"))
-    return failure_of(told, typed=bool(job.lab["exec"] and job.lab["exec"]["terminal"]))
+    if outcome["status"] != "ok":
+        return str(outcome.get("reason", "the agent gave no reason"))
+    return failure_of(outcome, typed=bool(job.lab["exec"] and job.lab["exec"]["terminal"]))

@@ -126,7 +126,7 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
 
 
 def _network(spec: RunSpec, directory: Path, found: Mapping[str, Any]) -> dict[str, Any]:
-    """What of the network only the records tell: all of it, or what its commands sent. Raises StoreError."""
+    """The part of the network that only the records show: all of it, or what its commands sent. Raises StoreError."""
     command = spec.job.lab["exec"]
     if command and spec.job.lab["nodes"]:
         return {"flows": session_flows(RunDir(directory), spec.job.lab, found.get("duration_ns", 0))}

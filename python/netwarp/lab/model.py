@@ -231,7 +231,7 @@ class LabExec(TypedDict):
     record: Annotated[
         Literal["none", "acks", "packets"], meaning("of its network: only ACKs and arrivals, or packets as well")
     ]
-    rate_bps: Annotated[int | None, meaning("of each veth and loopback that nobody gives a rate; null: none")]
+    rate_bps: Annotated[int | None, meaning("of each veth and loopback without another rate; null: none")]
     node: Annotated[str | None, meaning("where it starts; null: there is no network but what it makes")]
     input: Annotated[str | None, meaning("what it reads from standard input")]
     terminal: Annotated[bool, meaning("whether somebody sits at a terminal of it")]

@@ -98,6 +98,6 @@ class ExecScenario(Scenario):
     """A scenario that is a command: the network is what the command makes, or it starts in the scenario's own."""
 
     exec: Exec = about("The command.")
-    duration: PositiveDuration = about("How long it may take, in its own time.", "1h", default=DAY_NS)
+    duration: PositiveDuration = about("How long it may take, in virtual time.", "1h", default=DAY_NS)
     nodes: dict[Name, Node] = about("None: the command makes its own network.", default_factory=dict)
     links: dict[Name, Link] = about("None: the command makes its own network.", default_factory=dict)

@@ -162,6 +162,9 @@ fn wait_for_end(
     }
 }
 
+/// A thread, and where it gets a terminal and what can be read once the command has ended.
+type Relay = (JoinHandle<Result<()>>, Sender<(Terminal, OwnedFd)>);
+
 /// A command, and what it is started with, in a thread of its own.
 struct Session {
     backend: &'static dyn Backend,
@@ -208,7 +211,7 @@ impl Session {
 
     /// What carries keys and output once it gets a terminal, and that after which it ends. It stays in the root where the
     /// run directory is.
-    fn relay(&self) -> Result<(JoinHandle<Result<()>>, Sender<(Terminal, OwnedFd)>)> {
+    fn relay(&self) -> Result<Relay> {
         let (begin, terminals) = channel::<(Terminal, OwnedFd)>();
         let (backend, screen) = (self.backend, self.stdout.try_clone()?);
         let is_paced = self.command.pace.is_some();

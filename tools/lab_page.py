@@ -56,7 +56,9 @@ def example() -> Lab:
     """The lab of the example's first run, with a command beside its network: together they have every field."""
     lab = build_lab(make_plan(load_scenario(EXAMPLE)).runs[0])
     command = command_scenario(["sh", "-c", "ip link"], Path("/srv"), env={"QUEUE": "fq"}, varied={})
-    return {**lab, "exec": build_lab(make_plan(command).runs[0])["exec"]}
+    described = build_lab(make_plan(command).runs[0])["exec"]
+    assert described
+    return {**lab, "exec": {**described, "node": "h1", "input": "ping -c 1 h2\n", "pace": 1.5}}
 
 
 def example_text() -> str:

@@ -374,6 +374,14 @@ pub struct Exec {
     pub env: BTreeMap<String, String>,
     pub record: Recorded,
     pub rate_bps: Option<u64>,
+    /// Where it starts, if there is a network.
+    pub node: Option<String>,
+    /// What it reads.
+    pub input: Option<String>,
+    /// Whether it has a terminal, at which somebody sits.
+    pub terminal: bool,
+    /// Then: how fast its time passes, which the guard sees to.
+    pub pace: Option<f64>,
 }
 
 /// What is recorded of a command's network.

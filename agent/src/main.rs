@@ -9,6 +9,7 @@ mod exec;
 mod guard;
 mod host;
 mod init;
+mod keyboard;
 mod lab;
 mod machine;
 mod netlink;

@@ -9,7 +9,7 @@ use crate::lab::Lab;
 use crate::network::Network;
 use crate::record::{Sampler, captures, wires};
 use crate::time::{exact_timers, monotonic_ns, sleep_until, wait_until};
-use crate::traffic;
+use crate::traffic::{self, Flows};
 use crate::tuners::Tuners;
 
 /// Runs a lab to its end and leaves its tables in `dir`.
@@ -22,51 +22,100 @@ pub fn run(backend: &'static dyn Backend, lab: Lab, dir: &Path) -> Result<()> {
     // From here on it is an instant of this machine's clock.
     lab.t0_ns += backend.origin_ns(&lab)?;
     let lab = &lab;
-    let mut tuners = Tuners::start(&network, lab, dir)?;
-    let mut sampler = Sampler::open(&network, lab, dir)?;
-    let mut flows = traffic::prepare(&network, lab, dir)?;
-    captures::open(&network, lab)?;
-    let ready = monotonic_ns();
-    ensure!(
-        ready < lab.t0_ns,
-        "building the lab took until {ready} ns, past its start at {} ns",
-        lab.t0_ns
-    );
-
-    // What the kernel itself has to say about fresh interfaces (MLD reports) is over by then. With or without records:
-    // a wake-up more can move a timer by a nanosecond.
-    sleep_until(lab.t0_ns - 1_000_000);
-    tuners.check("before the run began")?;
-    if lab.record.needs_recorder() {
-        backend.start_recording(lab)?;
-    }
+    let mut execution = Execution::prepare(&network, lab, dir)?;
+    execution.start_recording()?;
     for (number, event) in schedule(lab).into_iter().enumerate() {
         let at_ns = lab.t0_ns + event.at_ns;
         wait_until(at_ns);
         if number == 0 {
             backend.begun(at_ns)?;
         }
-        match event.action {
-            Action::Sample => sampler.sample(event.at_ns, event.at_ns == lab.duration_ns)?,
-            Action::StopFlow(index) => flows.stop(index),
-            Action::Change(index) => network.change(lab, &lab.changes[index])?,
+        execution.act(&event)?;
+    }
+    execution.finish(dir)
+}
+
+/// A network with its flows, and what records them.
+pub struct Execution<'a> {
+    network: &'a Network,
+    lab: &'a Lab,
+    tuners: Tuners,
+    sampler: Sampler<'a>,
+    flows: Flows,
+}
+
+impl<'a> Execution<'a> {
+    /// Prepares all that is to happen from t0 on.
+    pub fn prepare(network: &'a Network, lab: &'a Lab, dir: &Path) -> Result<Self> {
+        let tuners = Tuners::start(network, lab, dir)?;
+        let sampler = Sampler::open(network, lab, dir)?;
+        let flows = traffic::prepare(network, lab, dir)?;
+        captures::open(network, lab)?;
+        let ready = monotonic_ns();
+        ensure!(
+            ready < lab.t0_ns,
+            "building the lab took until {ready} ns, past its start at {} ns",
+            lab.t0_ns
+        );
+        Ok(Self {
+            network,
+            lab,
+            tuners,
+            sampler,
+            flows,
+        })
+    }
+
+    /// Waits for a moment shortly before t0, and has everything recorded from then on.
+    pub fn start_recording(&mut self) -> Result<()> {
+        // What the kernel itself has to say about fresh interfaces (MLD reports) is over by then. With or without
+        // records: a wake-up more can move a timer by a nanosecond.
+        sleep_until(self.lab.t0_ns - 1_000_000);
+        self.tuners.check("before the run began")?;
+        if self.lab.record.needs_recorder() {
+            self.network.backend.start_recording(self.lab)?;
         }
+        Ok(())
     }
-    // While others disturb the machine, counters that are read one after another do not belong to one instant.
-    if !backend.is_disturbed() {
-        wires::write(&network, lab, dir)?;
+
+    /// Does what is due now.
+    pub fn act(&mut self, event: &Event) -> Result<()> {
+        match event.action {
+            Action::Sample => self
+                .sampler
+                .sample(event.at_ns, event.at_ns == self.lab.duration_ns)?,
+            Action::StopFlow(index) => self.flows.stop(index),
+            Action::Change(index) => self.network.change(self.lab, &self.lab.changes[index])?,
+        }
+        Ok(())
     }
-    if lab.record.needs_recorder() {
-        backend.stop_recording()?;
+
+    /// Ends the flows at this moment, which nobody knew before, and samples a last time.
+    pub fn stop_early(&mut self) -> Result<()> {
+        let now_ns = monotonic_ns() - self.lab.t0_ns;
+        (0..self.lab.flows.len()).for_each(|index| self.flows.stop(index));
+        self.sampler.sample(now_ns, true)
     }
-    tuners.check("before the run did")?;
-    tuners.stop();
-    let patience = lab.t0_ns + lab.duration_ns + PATIENCE_NS;
-    while flows.are_busy() && monotonic_ns() < patience {
-        sleep_until(monotonic_ns() + PATIENCE_STEP_NS);
+
+    /// Ends the records and writes what each flow did.
+    pub fn finish(mut self, dir: &Path) -> Result<()> {
+        let backend = self.network.backend;
+        // While others disturb the machine, counters that are read one after another do not belong to one instant.
+        if !backend.is_disturbed() {
+            wires::write(self.network, self.lab, dir)?;
+        }
+        if self.lab.record.needs_recorder() {
+            backend.stop_recording()?;
+        }
+        self.tuners.check("before the run did")?;
+        self.tuners.stop();
+        let patience = monotonic_ns() + PATIENCE_NS;
+        while self.flows.are_busy() && monotonic_ns() < patience {
+            sleep_until(monotonic_ns() + PATIENCE_STEP_NS);
+        }
+        self.flows.finish(dir)?;
+        self.sampler.finish()
     }
-    flows.finish(dir)?;
-    sampler.finish()
 }
 
 /// How long programs may take after the run's end to finish what they have begun to report.
@@ -75,20 +124,21 @@ const PATIENCE_STEP_NS: i64 = 10_000_000;
 
 /// In the order in which they happen at one instant.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Action {
+pub enum Action {
     Change(usize),
     Sample,
     StopFlow(usize),
 }
 
+/// What is due at an instant from t0.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Event {
-    at_ns: i64,
+pub struct Event {
+    pub at_ns: i64,
     action: Action,
 }
 
 /// Everything that the main thread does, in order of time; the last sample is at the run's end.
-fn schedule(lab: &Lab) -> Vec<Event> {
+pub fn schedule(lab: &Lab) -> Vec<Event> {
     let mut events = Vec::new();
     if let Some(step) = lab.record.sample_ns.filter(|&step| step > 0) {
         let mut at_ns = 0;

@@ -33,7 +33,13 @@ impl Tuners {
                 .node(&tuner.node)?
                 .run(|| {
                     let errors = program::errors_of(&out);
-                    program::start(&tuner.program, &backend.work_dir(), &out, &errors)
+                    let work_dir = backend.work_dir();
+                    let place = program::Place {
+                        directory: &work_dir,
+                        temporary: &work_dir,
+                        root: None,
+                    };
+                    program::start(&tuner.program, &place, &out, &errors)
                 })?
                 .with_context(|| format!("tuner of {}", tuner.node))?;
             running.push(Tuner {

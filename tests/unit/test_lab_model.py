@@ -84,7 +84,7 @@ def test_the_example_has_every_form_of_every_field() -> None:
     for change in (change for flow in example()["flows"] for change in flow["changes"]):
         _see(change, definitions["LabFlowChange"], definitions, seen, "LabFlowChange")
     _see({**example(), "exec": None}, schema(), definitions, seen, "Lab")
-    unlimited = {**(example()["exec"] or {}), "rate_bps": None}
+    unlimited = {**(example()["exec"] or {}), **dict.fromkeys(("rate_bps", "node", "input", "pace"))}
     _see({**example(), "exec": unlimited}, schema(), definitions, seen, "Lab")
     for name, definition in {"Lab": schema(), **definitions}.items():
         for field, about in definition["properties"].items():

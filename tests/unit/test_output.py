@@ -9,7 +9,7 @@ from netwarp.cli import app
 from scenario_texts import DUMBBELL
 from syrupy.assertion import SnapshotAssertion
 
-OF_SCENARIOS = ["dev", "exec", "list", "new", "run", "schema", "show"]
+OF_SCENARIOS = ["dev", "exec", "list", "new", "run", "schema", "shell", "show"]
 OF_RESULTS = ["agree", "compare", "explain", "export", "import", "plot", "report", "rerun", "serve", "whatif"]
 OF_ADVICE = ["advise", "recommend"]
 OF_MACHINES = ["doctor", "kernel", "kernel build", "kernel list", "kernel remove"]

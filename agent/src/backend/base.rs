@@ -10,6 +10,7 @@ use anyhow::{Result, bail, ensure};
 
 use crate::lab::{Capture, Lab, MachineSettings, Module};
 use crate::machine;
+use crate::machine::programs::ProgramRoot;
 use crate::time::monotonic_ns;
 
 /// An engine as the agent sees it.
@@ -35,6 +36,12 @@ pub trait Backend: Sync {
     /// Where programs of a lab start and keep temporary files.
     fn work_dir(&self) -> PathBuf {
         std::env::temp_dir()
+    }
+
+    /// A root of their own for the programs of flows, with a directory for each of `names`. Only a machine that is the
+    /// lab's alone has one.
+    fn program_root(&self, _names: &[String], _lab: &Lab) -> Result<Option<ProgramRoot>> {
+        Ok(None)
     }
 
     /// Applies the settings of the whole machine. Only a machine that is the lab's alone may have sysctls set.

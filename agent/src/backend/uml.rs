@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 
 use super::base::{Backend, Departure, TimedSender, Wiring};
 use crate::lab::{Capture, Lab, MachineSettings, Module, Recorded};
+use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, sleep_until};
 use crate::{machine, sysctl};
 
@@ -28,6 +29,10 @@ const MODULES: &str = "modules";
 
 /// Far shorter than any timer of a lab's network.
 const REST_NS: i64 = 1_000;
+
+/// No program of the user's own starts before: computing takes no time, so a small lab is built within the first
+/// instant, and programs take a clock at 0 for one that does not work (Go's "nanotime returning zero").
+const PROGRAMS_NS: i64 = 1_000_000_000;
 
 /// The agent is the first program of the guest, and the guest is this run's alone.
 pub struct Uml;
@@ -51,6 +56,12 @@ impl Backend for Uml {
 
     fn work_dir(&self) -> PathBuf {
         machine::WORK_DIR.into()
+    }
+
+    fn program_root(&self, names: &[String], lab: &Lab) -> Result<Option<ProgramRoot>> {
+        let nodes = lab.nodes.iter().map(|node| node.name.clone()).collect();
+        sleep_until(PROGRAMS_NS);
+        ProgramRoot::make(names, nodes).map(Some)
     }
 
     fn configure(&self, settings: &MachineSettings) -> Result<()> {
@@ -109,9 +120,9 @@ impl Backend for Uml {
                 text += &format!("interface {}\n", end.index);
             }
             text += match lab.exec.as_ref().map(|exec| exec.record) {
-                Some(Recorded::Packets) => "everything\n",
-                Some(Recorded::Acks) => "network\n",
-                Some(Recorded::None) | None => "",
+                Some(Recorded::Packets) if lab.nodes.is_empty() => "everything\n",
+                Some(Recorded::Acks) if lab.nodes.is_empty() => "network\n",
+                _ => "",
             };
         }
         control_recorder(&(text + "start\n"))

@@ -16,6 +16,7 @@ use nix::unistd::{Pid, pipe2};
 use super::confinement::Confinement;
 use super::options::Options;
 use super::surroundings;
+use crate::keyboard;
 use crate::network::TC_DIRECTORY;
 
 const UML_DIR: &str = ".uml";
@@ -63,6 +64,10 @@ impl Machine {
         let (output, output_end) = pipe2(OFlag::O_CLOEXEC)?;
         // Larger pipes mean fewer turns; a refusal (pipe-user-pages-soft) costs nothing but speed.
         let _ = fcntl(&records, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES));
+        if options.keyboard.is_some() {
+            fcntl(&output, FcntlArg::F_SETPIPE_SZ(keyboard::PIPE_BYTES as i32))
+                .context("the pipe of a session")?;
+        }
         let mut command = Command::new(&options.kernel);
         command
             .args(arguments(options, &agent))

@@ -10,6 +10,7 @@ mod confinement;
 mod counts;
 mod drops;
 mod events;
+mod keyboard;
 mod layout;
 mod machine;
 mod network;
@@ -36,9 +37,10 @@ use serde::Serialize;
 pub use confinement::confine_program;
 use confinement::{Confinement, Level, Places, confine_guard};
 use events::Recorder;
+use keyboard::Keyboard;
 use machine::Machine;
 pub use options::Options;
-use output::Output;
+use output::{Output, Taken, take_over};
 use watchdog::Watchdog;
 
 /// More console than this is cut: a program that floods it must not fill the disk.
@@ -249,7 +251,16 @@ fn watch(machine: &mut Machine, sinks: &mut Sinks) -> Result<Option<&'static str
             .records
             .as_ref()
             .map(|f| (Source::Records, f.as_fd())),
-        machine.output.as_ref().map(|f| (Source::Output, f.as_fd())),
+        machine
+            .output
+            .as_ref()
+            .filter(|_| !sinks.is_asked())
+            .map(|f| (Source::Output, f.as_fd())),
+        sinks
+            .keyboard
+            .as_ref()
+            .and_then(Keyboard::terminal)
+            .map(|fd| (Source::Keyboard, fd)),
     ]
     .into_iter()
     .flatten()
@@ -258,7 +269,7 @@ fn watch(machine: &mut Machine, sinks: &mut Sinks) -> Result<Option<&'static str
         .iter()
         .map(|(_, fd)| PollFd::new(*fd, PollFlags::POLLIN))
         .collect();
-    poll(&mut fds, MOMENT).or_else(|e| {
+    poll(&mut fds, sinks.moment()).or_else(|e| {
         if e == nix::errno::Errno::EINTR {
             Ok(0)
         } else {
@@ -279,16 +290,27 @@ fn watch(machine: &mut Machine, sinks: &mut Sinks) -> Result<Option<&'static str
     if ready.contains(&Source::Records) {
         read_records(&mut machine.records, sinks.recorder.as_mut())?;
     }
-    let mut taken = true;
+    let mut taken = Taken::All;
     if ready.contains(&Source::Output)
         && let Some(output) = sinks.output.as_mut()
     {
         taken = output.read_from(&mut machine.output)?;
     }
+    let mut interrupted = false;
+    if let Some(keyboard) = sinks.keyboard.as_mut() {
+        if ready.contains(&Source::Keyboard) {
+            keyboard.read();
+        }
+        if let Taken::Question(question) = taken {
+            keyboard.ask(question);
+        }
+        keyboard.answer()?;
+        interrupted = keyboard.is_interrupted();
+    }
     let streams = [&machine.console, &machine.records, &machine.output];
-    Ok(match (cancelled, taken) {
-        (true, _) => Some("cancelled"),
-        (_, false) => Some("output_closed"),
+    Ok(match taken {
+        _ if cancelled || interrupted => Some("cancelled"),
+        Taken::NoMore => Some("output_closed"),
         _ => streams.iter().all(|s| s.is_none()).then_some("ended"),
     })
 }
@@ -298,9 +320,24 @@ struct Sinks {
     console: Console,
     recorder: Option<Recorder>,
     output: Option<Output>,
+    keyboard: Option<Keyboard>,
 }
 
 impl Sinks {
+    /// Whether the machine waits for the keyboard.
+    fn is_asked(&self) -> bool {
+        self.keyboard.as_ref().is_some_and(Keyboard::is_asked)
+    }
+
+    /// How long to wait for something to happen, in milliseconds.
+    fn moment(&self) -> u16 {
+        let delay = self.keyboard.as_ref().map(Keyboard::delay);
+        match delay.map(|d| d.as_millis().saturating_add(1)) {
+            Some(ms) if ms > 1 => MOMENT.min(u16::try_from(ms).unwrap_or(MOMENT)),
+            _ => MOMENT,
+        }
+    }
+
     fn create(options: &Options) -> Result<Self> {
         let live = [options.live_out, options.live_err];
         Ok(Self {
@@ -311,7 +348,11 @@ impl Sinks {
                 .transpose()?,
             output: options
                 .output
-                .then(|| Output::create(&options.dir, live))
+                .then(|| Output::create(&options.dir, live, options.keyboard.is_some()))
+                .transpose()?,
+            keyboard: options
+                .keyboard
+                .map(|fd| Keyboard::create(&options.dir, take_over(fd)?, options.pace))
                 .transpose()?,
         })
     }
@@ -323,6 +364,7 @@ enum Source {
     Console,
     Records,
     Output,
+    Keyboard,
 }
 
 /// netwarp never writes to the guard: what becomes readable is the end.

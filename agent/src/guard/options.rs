@@ -47,6 +47,12 @@ pub struct Options {
     /// Likewise its errors
     #[arg(long)]
     pub live_err: Option<RawFd>,
+    /// A descriptor of this process, a terminal in raw mode, whose keys the machine's command gets
+    #[arg(long)]
+    pub keyboard: Option<RawFd>,
+    /// With a keyboard: seconds of the machine's time in one of real time, at most
+    #[arg(long)]
+    pub pace: Option<f64>,
     /// Write exact records
     #[arg(long)]
     pub exact: bool,

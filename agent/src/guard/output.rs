@@ -10,6 +10,8 @@ use anyhow::{Context, Result, bail};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use crate::keyboard::Question;
+
 /// More than this of either stream is cut: a program that floods it must not fill the disk.
 const LIMIT: u64 = 256 << 20;
 const NAMES: [&str; 2] = ["command.out", "command.err"];
@@ -20,6 +22,27 @@ const CHUNK: usize = 1 << 16;
 pub struct Output {
     streams: [Stream; 2],
     buffer: Vec<u8>,
+    questions: Questions,
+}
+
+/// Whether the second stream has questions to the keyboard instead of errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Questions {
+    Absent,
+    /// None is on its way.
+    Expected,
+    /// One has been read in part and handed on; the rest of it means nothing.
+    Asked,
+}
+
+/// What came of reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    All,
+    /// Nobody takes the output any more.
+    NoMore,
+    /// The machine asks this, and waits until it is answered and more is read.
+    Question(Question),
 }
 
 struct Stream {
@@ -30,8 +53,9 @@ struct Stream {
 }
 
 impl Output {
-    /// `live` are the descriptors of who started the machine, its output and its errors; none: nobody looks.
-    pub fn create(dir: &Path, live: [Option<RawFd>; 2]) -> Result<Self> {
+    /// `live` are the descriptors of who started the machine, its output and its errors; none: nobody looks. In a
+    /// session with a keyboard the machine `asks`.
+    pub fn create(dir: &Path, live: [Option<RawFd>; 2], asks: bool) -> Result<Self> {
         let stream = |number: usize| -> Result<Stream> {
             let path = dir.join(NAMES[number]);
             Ok(Stream {
@@ -44,13 +68,17 @@ impl Output {
         Ok(Self {
             streams: [stream(0)?, stream(1)?],
             buffer: Vec::new(),
+            questions: match asks {
+                true => Questions::Expected,
+                false => Questions::Absent,
+            },
         })
     }
 
-    /// Reads what there is, until the stream has ended and is `None`. False when nobody takes the output any more.
-    pub fn read_from(&mut self, stream: &mut Option<File>) -> Result<bool> {
+    /// Reads what there is, until the stream has ended and is `None`.
+    pub fn read_from(&mut self, stream: &mut Option<File>) -> Result<Taken> {
         let Some(file) = stream.as_mut() else {
-            return Ok(true);
+            return Ok(Taken::All);
         };
         let filled = self.buffer.len();
         self.buffer.resize(filled + CHUNK, 0);
@@ -64,21 +92,46 @@ impl Output {
         self.pass_on()
     }
 
-    /// The pieces that are whole.
-    fn pass_on(&mut self) -> Result<bool> {
+    /// The pieces that are whole, and the beginning of a question.
+    fn pass_on(&mut self) -> Result<Taken> {
         let mut at = 0;
-        let mut taken = true;
-        while let Some((stream, bytes)) = piece(&self.buffer[at..]) {
-            let number = match stream {
-                1 => 0,
-                2 => 1,
-                other => bail!("the stream of output has a piece of stream {other}"),
+        let mut taken = Taken::All;
+        loop {
+            if let Some(question) = self.question_at(at)? {
+                self.questions = Questions::Asked;
+                taken = Taken::Question(question);
+                break;
+            }
+            let Some((stream, bytes)) = piece(&self.buffer[at..]) else {
+                break;
             };
-            taken &= self.streams[number].write(bytes)?;
+            if stream == 2 && self.questions != Questions::Absent {
+                self.questions = Questions::Expected;
+            } else {
+                let number = match stream {
+                    1 => 0,
+                    2 => 1,
+                    other => bail!("the stream of output has a piece of stream {other}"),
+                };
+                if !self.streams[number].write(bytes)? {
+                    taken = Taken::NoMore;
+                }
+            }
             at += HEADER_BYTES + bytes.len();
         }
         self.buffer.drain(..at);
         Ok(taken)
+    }
+
+    /// The question that begins there, if there is one that has not been handed on.
+    fn question_at(&self, at: usize) -> Result<Option<Question>> {
+        let Some((head, rest)) = self.buffer[at..].split_first_chunk::<HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        if self.questions != Questions::Expected || head[..4] != 2_u32.to_ne_bytes() {
+            return Ok(None);
+        }
+        rest.first_chunk().map(Question::parse).transpose()
     }
 }
 
@@ -106,10 +159,11 @@ impl Stream {
 }
 
 /// A descriptor that whoever started the guard gave it for this, and that the machine does not get.
-fn take_over(fd: RawFd) -> Result<File> {
+pub fn take_over(fd: RawFd) -> Result<File> {
     // SAFETY: as said.
     let file = unsafe { File::from_raw_fd(fd) };
-    fcntl(&file, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).context("the live output")?;
+    fcntl(&file, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))
+        .context("a descriptor of whoever started this")?;
     Ok(file)
 }
 
@@ -159,11 +213,11 @@ mod tests {
     fn pieces_are_taken_as_they_become_whole() -> Result<()> {
         let dir = std::env::temp_dir().join(format!("netwarp-output-{}", std::process::id()));
         std::fs::create_dir_all(&dir)?;
-        let mut output = Output::create(&dir, [None, None])?;
+        let mut output = Output::create(&dir, [None, None], false)?;
         let bytes = [packed(1, "one "), packed(2, "oops"), packed(1, "two")].concat();
         for part in bytes.chunks(5) {
             output.buffer.extend_from_slice(part);
-            assert!(output.pass_on()?);
+            assert_eq!(output.pass_on()?, Taken::All);
         }
         let read = |number: usize| std::fs::read_to_string(dir.join(NAMES[number]));
         let printed = (read(0)?, read(1)?);
@@ -177,11 +231,36 @@ mod tests {
     fn a_stream_that_there_is_not_is_an_error() -> Result<()> {
         let dir = std::env::temp_dir().join(format!("netwarp-output-x-{}", std::process::id()));
         std::fs::create_dir_all(&dir)?;
-        let mut output = Output::create(&dir, [None, None])?;
+        let mut output = Output::create(&dir, [None, None], false)?;
         output.buffer = packed(3, "x");
         let refused = output.pass_on().is_err();
         std::fs::remove_dir_all(&dir)?;
         assert!(refused);
+        Ok(())
+    }
+
+    #[test]
+    fn a_question_is_handed_on_before_it_is_whole() -> Result<()> {
+        let dir = std::env::temp_dir().join(format!("netwarp-output-q-{}", std::process::id()));
+        std::fs::create_dir_all(&dir)?;
+        let mut output = Output::create(&dir, [None, None], true)?;
+        let question = Question {
+            number: 1,
+            waits: true,
+            time_ns: 5,
+        };
+        let asked = String::from_utf8(question.to_bytes())?;
+        let bytes = [packed(1, "$ "), packed(2, &asked), packed(1, "ls")].concat();
+        let mut seen = Vec::new();
+        for part in bytes.chunks(4096) {
+            output.buffer.extend_from_slice(part);
+            seen.push(output.pass_on()?);
+        }
+        let printed = std::fs::read_to_string(dir.join(NAMES[0]))?;
+        std::fs::remove_dir_all(&dir)?;
+        assert_eq!(printed, "$ ls");
+        assert_eq!(seen[0], Taken::Question(question));
+        assert!(seen[1..].iter().all(|&taken| taken == Taken::All));
         Ok(())
     }
 }

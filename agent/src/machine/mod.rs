@@ -4,6 +4,7 @@ pub mod changes;
 mod file_systems;
 pub mod modules;
 pub mod program;
+pub mod programs;
 pub mod root;
 
 use std::convert::Infallible;
@@ -16,6 +17,9 @@ use crate::constants::KERNEL_SUFFIX;
 
 /// Where the guest sees its run directory, writable. The rest of the host is read-only.
 pub const RUN_DIR: &str = "/run/netwarp";
+
+/// Where `ip netns` looks for namespaces.
+pub const NETNS_DIR: &str = "/run/netns";
 
 /// Where programs start: the guest's own, writable, and the same on every host.
 pub const WORK_DIR: &str = "/run";

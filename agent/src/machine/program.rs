@@ -1,7 +1,10 @@
 //! The environment in which programs run in a machine: files, limits, signals. PATH and HOME are those of pid 1, which
 //! gets them from its kernel's command line.
 
+use std::ffi::CString;
 use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,14 +12,23 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use anyhow::{Context, Result};
 use nix::sys::signal::{SigSet, Signal, killpg};
 
+/// Where a program has its settings in a root of its own.
+pub const HOME: &str = "/root";
 /// The longest file that a program may write: it must not fill the host's disk.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
 /// How much of what a program printed is quoted.
 const TAIL_BYTES: usize = 400;
 
-/// Starts a program in the network namespace of this thread, in `work_dir`, in a process group of its own. What it
-/// prints goes into two files.
-pub fn start(words: &[String], work_dir: &Path, stdout: &Path, stderr: &Path) -> Result<Child> {
+/// Where a program starts, and where it keeps temporary files; in the mount namespace `root`, if there is one.
+pub struct Place<'a> {
+    pub directory: &'a Path,
+    pub temporary: &'a Path,
+    pub root: Option<&'a File>,
+}
+
+/// Starts a program in the network namespace of this thread, in a process group of its own. What it prints goes into two
+/// files.
+pub fn start(words: &[String], place: &Place, stdout: &Path, stderr: &Path) -> Result<Child> {
     let (program, args) = words.split_first().context("an empty command")?;
     let mut command = Command::new(program);
     command
@@ -24,12 +36,22 @@ pub fn start(words: &[String], work_dir: &Path, stdout: &Path, stderr: &Path) ->
         .stdin(Stdio::null())
         .stdout(File::create(stdout)?)
         .stderr(File::create(stderr)?)
-        .env("TMPDIR", work_dir)
-        .current_dir(work_dir)
+        .env("TMPDIR", place.temporary)
         .process_group(0);
-    // SAFETY: between fork and exec only sigprocmask and setrlimit are called, which are async-signal-safe.
+    let root = place.root.map(AsRawFd::as_raw_fd);
+    match root {
+        Some(_) => command.env("HOME", HOME),
+        None => command.current_dir(place.directory),
+    };
+    let directory = CString::new(place.directory.as_os_str().as_bytes())?;
+    // SAFETY: between fork and exec only setns, chdir, sigprocmask and setrlimit are called, which are async-signal-safe.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
+            if let Some(root) = root
+                && (libc::setns(root, libc::CLONE_NEWNS) < 0 || libc::chdir(directory.as_ptr()) < 0)
+            {
+                return Err(std::io::Error::last_os_error());
+            }
             // A generator's thread blocks all signals; a program gets them.
             SigSet::empty().thread_set_mask()?;
             let limit = libc::rlimit {

@@ -11,13 +11,24 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{chdir, pivot_root};
 
+use super::{NETNS_DIR, RUN_DIR};
+
 /// In the agent's own /run, where the command does not see them.
-const LAYERS: &str = "/run/layers";
+const LAYERS: &str = "/run/layers-of-";
 const ROOT: &str = "/run/root";
 const UPPER: &str = "upper";
 const WORK: &str = "work";
 
 pub const HOSTNAME: &str = "netwarp";
+/// Beneath the run directory, from the engine: what the kernel has built in. modprobe looks into directories of the
+/// host's kernels, and fails for all others.
+const BUILT_IN: &str = "modules/built-in";
+
+/// The names of the modules that the kernel has built in, with blanks between.
+pub fn built_in_modules() -> Result<String> {
+    let path = Path::new(RUN_DIR).join(BUILT_IN);
+    std::fs::read_to_string(&path).with_context(|| path.display().to_string())
+}
 
 /// What is mounted over the host's files: kind, place, options. A place that the host lacks is made.
 const FILE_SYSTEMS: [(&str, &str, &str); 9] = [
@@ -47,6 +58,7 @@ const LINKS: [(&str, &str); 5] = [
 /// What everybody may write to.
 const SHARED: [&str; 2] = ["run/lock", "run/shm"];
 /// The same on every host, since programs ask for names there.
+const HOSTS: &str = "/etc/hosts";
 const FILES: [(&str, &str); 3] = [
     (
         "etc/hosts",
@@ -58,44 +70,60 @@ const FILES: [(&str, &str); 3] = [
         "# A machine of its own: nobody answers.\n",
     ),
 ];
-/// What scripts ask modprobe for and this kernel has built in (kernels/tree/netwarp.config): modprobe looks into
-/// directories of the host's kernels, and fails for all others.
-const BUILT_IN: &str = "8021q act_bpf act_csum act_ct act_gact act_mirred act_nat act_pedit act_police act_skbedit \
-    act_vlan bonding bridge cls_basic cls_bpf cls_flow cls_flower cls_fw cls_matchall cls_u32 dummy geneve gre ifb \
-    ip6_gre ip6_tables ip6_tunnel ip6table_filter ip6table_mangle ip6table_nat ip6table_raw ip_gre ip_tables ipip \
-    iptable_filter iptable_mangle iptable_nat iptable_raw ipvlan macvlan macvtap mptcp_diag nf_conntrack nf_nat \
-    nf_tables nft_chain_nat nlmon openvswitch overlay sch_cake sch_cbs sch_choke sch_codel sch_drr sch_etf sch_ets \
-    sch_fq sch_fq_codel sch_fq_pie sch_gred sch_hfsc sch_hhf sch_htb sch_ingress sch_mqprio sch_multiq sch_netem \
-    sch_opportunity sch_pie sch_plug sch_prio sch_qfq sch_red sch_sfb sch_sfq sch_skbprio sch_taprio sch_tbf sch_teql \
-    sctp sctp_diag tcp_bbr tcp_bic tcp_cdg tcp_cubic tcp_dctcp tcp_diag tcp_highspeed tcp_htcp tcp_hybla tcp_illinois \
-    tcp_lp tcp_nv tcp_scalable tcp_vegas tcp_veno tcp_westwood tcp_yeah tun udp_diag udp_tunnel unix_diag veth vport_geneve \
-    vport_gre vport_vxlan vrf vxlan x_tables";
 const MODPROBE: &str = "/run/modprobe.d";
-/// What groups of processes can be given shares of.
-const CONTROLLERS: &str = "+cpu +memory +pids";
+/// What groups of processes can be given shares of, as far as the kernel has it on.
+const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
 
-/// Where the changes are: beneath it each changed file has its own path.
-pub fn make_layers() -> Result<PathBuf> {
-    let layers = Path::new(LAYERS);
-    create_dir_all(layers)?;
-    create_dir_all(ROOT)?;
-    mount_at("tmpfs", layers, "mode=755")?;
-    for name in [UPPER, WORK] {
-        std::fs::create_dir(layers.join(name))?;
+/// Where a root keeps what is changed: beneath `upper` each changed file has its own path.
+pub struct Layers {
+    pub upper: PathBuf,
+    work: PathBuf,
+}
+
+impl Layers {
+    /// Those of whom `owner` names, in memory.
+    pub fn make(owner: &str) -> Result<Self> {
+        let layers = PathBuf::from(format!("{LAYERS}{owner}"));
+        create_dir_all(&layers)?;
+        create_dir_all(ROOT)?;
+        mount_at("tmpfs", &layers, "mode=755")?;
+        let made = Self {
+            upper: layers.join(UPPER),
+            work: layers.join(WORK),
+        };
+        for path in [&made.upper, &made.work] {
+            std::fs::create_dir(path)?;
+        }
+        Ok(made)
     }
-    Ok(layers.join(UPPER))
+}
+
+/// What is inside beside the host's files.
+#[derive(Debug, Default)]
+pub struct Inside {
+    /// Namespaces that are the nodes of a lab, which `ip netns` finds.
+    pub nodes: Vec<String>,
+    /// Files of its own, and whether they are programs. Their directories are made.
+    pub files: Vec<(PathBuf, String, bool)>,
+    /// Lines for /etc/hosts.
+    pub hosts: String,
+    /// Directories that are there.
+    pub directories: Vec<PathBuf>,
+    /// Names of modules that the kernel has built in, for which modprobe succeeds.
+    pub modules: String,
+    /// Whether the run directory is there.
+    pub run_dir: bool,
 }
 
 /// Gives the calling thread, and all that it starts, a mount namespace with a root of its own. A `home` that the machine
 /// may not read, or that is not there, is an empty one.
-pub fn enter(home: &Path) -> Result<()> {
+pub fn enter(home: &Path, layers: &Layers, inside: &Inside) -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNS).context("cannot make a mount namespace")?;
     let root = Path::new(ROOT);
-    let layers = Path::new(LAYERS);
     let options = format!(
         "lowerdir=/,upperdir={},workdir={}",
-        layers.join(UPPER).display(),
-        layers.join(WORK).display()
+        layers.upper.display(),
+        layers.work.display()
     );
     mount_at("overlay", root, &options)?;
     for (kind, place, options) in FILE_SYSTEMS {
@@ -113,11 +141,16 @@ pub fn enter(home: &Path) -> Result<()> {
         DirBuilder::new().create(&place)?;
         set_mode(&place, 0o1777)?;
     }
-    std::fs::write(
-        root.join("sys/fs/cgroup/cgroup.subtree_control"),
-        CONTROLLERS,
-    )
-    .context("control groups")?;
+    for node in &inside.nodes {
+        show_namespace(root, node)?;
+    }
+    if inside.run_dir {
+        bind(
+            Path::new(RUN_DIR),
+            &root.join(RUN_DIR.trim_start_matches('/')),
+        )?;
+    }
+    share_controllers(root)?;
     chdir(root)?;
     pivot_root(".", ".").context("cannot change the root")?;
     umount2(".", MntFlags::MNT_DETACH)?;
@@ -125,8 +158,15 @@ pub fn enter(home: &Path) -> Result<()> {
     for (place, text) in FILES {
         pin(Path::new("/").join(place), text);
     }
+    append(Path::new(HOSTS), &inside.hosts)?;
+    for (place, text, is_program) in &inside.files {
+        make_place(place.parent().unwrap_or(Path::new("/")))?;
+        std::fs::write(place, text).with_context(|| place.display().to_string())?;
+        set_mode(place, if *is_program { 0o755 } else { 0o644 })?;
+    }
     create_dir_all(MODPROBE)?;
-    let lines: String = BUILT_IN
+    let lines: String = inside
+        .modules
         .split_whitespace()
         .map(|name| format!("install {name} true\n"))
         .collect();
@@ -135,7 +175,46 @@ pub fn enter(home: &Path) -> Result<()> {
         make_place(home)?;
         mount_at("tmpfs", home, "mode=700")?;
     }
+    inside.directories.iter().try_for_each(|d| make_place(d))
+}
+
+fn share_controllers(root: &Path) -> Result<()> {
+    let groups = root.join("sys/fs/cgroup");
+    let there = std::fs::read_to_string(groups.join("cgroup.controllers"))?;
+    for name in there
+        .split_whitespace()
+        .filter(|name| CONTROLLERS.contains(name))
+    {
+        std::fs::write(groups.join("cgroup.subtree_control"), format!("+{name}"))
+            .with_context(|| format!("control groups of {name}"))?;
+    }
     Ok(())
+}
+
+/// The same namespace under the same name beneath the new root.
+fn show_namespace(root: &Path, node: &str) -> Result<()> {
+    let old = Path::new(NETNS_DIR).join(node);
+    let new = root.join(NETNS_DIR.trim_start_matches('/')).join(node);
+    make_place(new.parent().unwrap_or(root))?;
+    std::fs::File::create(&new)?;
+    bind(&old, &new)
+}
+
+/// The same file or directory in another place as well; a directory is made there.
+fn bind(old: &Path, new: &Path) -> Result<()> {
+    if old.is_dir() {
+        make_place(new)?;
+    }
+    mount(Some(old), new, None::<&str>, MsFlags::MS_BIND, None::<&str>)
+        .with_context(|| format!("cannot mount {}", new.display()))
+}
+
+fn append(place: &Path, text: &str) -> Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let before = std::fs::read_to_string(place).unwrap_or_default();
+    std::fs::write(place, before + text).with_context(|| place.display().to_string())
 }
 
 /// A directory, unless there is one.

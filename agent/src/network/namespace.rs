@@ -9,9 +9,8 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 
 use crate::lab::Node;
+use crate::machine::NETNS_DIR;
 use crate::sysctl;
-
-const NETNS_DIR: &str = "/run/netns";
 
 /// The namespace in which the agent was started, to come back to.
 static HOME: OnceLock<File> = OnceLock::new();

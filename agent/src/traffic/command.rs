@@ -7,6 +7,9 @@ use super::generator::{Generator, Setup};
 use super::program::{self, Plan};
 use crate::lab::Flow;
 
+/// The scenario's word for it.
+pub const TOOL: &str = "command";
+
 /// Its fields in the lab.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,8 +30,14 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         client_out: setup.dir.join(format!("{}-client.out", flow.name)),
         server_out: setup.dir.join(format!("{}-server.out", flow.name)),
         report: None,
+        root: setup.root.cloned(),
     };
     program::prepare(setup, plan)
+}
+
+/// What the programs of a flow are called, as their output and their directories are.
+pub fn program_names(flow: &Flow) -> [String; 2] {
+    ["client", "server"].map(|end| format!("{}-{end}", flow.name))
 }
 
 /// `{source}`, `{destination}` and `{port}` in a user's command are the flow's.

@@ -10,6 +10,7 @@ use super::flow_stats::FlowStats;
 use super::receiver_stats::Datagrams;
 use super::transfers::Transfers;
 use crate::lab::Flow;
+use crate::machine::programs::ProgramRoot;
 use crate::network::{Namespace, Network};
 
 /// What a flow is prepared with.
@@ -21,6 +22,8 @@ pub struct Setup<'a> {
     /// The run directory.
     pub dir: &'a Path,
     pub tables: &'a Tables,
+    /// Of the programs that are the user's own.
+    pub root: Option<&'a Arc<ProgramRoot>>,
 }
 
 impl Setup<'_> {

@@ -37,6 +37,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         client: client(flow, &options),
         ready_port: Some(flow.destination_port),
         owns_sockets: false,
+        root: None,
         client_out: setup.dir.join(format!("iperf3-{}.json", flow.name)),
         server_out: setup.dir.join(server_out),
         report: Some(read),

@@ -38,6 +38,7 @@ use self::receiver_stats::Datagrams;
 use self::threads::lock;
 use self::transfers::Transfers;
 use crate::lab::{Flow, Lab};
+use crate::machine::programs::ProgramRoot;
 use crate::network::Network;
 
 /// Opens a flow's sockets and starts its threads, which wait for their start.
@@ -53,13 +54,14 @@ const KINDS: &[(&str, Prepare)] = &[
     ("incast", incast::prepare),
     ("iperf3", iperf3::prepare),
     ("ping", ping::prepare),
-    ("command", command::prepare),
+    (command::TOOL, command::prepare),
 ];
 
 /// All flows of a run.
 pub struct Flows {
     flows: Vec<(Flow, Box<dyn Generator>)>,
     tables: Tables,
+    root: Option<Arc<ProgramRoot>>,
 }
 
 /// Prepares every flow.
@@ -69,6 +71,16 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
         datagrams: Arc::new(Mutex::new(Datagrams::create(dir)?)),
         transfers: Arc::new(Mutex::new(Transfers::create(dir)?)),
     };
+    let programs: Vec<String> = lab
+        .flows
+        .iter()
+        .filter(|flow| flow.tool == command::TOOL)
+        .flat_map(command::program_names)
+        .collect();
+    let root = match programs.is_empty() {
+        true => None,
+        false => network.backend.program_root(&programs, lab)?.map(Arc::new),
+    };
     let mut flows: Vec<(Flow, Box<dyn Generator>)> = Vec::new();
     for flow in &lab.flows {
         let setup = Setup {
@@ -77,6 +89,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
             t0_ns: lab.t0_ns,
             dir,
             tables: &tables,
+            root: root.as_ref(),
         };
         let generator = kind_of(&flow.tool).and_then(|prepare| prepare(&setup));
         flows.push((
@@ -84,7 +97,11 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
             generator.with_context(|| format!("flow {}", flow.name))?,
         ));
     }
-    Ok(Flows { flows, tables })
+    Ok(Flows {
+        flows,
+        tables,
+        root,
+    })
 }
 
 fn kind_of(tool: &str) -> Result<Prepare> {
@@ -125,6 +142,9 @@ impl Flows {
                 .collect(&mut stats)
                 .with_context(|| format!("flow {}", flow.name))?;
             all.push(stats);
+        }
+        if let Some(root) = &self.root {
+            root.keep().context("files of programs")?;
         }
         flow_stats::write(dir, &all)?;
         echoes::write(dir, &lock(&self.tables.pings))?;

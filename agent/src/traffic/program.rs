@@ -14,7 +14,8 @@ use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::threads::{lock, spawn};
 use crate::backend::Backend;
-use crate::machine::program::{self, MAX_FILE_BYTES, describe_end, end, errors_of};
+use crate::machine::program::{self, MAX_FILE_BYTES, Place, describe_end, end, errors_of};
+use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, sleep_until};
 
 /// What is kept of a file that has reached the limit.
@@ -35,6 +36,8 @@ pub struct Plan {
     pub server_out: PathBuf,
     /// Of a test, which must come to its end: what reads what its client printed. Anything else ends with the run.
     pub report: Option<Report>,
+    /// Of its own, with a directory for each program.
+    pub root: Option<Arc<ProgramRoot>>,
 }
 
 /// Reads the statistics of a flow from what a program printed.
@@ -68,6 +71,7 @@ pub fn prepare(setup: &Setup, plan: Plan) -> Result<Box<dyn Generator>> {
                 (&format!("{} server", flow.name), owner),
                 words,
                 &plan.server_out,
+                plan.root.as_deref(),
             )
         })??),
         _ => None,
@@ -87,6 +91,7 @@ pub fn prepare(setup: &Setup, plan: Plan) -> Result<Box<dyn Generator>> {
     };
     programs.has_client = true;
     let namespace = source.file().try_clone()?;
+    let root = programs.plan.root.clone();
     let (client, name, words, out) = (
         Arc::clone(&programs.client),
         format!("{} client", flow.name),
@@ -98,7 +103,7 @@ pub fn prepare(setup: &Setup, plan: Plan) -> Result<Box<dyn Generator>> {
         sleep_until(at);
         let child = nix::sched::setns(&namespace, nix::sched::CloneFlags::CLONE_NEWNET)
             .map_err(anyhow::Error::from)
-            .and_then(|()| start(backend, (&name, owner), &words, &out));
+            .and_then(|()| start(backend, (&name, owner), &words, &out, root.as_deref()));
         let mut client = lock(&client);
         client.started_ns = Some(monotonic_ns() - t0_ns);
         match child {
@@ -223,10 +228,18 @@ fn start(
     (name, owner): (&str, Option<u32>),
     words: &[String],
     out: &Path,
+    root: Option<&ProgramRoot>,
 ) -> Result<Child> {
+    let work_dir = backend.work_dir();
+    let own = out.file_stem().unwrap_or_default().to_string_lossy();
+    let place = Place {
+        directory: &root.map_or(work_dir.clone(), |_| ProgramRoot::directory(&own)),
+        temporary: &work_dir,
+        root: root.map(ProgramRoot::namespace),
+    };
     backend.name_randomness(name)?;
     backend.own_sockets(owner)?;
-    let started = program::start(words, &backend.work_dir(), out, &errors_of(out));
+    let started = program::start(words, &place, out, &errors_of(out));
     backend.own_sockets(None)?;
     started
 }

@@ -27,6 +27,7 @@ from netwarp.cli.kernel import kernel_app
 from netwarp.cli.recommend import recommend
 from netwarp.cli.serve import serve as serve_
 from netwarp.cli.serve import served
+from netwarp.cli.shell import shell
 from netwarp.words import tolerate
 
 
@@ -53,6 +54,7 @@ for of_results in (*_OF_RESULTS, compare.compare, explain, whatif, advise, recom
 app.command(imports.import_, name="import")
 app.command(scenarios.list_, name="list")
 app.command(exec_, name="exec")
+app.command(shell)
 app.command(serve_, name="serve")
 app.command(dev)
 

@@ -109,11 +109,11 @@ def exec_(
         say(f"result: {study.path}")
         if study.execution.interrupted:
             return INTERRUPTED
-        return _code_of_one(study.path) if live else (FAILED_RUN if study.failed else OK)
+        return code_of_one(study.path) if live else (FAILED_RUN if study.failed else OK)
     raise AssertionError("unreachable")
 
 
-def _code_of_one(directory: Path) -> int:
+def code_of_one(directory: Path) -> int:
     """The exit code of the command of a result's only run, or what became of it instead."""
     from netwarp.engines.exec import failure_of
     from netwarp.store.result import open_result

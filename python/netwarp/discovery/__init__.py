@@ -2,5 +2,6 @@
 
 from netwarp.discovery.commands import with_connections
 from netwarp.discovery.lab import discover
+from netwarp.discovery.session import session_flows
 
-__all__ = ["discover", "with_connections"]
+__all__ = ["discover", "session_flows", "with_connections"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -18,9 +19,19 @@ _PROTOCOLS = {6: TCP, 17: UDP}
 _PORTS = ("source_port", "destination_port")
 
 
-def find_flows(run: RunDir, node_of_namespace: Mapping[int, str], node_of_interface: Mapping[int, str]) -> list[Any]:
-    """The flows as a lab has them, in the order in which they began."""
-    rows = _directions(run)
+def find_flows(
+    run: RunDir,
+    node_of_namespace: Mapping[int, str],
+    node_of_interface: Mapping[int, str],
+    *,
+    node_of_address: Mapping[str, str] = MappingProxyType({}),
+    apart_from: Sequence[frozenset[tuple[str, int]]] = (),
+) -> list[Any]:
+    """The flows as a lab has them, in the order in which they began; `apart_from` those between these pairs of ends.
+
+    Where neither its namespace nor its interface tells the node of an end, its address does.
+    """
+    rows = _without(_directions(run), apart_from)
     if rows.is_empty():
         return []
     nodes = _nodes(run, node_of_namespace, node_of_interface)
@@ -28,7 +39,8 @@ def find_flows(run: RunDir, node_of_namespace: Mapping[int, str], node_of_interf
     entries = []
     for row in rows.sort("bytes", descending=True).head(MAX_FLOWS).sort("start_ns", "tuple_id").iter_rows(named=True):
         sender, receiver = nodes.get((row["tuple_id"], False)), nodes.get((row["tuple_id"], True))
-        source, destination = sender or row["source"], receiver or row["destination"]
+        source = sender or node_of_address.get(row["source"], row["source"])
+        destination = receiver or node_of_address.get(row["destination"], row["destination"])
         protocol = _PROTOCOLS[row["protocol"]]
         short = protocol == TCP and row["bytes"] < SHORT_BYTES
         # Whoever spoke first asked for a service: the other one's port names it.
@@ -58,6 +70,16 @@ def _directions(run: RunDir) -> pl.DataFrame:
     frame = tuples.join(brought, on="tuple_id").join(sent, on="tuple_id", how="left").collect()
     start = pl.min_horizontal("first_ns", "sent_ns").alias("start_ns")
     return frame.with_columns(start, pl.col("new_bytes").cast(pl.Int64).alias("bytes"))
+
+
+def _without(rows: pl.DataFrame, pairs: Sequence[frozenset[tuple[str, int]]]) -> pl.DataFrame:
+    """The rows that are not between two such ends."""
+    known = set(pairs)
+    kept = [
+        frozenset({(row["source"], row["source_port"]), (row["destination"], row["destination_port"])}) not in known
+        for row in rows.iter_rows(named=True)
+    ]
+    return rows.filter(pl.Series(kept, dtype=pl.Boolean))
 
 
 def _nodes(

@@ -1,13 +1,19 @@
-"""What an engine does for a command (`netwarp exec`): its live output, and the report of its end."""
+"""What an engine does for a command (`netwarp exec`, `netwarp shell`): its live output, its keyboard, and the report of
+its end."""
 
 import contextlib
 import os
+import signal
+import termios
+import tty
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from netwarp.engines.base import EngineError, Job
+
 FACTS = ("exit_code", "duration_ns", "files", "left_out", "left_out_count")
 """What of a command's end goes into status.json."""
-OUTPUT, ERRORS = 1, 2
+INPUT, OUTPUT, ERRORS = 0, 1, 2
 
 
 @contextlib.contextmanager
@@ -27,12 +33,41 @@ def live_descriptors(live: bool) -> Iterator[dict[str, int]]:
             os.close(descriptor)
 
 
+@contextlib.contextmanager
+def keyboard(job: Job) -> Iterator[dict[str, int | float]]:
+    """Options of the guard for the terminal of this process, which is in raw mode meanwhile, if the job is a session.
+
+    Raises EngineError if there is none.
+    """
+    command = job.lab["exec"]
+    if not command or not command["terminal"]:
+        yield {}
+        return
+    if not job.live or not os.isatty(INPUT):
+        raise EngineError("somebody typed it at a terminal, and there is none here: a session cannot be repeated")
+    before = termios.tcgetattr(INPUT)
+    descriptor = os.dup(INPUT)
+    try:
+        tty.setraw(INPUT)
+        yield {"keyboard": descriptor} | ({"pace": command["pace"]} if command["pace"] else {})
+    finally:
+        termios.tcsetattr(INPUT, termios.TCSADRAIN, before)
+        os.close(descriptor)
+
+
 def facts_of(outcome: Mapping[str, Any]) -> dict[str, Any]:
     """What the agent reports about the command's end."""
     return {name: outcome[name] for name in FACTS if name in outcome}
 
 
-def failure_of(outcome: Mapping[str, Any]) -> str | None:
-    """Why a command counts as failed; None if it does not."""
-    code = outcome.get("exit_code", 0)
-    return f"the command ended with exit code {code}" if code else None
+def failure_of(outcome: Mapping[str, Any], *, typed: bool = False) -> str | None:
+    """Why a command counts as failed; None if it does not. A shell at which somebody `typed` ends as its last command
+    did, which says nothing of the rest."""
+    code = 0 if typed else outcome.get("exit_code", 0)
+    if not code:
+        return None
+    try:
+        by = f", as one does that {signal.Signals(code - 128).name} ends"
+    except ValueError:
+        by = ""
+    return f"the command ended with exit code {code}{by}"

@@ -60,13 +60,13 @@ def module_problems(plan: Plan, kernel: Kernel, described: KernelDescription) ->
 
 
 def hand_over(lab: Mapping[str, Any], kernel: Kernel, directory: Path) -> list[Compiled]:
-    """Put what a lab's modules are compiled to where the agent loads it from. Raises EngineError."""
+    """Put what a lab's modules are compiled to where the agent loads it from, and the names of those that the kernel
+    has built in, for modprobe (agent/src/machine/root.rs). Raises EngineError, KernelError."""
     modules = [Module.model_validate(described) for described in lab["modules"]]
     found = [_compiled(module, kernel) for module in modules]
-    if not found:
-        return found
     folder = directory / FOLDER
     folder.mkdir()
+    (folder / "built-in").write_text("\n".join(kernel.description.modules) + "\n")
     order = []
     for module, compiled in zip(modules, found, strict=True):
         for one in compiled.objects:

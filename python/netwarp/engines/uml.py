@@ -24,7 +24,7 @@ from netwarp.engines.base import (
 )
 from netwarp.engines.confinement import readable, withheld
 from netwarp.engines.console import death, last_words, out_of_mappings, out_of_memory
-from netwarp.engines.exec import facts_of, failure_of, live_descriptors
+from netwarp.engines.exec import facts_of, failure_of, keyboard, live_descriptors
 from netwarp.engines.leavings import odd_files
 from netwarp.engines.mappings import too_many_mappings
 from netwarp.engines.memory import NoRoomError, find_memory_directory, reserved
@@ -171,14 +171,20 @@ class UmlEngine:
     def _run(self, job: Job, directory: Path, memory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         try:
             modules = hand_over(job.lab, self.kernel, directory)
+        except (EngineError, KernelError) as error:
+            return Outcome("failed", str(error))
+        try:
+            with live_descriptors(job.live) as live, keyboard(job) as keys:
+                command = self._command(job, directory, memory, cpu, {**live, **keys})
+                inherited = [int(value) for name, value in {**live, **keys}.items() if name != "pace"]
+                guard = start(command, inherited)
+                try:
+                    report, said = wait(guard, job.time_limit_s, cancelled)
+                finally:
+                    end(guard)
         except EngineError as error:
             return Outcome("failed", str(error))
-        with live_descriptors(job.live) as live:
-            guard = start(self._command(job, directory, memory, cpu, live), inherited=tuple(live.values()))
-        try:
-            report, said = wait(guard, job.time_limit_s, cancelled)
         finally:
-            end(guard)
             shutil.rmtree(directory / ".uml", ignore_errors=True)
             shutil.rmtree(directory / MODULES, ignore_errors=True)
             odd = odd_files(directory)
@@ -187,7 +193,9 @@ class UmlEngine:
             return Outcome("failed", said)
         return _judge(job, directory, report, odd, complaint(directory, modules, job.lab["t0_ns"]))
 
-    def _command(self, job: Job, directory: Path, memory: Path, cpu: int | None, live: Mapping[str, int]) -> list[str]:
+    def _command(
+        self, job: Job, directory: Path, memory: Path, cpu: int | None, live: Mapping[str, int | float]
+    ) -> list[str]:
         options: dict[str, Any] = {
             "kernel": self.kernel.path,
             "dir": directory,
@@ -294,7 +302,7 @@ def _judge(job: Job, directory: Path, report: dict[str, Any], odd: Sequence[str]
     facts |= facts_of(outcome or {})
     found = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
     reasons = (
-        blamed or _killed(job, directory, report) or _failure(outcome, directory, report),
+        blamed or _killed(job, directory, report) or _failure(job, outcome, directory, report),
         out_of_mappings(directory),
         out_of_memory(directory),
         f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
@@ -333,8 +341,10 @@ def _running(job: Job, answer: Mapping[str, Any] | None) -> str | None:
     )
 
 
-def _failure(outcome: Mapping[str, Any] | None, directory: Path, report: dict[str, Any]) -> str | None:
+def _failure(job: Job, outcome: Mapping[str, Any] | None, directory: Path, report: dict[str, Any]) -> str | None:
     """Why the run failed, as the agent reports it, or that it could report nothing."""
     if outcome is None:
         return death(report["exit_status"]) + last_words(directory)
-    return failure_of(outcome) if outcome["status"] == "ok" else str(outcome.get("reason", "the agent gave no reason"))
+    if outcome["status"] != "ok":
+        return str(outcome.get("reason", "the agent gave no reason"))
+    return failure_of(outcome, typed=bool(job.lab["exec"] and job.lab["exec"]["terminal"]))

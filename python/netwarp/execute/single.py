@@ -9,11 +9,12 @@ from typing import Any
 from netwarp.analysis.run.faults import FaultError, contained
 from netwarp.analysis.run.run_metrics import compute_metrics
 from netwarp.analysis.run.validity import check_run
-from netwarp.discovery import discover, with_connections
+from netwarp.discovery import discover, session_flows, with_connections
 from netwarp.engines import Engine, Job, Outcome, identity_of
 from netwarp.lab import build_lab, memory_bytes
 from netwarp.plan import Run
 from netwarp.scenario.model.exec import ExecScenario
+from netwarp.scenario.model.run import MAX_RUN_NS
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError
 from netwarp.store.files import write_json
@@ -59,7 +60,7 @@ def execute_spec(
     outcome = engine.run(spec.job, directory, cpu, cancelled)
     if outcome.status == "cancelled":
         raise Cancelled(spec.job.id)
-    found = {**outcome.found, **_network(spec, directory)}
+    found = {**outcome.found, **_network(spec, directory, outcome.found)}
     if found:
         write_json(directory / "run.json", {**spec.description, "lab": {**spec.job.lab, **found}})
     write_digests(directory)
@@ -94,7 +95,9 @@ def job_of(run: Run, engine: Engine) -> Job:
     scenario = run.scenario
     limit_ns = scenario.run.time_limit
     usual_s = _EXEC_LIMIT_S
-    if not isinstance(scenario, ExecScenario):
+    if isinstance(scenario, ExecScenario) and scenario.exec.terminal:
+        usual_s = MAX_RUN_NS / 1e9
+    elif not isinstance(scenario, ExecScenario):
         usual_s = _LIMIT_BASE_S + _LIMIT_PER_S * scenario.duration / 1e9
     limit_s = usual_s if limit_ns is None else limit_ns / 1e9
     folder = scenario.source.folder.absolute()
@@ -110,7 +113,7 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
         "point": dict(run.point),
         "case": run.case,
         "scenario": {"name": run.scenario.name},
-        "warmup_ns": run.scenario.warmup,
+        "warmup_ns": 0 if job.lab["exec"] else run.scenario.warmup,
         "memory_bytes": job.memory_bytes,
         "engine": engine.spec.name,
         "identity": identity_of(engine, run.scenario),
@@ -122,9 +125,11 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
     }
 
 
-def _network(spec: RunSpec, directory: Path) -> dict[str, Any]:
+def _network(spec: RunSpec, directory: Path, found: Mapping[str, Any]) -> dict[str, Any]:
     """The part of the network that only the records show: all of it, or what its commands sent. Raises StoreError."""
     command = spec.job.lab["exec"]
+    if command and spec.job.lab["nodes"]:
+        return {"flows": session_flows(RunDir(directory), spec.job.lab, found.get("duration_ns", 0))}
     if command:
         return discover(RunDir(directory), command["rate_bps"])
     flows = with_connections(RunDir(directory), spec.job.lab)

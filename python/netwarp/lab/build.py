@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netwarp.constants import LAB_FORMAT
-from netwarp.lab.exec import MEMORY_BYTES, build_exec_lab
+from netwarp.lab.exec import MEMORY_BYTES, build_exec_lab, with_session
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
 from netwarp.lab.model import T0_NS, Lab, LabCapture, LabLink, LabModule, LabNode, LabTuner
@@ -31,13 +31,19 @@ def build_lab(run: Run, *, exact: bool = True, real_time: bool = False) -> Lab:
     """
     scenario = run.scenario
     if isinstance(scenario, ExecScenario):
-        return build_exec_lab(scenario, run.seed)
+        if not scenario.nodes:
+            return build_exec_lab(scenario, run.seed)
+        return with_session(_network_lab(scenario, run.seed, exact, real_time), scenario)
+    return _network_lab(scenario, run.seed, exact, real_time)
+
+
+def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool) -> Lab:
     network = NetworkGraph(scenario)
     sizes = Sizes(scenario, network)
-    links, changes = build_links(network, sizes, run.seed, BURST_NS if real_time else 0)
+    links, changes = build_links(network, sizes, seed, BURST_NS if real_time else 0)
     return {
         "format": LAB_FORMAT,
-        "seed": run.seed,
+        "seed": seed,
         "t0_ns": T0_NS,
         "duration_ns": scenario.duration,
         "machine": {"sysctl": {} if real_time else dict(MACHINE), "open_files": OPEN_FILES},
@@ -46,7 +52,7 @@ def build_lab(run: Run, *, exact: bool = True, real_time: bool = False) -> Lab:
         "nodes": _nodes(scenario, sizes, real_time),
         "links": links,
         "routes": build_routes(network),
-        "flows": build_flows(network, sizes, run.seed),
+        "flows": build_flows(network, sizes, seed),
         "changes": changes,
         "tuners": _tuners(scenario),
         "record": {
@@ -62,7 +68,8 @@ def memory_bytes(run: Run) -> int:
     """The memory of the virtual machine for this run (see `Sizes.memory_bytes`)."""
     scenario = run.scenario
     if isinstance(scenario, ExecScenario):
-        return scenario.run.memory or MEMORY_BYTES
+        least = Sizes(scenario, NetworkGraph(scenario)).memory_bytes() if scenario.nodes else 0
+        return scenario.run.memory or max(least, MEMORY_BYTES)
     return Sizes(scenario, NetworkGraph(scenario)).memory_bytes()
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from netwarp.constants import LAB_FORMAT, SEARCH_PATH
 from netwarp.lab.model import Lab, LabExec
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE
-from netwarp.scenario.model.exec import ExecScenario
+from netwarp.scenario.model.exec import DAY_NS, ExecScenario
+from netwarp.scenario.model.run import MAX_RUN_NS
 
 T0_NS = 60 * 10**9
 """As long as a machine is up before the command starts, which costs nothing: some programs take an uptime near 0 for an
@@ -45,11 +46,37 @@ def build_exec_lab(scenario: ExecScenario, seed: int) -> Lab:
         "changes": [],
         "tuners": [],
         "record": {"exact": scenario.exec.record != "none", "sample_ns": 0, "captures": []},
-        "exec": LabExec(
-            command=list(scenario.exec.command),
-            directory=scenario.exec.directory,
-            env={**ENV, **scenario.exec.env},
-            record=scenario.exec.record,
-            rate_bps=scenario.exec.rate or None,
-        ),
+        "exec": _command(scenario),
     }
+
+
+def with_session(lab: Lab, scenario: ExecScenario) -> Lab:
+    """The lab of a scenario's network, in which a command runs instead of its flows, or beside them."""
+    happens = scenario.exec.flows
+    return {
+        **lab,
+        "t0_ns": T0_NS,
+        "duration_ns": MAX_RUN_NS if scenario.exec.terminal else DAY_NS,
+        "flows": lab["flows"] if happens else [],
+        "changes": lab["changes"] if happens else [],
+        "record": {
+            **lab["record"],
+            "exact": lab["record"]["exact"] and scenario.exec.record != "none",
+            "sample_ns": 0,
+        },
+        "exec": _command(scenario),
+    }
+
+
+def _command(scenario: ExecScenario) -> LabExec:
+    return LabExec(
+        command=list(scenario.exec.command),
+        directory=scenario.exec.directory,
+        env={**ENV, **scenario.exec.env},
+        record=scenario.exec.record,
+        rate_bps=scenario.exec.rate or None,
+        node=scenario.exec.node,
+        input=scenario.exec.input,
+        terminal=scenario.exec.terminal,
+        pace=scenario.exec.pace,
+    )

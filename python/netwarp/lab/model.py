@@ -232,6 +232,10 @@ class LabExec(TypedDict):
         Literal["none", "acks", "packets"], meaning("of its network: only ACKs and arrivals, or packets as well")
     ]
     rate_bps: Annotated[int | None, meaning("of each veth and loopback without another rate; null: none")]
+    node: Annotated[str | None, meaning("where it starts; null: there is no network but what it makes")]
+    input: Annotated[str | None, meaning("what it reads from standard input")]
+    terminal: Annotated[bool, meaning("whether somebody sits at a terminal of it")]
+    pace: Annotated[float | None, meaning("then: seconds of its time in one of real time, at most")]
 
 
 class LabRecord(TypedDict):

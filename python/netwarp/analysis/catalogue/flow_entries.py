@@ -215,9 +215,11 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "loss_pct",
         "100 × lost / sent: datagrams sent in the window that never arrived, echo requests without reply. Packets "
-        "sent less than the longest observed delay before the end may still have been on their way: they do not count",
+        "sent less than the longest observed delay before the end may still have been on their way: they do not count. "
+        "Of a program's own datagrams (`command`) those that were dropped or lost on a wire, of these and those that "
+        "arrived; absent if datagrams were fragmented or a wire duplicates or corrupts",
         "packets",
-        "`datagrams` and `flows`; `pings`; iperf3's own JSON",
+        "`datagrams` and `flows`; `pings`; iperf3's own JSON; `arrivals`, `packets`, `drops`",
         better=LOWER,
         min_effect=(0.1, 0.1),
         basis="datagrams and requests by when they were sent, by the sender's clock; the flow's life in the "

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from netwarp.analysis.flow import datagrams, deliveries, iperf3, latency
+from netwarp.analysis.flow.datagram_losses import load_losses
 from netwarp.analysis.flow.datagrams import Datagrams, load_datagrams
 from netwarp.analysis.flow.deliveries import Deliveries, load_arrivals
 from netwarp.analysis.flow.senders import Sender, load_senders
@@ -38,6 +39,7 @@ class FlowData:
     deliveries: Deliveries | None = None
     intervals: iperf3.Intervals | None = None
     born_ns: int | None = None
+    lost_of: tuple[int, int] | None = None  # datagrams that were lost, of how many, where nobody numbered them
 
     @property
     def start_ns(self) -> int:
@@ -120,6 +122,8 @@ class FlowData:
             return known_of.lost, known_of.sent
         if self.intervals is not None:
             return self.intervals.within(self.window).losses()
+        if self.lost_of is not None:
+            return self.lost_of
         sent, arrived = self.account.get("sent_pkts"), self.account.get("received_pkts")
         known_all = self.whole and isinstance(sent, int) and isinstance(arrived, int)
         return (max(sent - arrived, 0), sent) if known_all else None  # type: ignore[operator, return-value]
@@ -152,6 +156,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     delivered = _load_deliveries(run, senders, arrivals)
     first = iperf3.first_packets(run, [flow for flow in description.flows if flow.kind.control_connection])
     window = run_window(description)
+    losses = load_losses(run, window)
     loaded = []
     for flow in description.flows:
         account = accounts.get(flow.id, {})
@@ -173,6 +178,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
                 deliveries=delivered.get(flow.id),
                 born_ns=life.start_ns,
                 intervals=_intervals(run, flow, life),
+                lost_of=losses.get(flow.id),
             )
         )
     return loaded

@@ -1,9 +1,10 @@
-"""What a scenario with a command may not have besides."""
+"""What a scenario that is a command may have beside it: a network whole, or none of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scenario.model.run import MAX_RUN_NS
 from netwarp.scenario.source import Keys
@@ -12,7 +13,16 @@ NETWORK = ("nodes", "links", "flows", "changes", "tuners")
 
 
 def check_exec(scenario: ExecScenario) -> Iterator[tuple[Keys, str]]:
-    """Its network is what the command makes."""
+    """Its network is what the command makes, unless the scenario has nodes."""
+    if scenario.nodes:
+        given = scenario.exec.node
+        if given is None:
+            yield ("exec",), "a command in a network of nodes needs the `node` in which it starts; or leave `nodes` out"
+        elif given not in scenario.nodes:
+            yield ("exec", "node"), f'there is no node "{given}"{did_you_mean(given, scenario.nodes)}'
+        return
+    if scenario.exec.node is not None or scenario.exec.flows:
+        yield ("exec", "node"), "there is no network with nodes; the command starts in the machine itself"
     for section in NETWORK:
         if getattr(scenario, section):
             yield (

@@ -35,7 +35,8 @@ def check_scenario(scenario: Scenario) -> Iterator[Found]:
     """Everything about one resolved scenario; sweep, cases and expectations are checked in `check_study`."""
     if isinstance(scenario, ExecScenario):
         yield from check_exec(scenario)
-        return
+        if not scenario.nodes:
+            return
     yield from _check_times(scenario)
     if NODE_WIRE in scenario.nodes:
         yield ("nodes", NODE_WIRE), f'"{NODE_WIRE}" is the name of netwarp\'s own namespace; give the node another name'

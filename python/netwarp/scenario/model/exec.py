@@ -75,12 +75,29 @@ class Exec(Model):
         refused=["10mbps"],
         default=DEFAULT_RATE_BPS,
     )
+    node: Name | None = about("Where it starts, in a scenario that has nodes and links.", "h1", default=None)
+    flows: bool = about(
+        "Whether the scenario's flows and changes happen meanwhile, from the command's start on.", default=False
+    )
+    input: Text | None = about(
+        "What it reads from standard input; nothing unless given.", "ping -c 1 h2\n", default=None
+    )
+    terminal: bool = about(
+        "Whether it has a terminal, at which somebody sits. Such a run cannot be repeated.", default=False
+    )
+    pace: float | None = about(
+        "At a terminal: how many seconds of the network's time pass in one of real time, at most.",
+        1.0,
+        refused=[0],
+        default=None,
+        gt=0,
+    )
 
 
 class ExecScenario(Scenario):
-    """A scenario that is a command: the network is what the command makes."""
+    """A scenario that is a command: the network is what the command makes, or it starts in the scenario's own."""
 
     exec: Exec = about("The command.")
     duration: PositiveDuration = about("How long it may take, in virtual time.", "1h", default=DAY_NS)
-    nodes: dict[Name, Node] = about("None: the command makes its own.", default_factory=dict)
-    links: dict[Name, Link] = about("None: the command makes its own.", default_factory=dict)
+    nodes: dict[Name, Node] = about("None: the command makes its own network.", default_factory=dict)
+    links: dict[Name, Link] = about("None: the command makes its own network.", default_factory=dict)

@@ -1,0 +1,291 @@
+//! A run of `netwarp exec`, or a session of `netwarp shell`: prepares a small machine around the command, starts it, waits
+//! for its end, and collects what it changed.
+
+mod inside;
+mod keyboard;
+mod terminal;
+
+use std::fs::File;
+use std::io::{ErrorKind, Seek, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sched::{CloneFlags, setns};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitStatus, wait};
+use nix::unistd::Pid;
+use serde_json::{Map, Value, json};
+
+use crate::backend::Backend;
+use crate::lab::{Exec, Lab};
+use crate::machine::root::{Inside, Layers};
+use crate::machine::{changes, root};
+use crate::network::{self, Network};
+use crate::run::{Execution, schedule};
+use crate::time::{exact_timers, monotonic_ns, sleep_until};
+use keyboard::Keyboard;
+use terminal::Terminal;
+
+/// What shells say of a command that is not there, one that cannot be started, and a signal.
+const NOT_FOUND: i32 = 127;
+const NOT_STARTED: i32 = 126;
+const SIGNAL: i32 = 128;
+/// Usual, where a process may raise it: some programs close every descriptor that they might have.
+const OPEN_FILES: u64 = 1024;
+/// Beneath the run directory.
+const FILES: &str = "files";
+/// How many of those that were left out are named.
+const NAMED: usize = 20;
+
+/// How the command ended, for outcome.json.
+pub type Facts = Map<String, Value>;
+
+/// Runs the command to its end, and keeps in `dir` what it changed beneath its directory.
+pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) -> Result<Facts> {
+    let (stdout, stderr) = backend.open_output()?;
+    backend.configure(&lab.machine)?;
+    backend.load_modules(&lab.modules)?;
+    exact_timers();
+    root::set_hostname()?;
+    if let (Some(rate_bps), true) = (exec.rate_bps, lab.nodes.is_empty()) {
+        backend.limit_links(rate_bps)?;
+    }
+    network::bring_up_loopback()?;
+    let network = match lab.nodes.is_empty() {
+        true => None,
+        false => Some(Network::build(lab, backend)?),
+    };
+    if let (Some(rate_bps), Some(_)) = (exec.rate_bps, &network) {
+        backend.limit_links(rate_bps)?;
+    }
+    let mut execution = network
+        .as_ref()
+        .map(|network| Execution::prepare(network, lab, dir))
+        .transpose()?;
+    let layers = Layers::make("command")?;
+    let upper = layers.upper.clone();
+    match &mut execution {
+        Some(execution) => execution.start_recording()?,
+        None if lab.record.needs_recorder() => backend.start_recording(lab)?,
+        None => {}
+    }
+    let session = Session {
+        backend,
+        command: exec.clone(),
+        namespace: node_of(network.as_ref(), exec)?,
+        inside: Inside::of(lab, exec)?,
+        layers,
+        t0_ns: lab.t0_ns,
+        open_files: lab.machine.open_files,
+        stdout,
+        stderr,
+        dir: dir.to_path_buf(),
+    };
+    let (send, receive) = channel();
+    std::thread::spawn(move || {
+        let ended = session.live();
+        // Whoever hears of it may be gone, if it took too long.
+        let _ = send.send((ended, monotonic_ns()));
+    });
+    let (code, end_ns) = wait_for_end(lab, &receive, execution.as_mut())?;
+    let taken_ns = end_ns - lab.t0_ns;
+    match execution {
+        Some(mut execution) => {
+            execution.stop_early()?;
+            execution.finish(dir)?;
+        }
+        None if lab.record.needs_recorder() => backend.stop_recording()?,
+        None => {}
+    }
+    // Everything that it has left running, so that no file changes any more.
+    let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+    let own = exec.directory.strip_prefix("/").unwrap_or(&exec.directory);
+    let kept = changes::keep(&upper.join(own), &dir.join(FILES))?;
+    let mut facts = Map::new();
+    facts.insert("exit_code".into(), json!(code));
+    facts.insert("duration_ns".into(), json!(taken_ns));
+    facts.insert("files".into(), json!(kept.files));
+    if !kept.left_out.is_empty() {
+        let named = kept.left_out.len().min(NAMED);
+        facts.insert("left_out".into(), json!(kept.left_out[..named]));
+        facts.insert("left_out_count".into(), json!(kept.left_out.len()));
+    }
+    Ok(facts)
+}
+
+/// The namespace of the node in which it starts.
+fn node_of(network: Option<&Network>, exec: &Exec) -> Result<Option<File>> {
+    let (Some(network), Some(node)) = (network, &exec.node) else {
+        return Ok(None);
+    };
+    Ok(Some(network.node(node)?.file().try_clone()?))
+}
+
+/// Until the command has ended, what is due in the network is done. Its exit code, and when it ended.
+fn wait_for_end(
+    lab: &Lab,
+    end: &Receiver<(Result<i32>, i64)>,
+    mut execution: Option<&mut Execution>,
+) -> Result<(i32, i64)> {
+    let mut due = match execution {
+        Some(_) => schedule(lab),
+        None => Vec::new(),
+    }
+    .into_iter()
+    .filter(|event| event.at_ns < lab.duration_ns)
+    .peekable();
+    loop {
+        let next_ns = due.peek().map_or(lab.duration_ns, |event| event.at_ns);
+        let left_ns = u64::try_from(lab.t0_ns + next_ns - monotonic_ns()).unwrap_or(0);
+        match end.recv_timeout(Duration::from_nanos(left_ns)) {
+            Ok((ended, end_ns)) => return Ok((ended?, end_ns)),
+            Err(RecvTimeoutError::Timeout) => match (due.next(), execution.as_mut()) {
+                (Some(event), Some(execution)) => execution.act(&event)?,
+                _ => bail!(
+                    "the command has not ended after {} s of its time: it waits for what does not come (input, the \
+                     internet, a device?), or goes on for ever",
+                    lab.duration_ns as f64 / 1e9
+                ),
+            },
+            Err(RecvTimeoutError::Disconnected) => bail!("the command's thread died"),
+        }
+    }
+}
+
+/// A thread, and where it gets a terminal and what can be read once the command has ended.
+type Relay = (JoinHandle<Result<()>>, Sender<(Terminal, OwnedFd)>);
+
+/// A command, and what it is started with, in a thread of its own.
+struct Session {
+    backend: &'static dyn Backend,
+    command: Exec,
+    /// Of its node, if there is a network.
+    namespace: Option<File>,
+    inside: Inside,
+    layers: Layers,
+    t0_ns: i64,
+    open_files: u64,
+    stdout: File,
+    stderr: File,
+    dir: PathBuf,
+}
+
+impl Session {
+    /// Starts it and waits for its end; its exit code.
+    fn live(self) -> Result<i32> {
+        if let Some(namespace) = &self.namespace {
+            // Before the root is made, since /sys shows the interfaces of whoever mounts it.
+            setns(namespace, CloneFlags::CLONE_NEWNET)?;
+        }
+        let relay = self.command.terminal.then(|| self.relay()).transpose()?;
+        root::enter(&self.command.home(), &self.layers, &self.inside)?;
+        let mut program = prepare(&self.command, self.open_files)?;
+        let name = self.command.command[0].clone();
+        let Some((relay, begin)) = relay else {
+            program.stdout(self.stdout).stderr(self.stderr.try_clone()?);
+            sleep_until(self.t0_ns);
+            return Ok(live(&mut program, &name, self.stderr));
+        };
+        let terminal = Terminal::open()?;
+        terminal.give_to(&mut program)?;
+        let (over, ended) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
+        sleep_until(self.t0_ns);
+        let _ = begin.send((terminal, over));
+        let code = live(&mut program, &name, self.stdout);
+        drop((program, ended));
+        relay
+            .join()
+            .map_err(|_| anyhow!("the thread of the terminal died"))??;
+        Ok(code)
+    }
+
+    /// What carries keys and output once it gets a terminal, and that after which it ends. It stays in the root where the
+    /// run directory is.
+    fn relay(&self) -> Result<Relay> {
+        let (begin, terminals) = channel::<(Terminal, OwnedFd)>();
+        let (backend, screen) = (self.backend, self.stdout.try_clone()?);
+        let is_paced = self.command.pace.is_some();
+        let keyboard = Keyboard::new(self.stderr.try_clone()?, self.dir.clone(), is_paced);
+        let relay = std::thread::spawn(move || match terminals.recv() {
+            Ok((terminal, over)) => terminal.relay(backend, keyboard, screen, over),
+            Err(_) => Ok(()),
+        });
+        Ok((relay, begin))
+    }
+}
+
+impl Exec {
+    fn home(&self) -> PathBuf {
+        self.env.get("HOME").map_or("/root", String::as_str).into()
+    }
+}
+
+fn prepare(exec: &Exec, open_files: u64) -> Result<Command> {
+    let (program, arguments) = exec.command.split_first().context("an empty command")?;
+    std::env::set_current_dir(&exec.directory).with_context(|| {
+        format!(
+            "the working directory {} is not there",
+            exec.directory.display()
+        )
+    })?;
+    setrlimit(
+        Resource::RLIMIT_NOFILE,
+        OPEN_FILES.min(open_files),
+        open_files,
+    )?;
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(&exec.env);
+    if !exec.terminal {
+        command.stdin(input(exec)?).process_group(0);
+    }
+    Ok(command)
+}
+
+/// What it reads: a file without a name, so that it can be read again from anywhere, as a script's is.
+fn input(exec: &Exec) -> Result<Stdio> {
+    let Some(text) = &exec.input else {
+        return Ok(Stdio::null());
+    };
+    let mut file = File::from(memfd_create(c"input", MFdFlags::empty())?);
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(Stdio::from(file))
+}
+
+/// Starts it and waits for its end; its exit code, or what a shell would say of one that cannot be started.
+fn live(program: &mut Command, name: &str, mut complaints: File) -> i32 {
+    match program.spawn() {
+        Ok(child) => wait_for(Pid::from_raw(child.id() as i32)),
+        Err(e) => {
+            let _ = writeln!(complaints, "netwarp: cannot start `{name}`: {e}");
+            match e.kind() {
+                ErrorKind::NotFound => NOT_FOUND,
+                _ => NOT_STARTED,
+            }
+        }
+    }
+}
+
+/// Waits for it, and meanwhile for all that have lost their parents, as pid 1 must. Its exit code.
+fn wait_for(child: Pid) -> i32 {
+    loop {
+        match wait() {
+            Ok(WaitStatus::Exited(pid, code)) if pid == child => return code,
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == child => {
+                return SIGNAL + signal as i32;
+            }
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => return NOT_STARTED,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+"""A scenario → the scenario in whose network somebody works with a shell, in place of its flows or beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from netwarp.scenario.errors import ScenarioError, did_you_mean
+from netwarp.scenario.load.loader import load_scenario
+from netwarp.scenario.model.exec import ExecScenario
+from netwarp.scenario.model.paths import toml
+
+BEGINNING = "/run/netwarp-shell.bash"
+"""What an interactive shell in a lab begins with; the agent writes it."""
+NODE = "NETWARP_NODE"
+"""The variable of the node in which a command runs."""
+
+
+def session_scenario(
+    source: str,
+    settings: Sequence[str] = (),
+    *,
+    node: str | None = None,
+    script: str | None = None,
+    flows: bool = False,
+    recorded: bool = False,
+    directory: str = "/",
+    env: Mapping[str, str] | None = None,
+    pace: float | None = None,
+    seed: int | None = None,
+) -> ExecScenario:
+    """The scenario `source` at the first point of its sweep, with a shell in a node: the first, unless given.
+
+    It reads the `script`; None: what is typed at a terminal. Raises ScenarioError.
+    """
+    found = load_scenario(source, settings)
+    if isinstance(found, ExecScenario):
+        raise ScenarioError("this is a command and has no network to work in; run it by `netwarp run`", source)
+    nodes = list(found.nodes)
+    if node is not None and node not in nodes:
+        known = ", ".join(nodes)
+        raise ScenarioError(f'there is no node "{node}"{did_you_mean(node, nodes)}; the nodes are {known}', source)
+    start = node or nodes[0]
+    words = ["bash", "--noprofile", "--norc"] if script is not None else ["bash", "--noprofile", "--rcfile", BEGINNING]
+    command = {
+        "command": words,
+        "directory": directory,
+        "env": {**(env or {}), NODE: start},
+        "record": "packets" if recorded else "none",
+        "node": start,
+        "flows": flows,
+        "terminal": script is None,
+        **({} if script is None else {"input": script}),
+        **({} if pace is None else {"pace": pace}),
+    }
+    point = [f"sweep.{path}={toml([values[0]])}" for path, values in found.sweep.items()]
+    rest = [f"seeds={toml([found.seeds[0] if seed is None else seed])}", "views=[]"]
+    given = [f"exec.{name}={_toml(value)}" for name, value in command.items()]
+    scenario = load_scenario(source, [*settings, *point, *rest, *given])
+    assert isinstance(scenario, ExecScenario)
+    return scenario
+
+
+def _toml(value: object) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else toml(value).replace("\x7f", "\\u007f")

@@ -1,0 +1,78 @@
+"""A person at a terminal: a pseudo-terminal with `netwarp` at its other end."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from e2e_command import NETWARP, environment
+
+PATIENCE_S = 120.0
+
+
+class Person:
+    """Starts a command at a terminal, reads what it prints and types; `with` it, so that it ends."""
+
+    def __init__(self, *words: str | Path, cwd: Path, size: tuple[int, int] = (24, 80), env: Mapping[str, str] = {}):
+        """`size` is of the terminal, in rows and columns."""
+        self.seen = ""
+        self.code: int | None = None
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.chdir(cwd)
+            os.execve(NETWARP, [str(NETWARP), *map(str, words)], environment({"TERM": "xterm", **env}))
+        self.resize(*size)
+
+    def __enter__(self) -> Person:
+        """At the terminal."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.code is None:
+            os.kill(self.pid, signal.SIGTERM)
+            self.code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        os.close(self.terminal)
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Give the terminal another size."""
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self.terminal, keys.encode())
+
+    def read_until(self, pattern: str) -> re.Match[str]:
+        """The first match in what has not been read yet, once it has been printed."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (found := re.search(pattern, self.seen)) is None:
+            assert time.monotonic() < deadline, f"no {pattern!r} in {self.seen!r}"
+            if select.select([self.terminal], [], [], 1.0)[0]:
+                self.seen += os.read(self.terminal, 1 << 16).decode(errors="replace")
+        self.seen = self.seen[found.end() :]
+        return found
+
+    def settings(self) -> object:
+        """The terminal's modes."""
+        return termios.tcgetattr(self.terminal)[:4]
+
+    def wait(self) -> int:
+        """Read on to the end; the exit code."""
+        while True:
+            try:
+                if not (got := os.read(self.terminal, 1 << 16)):
+                    break
+            except OSError:  # nobody has the other end
+                break
+            self.seen += got.decode(errors="replace")
+        self.code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.code

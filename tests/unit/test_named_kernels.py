@@ -75,6 +75,20 @@ def test_a_directory_begins_with_the_objects_of_whatever_there_is(workshop: Work
     assert (workshop.cache / "trees" / "packaged" / "tree" / "arch/um/kept.c").exists()
 
 
+def test_a_name_may_go_from_one_directory_to_another(workshop: Workshop) -> None:
+    source = workshop.unpacked()
+    workshop.named("mine", source=source)
+    workshop.compiled()
+    moved = source.rename(source.with_name("moved"))
+    (moved / "hello.txt").write_text("hello\n")
+    (moved / "arch/um/kept.c").unlink()
+    (moved / "more.txt").write_text("more\n")
+    workshop.named("mine", source=moved)
+    assert workshop.compiled() == []
+    assert not (workshop.cache / "trees" / "mine" / "tree" / "arch/um/kept.c").exists()
+    assert "Copying" not in workshop.output()
+
+
 def test_a_name_alone_builds_as_before(workshop: Workshop) -> None:
     patch = Path(workshop.patch("a.patch", "hello.txt", "hello, world", "one"))
     workshop.named("mine", str(patch), config=("C=y",))

@@ -217,7 +217,7 @@ def _objects(order: _Order, result: Path, stack: ExitStack) -> ObjectTree:
     """Where to compile: a named kernel in its own tree, which is kept, any other in a directory that goes."""
     if order.name is not None:
         objects = ObjectTree(tree_of(result.parent, order.name))
-        if not objects.fits(order.source, order.recipe.compiler):
+        if not objects.can_become(order.source, order.recipe.compiler):
             _work_directory(result, None)
         return objects
     work = _work_directory(result, Path(tempfile.gettempdir()))
@@ -229,7 +229,7 @@ def _objects(order: _Order, result: Path, stack: ExitStack) -> ObjectTree:
 def _prepare(objects: ObjectTree, order: _Order, cache: Path, log: Log, display: Display) -> None:
     """Bring the tree to the files that are to be compiled."""
     source, compiler = order.source, order.recipe.compiler
-    if not objects.fits(source, compiler):
+    if not objects.can_become(source, compiler):
         others = (ObjectTree(path) for path in sorted((cache / TREES).glob("*"))) if order.name else iter(())
         like = next((other for other in others if other.can_become(source, compiler)), None)
         display.step(

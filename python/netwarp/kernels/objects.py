@@ -79,16 +79,15 @@ class ObjectTree:
 
     def prepare(self, source: Source, compiler: str, log: Log, like: ObjectTree | None = None) -> None:
         """Unpack the source, or copy a tree that can become it, unless a tree that fits is here already."""
-        if self.fits(source, compiler):
+        if self.can_become(source, compiler):
+            self._adopt(source)
             return
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
         if like is not None:
             copy = ["cp", "--archive", "--reflink=auto", f"{like.directory}/.", str(self.directory)]
             log.run(copy, self.directory, f"copying {like.directory}")
-            state = self._known()
-            if state.source != _name_of(source):
-                self._write(replace(state, source=_name_of(source), files=dict.fromkeys(state.files, "")))
+            self._adopt(source)
             return
         self._original.mkdir()
         self.tree.mkdir()
@@ -155,6 +154,12 @@ class ObjectTree:
             self._write(state)  # make ended by itself, and has removed what it did not complete
             raise
         self._write(state)
+
+    def _adopt(self, source: Source) -> None:
+        """Let the tree be one of this source, of which nobody knows yet which files it has."""
+        state = self._known()
+        if state.source != _name_of(source):
+            self._write(replace(state, source=_name_of(source), files=dict.fromkeys(state.files, "")))
 
     def _source_file(self, name: str, source: Source, state: _State) -> Path:
         """Where the source's own version of a file is, if it has the file."""

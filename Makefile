@@ -8,7 +8,7 @@
 #   make generate write the generated files again
 #   make bench    setup, then the benchmarks
 #   make nightly  setup, then tests of an hour or two: 200 runs with the same bytes, runs that are killed at random,
-#                 and every figure of every shipped scenario
+#                 every figure of every shipped scenario, and kernels that are built and bisected
 #   make torture  attack netwarp for an hour and count the failures (TORTURE_MINUTES=5); continues where it stopped
 #   make fuzz     fuzz the capture parser for a minute (FUZZ_SECONDS=60)
 #   make kernel   the kernel alone
@@ -74,6 +74,7 @@ nightly: setup $(STAMPS)/dev
 	$(BIN)/python -m bench.kills
 	$(BIN)/python -m bench.ssh_kills
 	$(BIN)/python -m bench.figures
+	$(BIN)/pytest tests/nightly
 
 # Counts, and the files of cases that failed, are in .torture; docs/torture.md. Another TORTURE_SEED, other attacks.
 TORTURE_MINUTES ?= 60

@@ -18,6 +18,7 @@ from bench import (
     comparisons,
     growth,
     host,
+    kernels,
     labs,
     modules,
     pages,
@@ -30,7 +31,8 @@ from bench import (
 from bench.row import MEASURES, Row
 
 MODULES = (
-    advise, runs, labs, modules, cluster, pages, captures, watch, comparisons, planted, growth, studies, shipped, host
+    advise, runs, labs, modules, kernels, cluster, pages, captures, watch, comparisons, planted, growth, studies,
+    shipped, host
 )  # fmt: skip
 """Each has put its measures into `MEASURES` by being imported; they are made in this order."""
 

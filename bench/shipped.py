@@ -16,13 +16,15 @@ from bench.row import Row, measure
 SEEDS = 20
 OWN_SEEDS = ("three-node", "three-node-builtin", "three-node-published")
 """Studies of 24 conditions with real programs: with their own seeds, see studies.py."""
+OWN_KERNELS = ("kernel-ab",)
+"""Those that take another kernel, see kernels.py."""
 
 
 @measure
 def shipped(place: Path) -> Iterator[Row]:
     """Each shipped scenario, whole: how many of its expectations hold, and how long it takes."""
     place.mkdir()
-    for name in sorted(set(shipped_scenarios()) - set(OWN_SEEDS)):
+    for name in sorted(set(shipped_scenarios()) - {*OWN_SEEDS, *OWN_KERNELS}):
         seconds = clocked("run", name, "--seeds", str(SEEDS), "--no-plots", "-o", str(place / name), codes=(0, 1))
         expected = load_scenario(name).expect
         checked = check_expectations(open_result(place / name).summary(), expected)

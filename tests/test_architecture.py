@@ -52,6 +52,7 @@ STAGES = [
     "report",
     "study",
     "dev",
+    "bisect",
     "rerun",
     "whatif",
     "advise",

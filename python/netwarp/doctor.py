@@ -24,7 +24,8 @@ from netwarp.flows import KINDS
 from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
 from netwarp.kernels.build import WORK
 from netwarp.kernels.cache import TEMPORARY, digest_of
-from netwarp.kernels.source import SERIES, find_source
+from netwarp.kernels.recipe import DEFAULT_SERIES
+from netwarp.kernels.source import find_source
 from netwarp.scratch import CONNECTIONS, RUNS, clean_stale
 from netwarp.terminal import Terminal
 
@@ -167,7 +168,7 @@ def _source(environ: Mapping[str, str]) -> CheckResult:
         return CheckResult("kernel source", True, str(find_source(environ=environ)))
     except KernelError as error:
         fix = "unset NETWARP_KERNEL_SOURCE" if environ.get("NETWARP_KERNEL_SOURCE") else None
-        return CheckResult("kernel source", False, str(error), fix or _install(f"linux-source-{SERIES}"))
+        return CheckResult("kernel source", False, str(error), fix or _install(f"linux-source-{DEFAULT_SERIES}"))
 
 
 def _kernel(environ: Mapping[str, str]) -> CheckResult:

@@ -12,6 +12,7 @@ from typing import Any
 from netwarp.scenario.check.bounds import MAX_RUNS
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.model import Scenario
+from netwarp.scenario.points.identity import KERNEL, key_of_kernel, with_kernel
 from netwarp.scenario.points.resolve import Resolver, SectionKey, canonical_json
 from netwarp.scenario.points.sweep import axes_of, cases_of, check_given, points_of, with_swept_cases
 
@@ -22,14 +23,16 @@ ID_DIGITS = 12
 class Run:
     """One run: a point of the sweep (axis path → value as written), a case or None, and a seed.
 
-    `id` is the first 12 hex digits of the sha256 of everything that decides the result. `scenario` is resolved for
-    this point when it is first asked for.
+    `id` is the first 12 hex digits of the sha256 of everything that decides the result. `kernel` is the digest of the
+    kernel that the scenario names at this point, None if it names none. `scenario` is resolved for this point when it
+    is first asked for.
     """
 
     id: str
     point: Mapping[str, Any]
     case: str | None
     seed: int
+    kernel: str | None
     _resolve: Callable[[], Scenario] = field(repr=False)
 
     @cached_property
@@ -95,24 +98,30 @@ def make_plan(
     if not numbers or len(set(numbers)) != len(numbers):
         raise ScenarioError("a plan needs at least one seed, and each only once", scenario.source.label)
     resolver = Resolver(scenario, axes)
-    prefix = hashlib.sha256(f'{{"identity":{canonical_json(dict(identity or {}))},"scenario":'.encode())
+    prefixes: dict[str | None, Any] = {}
     runs: list[Run] = []
     for point in points_of(axes, chosen):
         replaced = resolver.replacements(point)
         if replaced is None:
             continue
-        hashed = prefix.copy()
+        kernel = replaced[(KERNEL,)].value if (KERNEL,) in replaced else scenario.kernel
+        hashed = prefixes.setdefault(kernel, _prefix(with_kernel(identity or {}, kernel))).copy()
         hashed.update(resolver.canonical(replaced).encode())
         values = point.values(axes)
         case = point.case.name if point.case else None
         for seed in numbers:
             run_id = _with_seed(hashed, seed)
-            runs.append(Run(run_id, values, case, seed, partial(resolver.scenario, replaced, seed)))
+            digest = None if kernel is None else (identity or {}).get(key_of_kernel(kernel))
+            runs.append(Run(run_id, values, case, seed, digest, partial(resolver.scenario, replaced, seed)))
     if resolver.problems:
         raise ScenarioError(resolver.problems, scenario.source.label)
     _refuse_same(runs, scenario)
     paths = tuple(axis.path for axis in axes)
     return Plan(scenario, paths, tuple(runs), dict(identity or {}), tuple(resolver.sections()))
+
+
+def _prefix(identity: Mapping[str, str]) -> Any:
+    return hashlib.sha256(f'{{"identity":{canonical_json(dict(identity))},"scenario":'.encode())
 
 
 def _refuse_too_many(points: int, seeds: int, scenario: Scenario) -> None:

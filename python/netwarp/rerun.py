@@ -18,7 +18,9 @@ from netwarp.execute.progress import RunProgress
 from netwarp.plan import Plan, Run, make_plan
 from netwarp.scratch import RUNS, scratch
 from netwarp.store.digests import Difference, compare_digests, digest_run
+from netwarp.store.documents import RunDocument, checked
 from netwarp.store.errors import SelectionError, StoreError
+from netwarp.store.files import read_json
 from netwarp.store.planfile import IMPORTED, place_of
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.study import keep_files, note_warnings, scenario_of, summarise
@@ -117,12 +119,29 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
         raise StoreError(f"{old.path} does not say which runs were requested (plan.json); an older netwarp wrote it")
     scenario = scenario_of(old)
     refuse_withheld(scenario, engine)
-    plan = make_plan(scenario, asked["seeds"], asked["cases"], identity_of(engine, scenario))
+    try:
+        identity = identity_of(engine, scenario)
+    except EngineError as error:
+        raise EngineError(f"{error}{_kernels_of(old)}") from error
+    plan = make_plan(scenario, asked["seeds"], asked["cases"], identity)
     refuse_unsupported(plan, engine)
     runs = tuple(run for run in plan if _place(run) in made)
     if not runs:
         raise StoreError(f"{old.path} has no finished run that could be repeated")
     return replace(plan, runs=runs)
+
+
+def _kernels_of(old: ResultDir) -> str:
+    """What built the named kernels of a result, in words; empty if it names none."""
+    commands: dict[str, str] = {}
+    for run in (old.run(one.id) for one in old.planned if old.is_complete(one.id)):
+        path = run.path / "run.json"
+        said = checked(read_json(path), RunDocument, path)
+        if (name := said.get("kernel_name")) and (build := said.get("kernel", {}).get("build")):
+            digest = said.get("identity", {}).get("kernel", "")
+            again = build.replace("kernel build", f"kernel build --name {name}", 1)
+            commands[name] = f"{name} (SHA-256 {digest[:12]}), which `{again}` built"
+    return f" {old.path} was made with {', and '.join(commands.values())}." if commands else ""
 
 
 def _place(run: Run) -> str:

@@ -62,7 +62,7 @@ SHORT: dict[str, tuple[str, ...]] = {
 }
 """How each is made short; the full three-node studies run iperf3, which takes minutes, and draw the same figures."""
 KINDS = "cwnd|rtt|queue|throughput|stack|interfaces|bbr|iperf3|jain|monitor"
-LEFT_OUT = {"three-node", "three-node-published"}
+LEFT_OUT = {"three-node", "three-node-published", "kernel-ab"}
 
 
 def test_every_shipped_scenario_is_here() -> None:

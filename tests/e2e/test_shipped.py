@@ -59,12 +59,15 @@ SHORT = {
     "three-node-published": ["--case", "bwNORMAL_oneflow_RED", "--seeds", "1"],
 }
 
+OWN_KERNELS = {"kernel-ab"}
+"""Those that take a kernel of their own, which is built for minutes: tests/nightly/test_kernel_builds.py runs them."""
+
 SENT_INTO = ("bottleneck:r1", "link:h1", "far:bottleneck")
 """The link that the traffic is to fill."""
 
 
 def test_every_shipped_scenario_is_tested() -> None:
-    assert sorted({*PARTS, *SHORT}) == sorted(shipped_scenarios())
+    assert sorted({*PARTS, *SHORT, *OWN_KERNELS}) == sorted(shipped_scenarios())
 
 
 @pytest.mark.parametrize("name", sorted(PARTS | SHORT))
@@ -86,6 +89,6 @@ def test_a_shipped_scenario_runs(tmp_path: Path, name: str) -> None:
         assert done.code == 0, done.err
 
 
-@pytest.mark.parametrize("name", sorted(PARTS | SHORT))
+@pytest.mark.parametrize("name", sorted({*PARTS, *SHORT, *OWN_KERNELS}))
 def test_a_shipped_scenario_can_be_shown(name: str) -> None:
     assert succeed("show", name).out.startswith(f"{name}: ")

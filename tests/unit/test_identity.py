@@ -11,7 +11,7 @@ import pytest
 from netwarp.fields import Directed, Distribution
 from netwarp.flows import KINDS
 from netwarp.plan import make_plan
-from netwarp.scenario import parse_scenario
+from netwarp.scenario import ScenarioError, parse_scenario
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.netem import FourState, GilbertElliott, Jitter, RandomLoss
 from netwarp.scenario.model.trace import Row, Trace
@@ -203,6 +203,7 @@ FILE_ONLY = {
 }
 """What only a longer file has."""
 NO_VALUES = {
+    "Scenario.kernel": "see test_a_kernel_counts_by_its_digest",
     "Module.place": "see test_module.py: a module counts by what its files say",
     "Trace.name": "see test_a_trace_counts_by_its_content",
     "Row.line": "see test_a_trace_counts_by_its_content",
@@ -345,3 +346,24 @@ def test_what_does_not_count_is_there_and_has_a_reason() -> None:
     known = {path for path, _ in FIELDS} | set(Scenario.model_fields)
     assert known >= UNCOUNTED.keys()
     assert all(len(reason.split()) > 2 for reason in UNCOUNTED.values())
+
+
+def test_a_kernel_counts_by_its_digest() -> None:
+    """Not by its name, nor by what other kernels the plan has."""
+
+    def made(identity: dict[str, str], *settings: str) -> list[str]:
+        scenario = parse_scenario(BASE.replace('[[cases]]\nname = "a"\n', ""), settings=settings)
+        return [run.id for run in make_plan(scenario, identity={"kernel": "d0", "agent": "a"} | identity)]
+
+    one, two = made({"kernel one": "d1", "kernel two": "d2"}, 'sweep.kernel=["one", "two"]')
+    assert [one] == made({"kernel one": "d1"}, "kernel=one")
+    assert [one] == made({"kernel renamed": "d1"}, "kernel=renamed")
+    assert [one] == made({"kernel": "d1"}), "as when the engine has that kernel"
+    assert one != two
+    assert [two] != made({"kernel two": "d3"}, "kernel=two")
+    with pytest.raises(ScenarioError, match="one and the same run"):
+        made({"kernel one": "d1", "kernel two": "d1"}, "sweep.kernel=one,two")
+    plan = make_plan(
+        parse_scenario(BASE, settings=["sweep.kernel=one,two"]), identity={"kernel one": "d1", "kernel two": "d2"}
+    )
+    assert [(run.kernel, run.scenario.kernel) for run in plan] == [("d1", "one"), ("d2", "two")]

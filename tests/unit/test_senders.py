@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import polars as pl
 import pytest
-from netwarp.analysis.flow.senders import Sender, together
+from netwarp.analysis.flow.senders import Sender, _first_ssthresh, together
 from netwarp.analysis.queue.throughput import sampled_per_interval
 from netwarp.stats.weighting import Window
 
@@ -54,6 +57,16 @@ def test_the_first_peak_is_the_window_before_it_first_shrinks() -> None:
     assert peak(7) is None, "it has not shrunk"
     assert peak(len(windows), sampled=True) is None, "samples miss the peak"
     assert peak(0) is None
+
+
+def test_slow_start_ends_at_the_first_threshold_that_is_set() -> None:
+    infinite = 0x7FFFFFFF
+    assert _first_ssthresh(pl.Series([infinite, infinite, 632, 632, 316])) == 632
+    assert _first_ssthresh(pl.Series([infinite, infinite])) is None
+    assert _first_ssthresh(pl.Series([], dtype=pl.UInt32)) is None
+    one, other = (sender([1], [1], [1], [1], sampled=False) for _ in range(2))
+    assert together([replace(one, first_ssthresh_pkts=10.0), other]).first_ssthresh_pkts == 10
+    assert together([one, other]).first_ssthresh_pkts is None
 
 
 @pytest.mark.parametrize("late_ms", [0, 3, 400, 999])

@@ -18,6 +18,7 @@ from cyclopts.exceptions import CycloptsError
 from netwarp.cli import agreement, compare, imports, results, scenarios
 from netwarp.cli.advise import advise
 from netwarp.cli.agent import pcap_app, watch_app
+from netwarp.cli.bisect import ABORT, bisect
 from netwarp.cli.common import CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, errors, positive, say, stderr, stdout
 from netwarp.cli.dev import dev
 from netwarp.cli.exec import exec_
@@ -57,6 +58,7 @@ app.command(exec_, name="exec")
 app.command(shell)
 app.command(serve_, name="serve")
 app.command(dev)
+app.command(bisect)
 
 
 def main() -> NoReturn:
@@ -66,7 +68,7 @@ def main() -> NoReturn:
     try:
         code = app(sys.argv[1:], exit_on_error=False, print_error=True)
     except CycloptsError:
-        code = USAGE
+        code = ABORT if sys.argv[1:2] == ["bisect"] else USAGE
     except KeyboardInterrupt:
         say("interrupted")
         code = INTERRUPTED

@@ -14,16 +14,29 @@ kernel_app = App(name="kernel", help="Build, list and remove the kernels that la
 @kernel_app.command
 def build(
     *,
-    source: Path | None = None,
+    name: str | None = None,
+    source: Annotated[Path | None, Parameter(name=["--source", "--tarball"])] = None,
+    series: str | None = None,
+    patch: Annotated[list[str] | None, Parameter(negative=())] = None,
+    config: Annotated[list[str] | None, Parameter(negative=())] = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
     share: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Build the kernel that labs run on, or find it in the cache.
+    """Build the kernel that labs run on, or one of your own under a name; what is in the cache is not built again.
 
     Parameters
     ----------
+    name
+        What --kernel and scenarios call it. Its objects are kept: after a change it is built in seconds, with --name
+        alone as it was built before.
     source
-        The kernel's source archive; default: the packaged one.
+        The kernel's source: an archive, or a directory (of a git tree: the work tree); default: the packaged one.
+    series
+        Take the packaged source of this series, such as 6.12.
+    patch
+        A patch that is applied after netwarp's own, or the name of a shipped one; may be given several times.
+    config
+        NAME=VALUE, an option of the kernel's configuration; may be given several times.
     jobs
         Compilers at once; default: one for each CPU.
     share
@@ -33,33 +46,47 @@ def build(
         from netwarp import kernels
 
         positive("--jobs", jobs)
-        found = kernels.build(source, jobs=jobs, share=share, console=stderr())
+        if source is not None and series is not None:
+            raise kernels.KernelError("--source has a series of its own: leave --series out.")
+        found = kernels.build(
+            source,
+            name=name,
+            series=series,
+            patches=tuple(patch or ()),
+            config=tuple(config or ()),
+            jobs=jobs,
+            share=share,
+            console=stderr(),
+        )
         sys.stdout.write(f"{found.key[:12]}  {found.version}  {found.path}\n")
     return OK
 
 
 @kernel_app.command(name="list")
 def kernel_list() -> int:
-    """List the kernels in the cache."""
+    """List the kernels in the cache, each with its names."""
     with errors():
         from netwarp import kernels
 
-        for found in kernels.list_kernels():
-            sys.stdout.write(f"{found.key[:12]}  {found.version}  {found.path}\n")
+        for found, names in kernels.named_kernels():
+            sys.stdout.write(f"{found.key[:12]}  {found.version}  {', '.join(names) or '-'}  {found.path}\n")
+        for name in kernels.unfinished_names():
+            sys.stdout.write(f"{'-':12}  -  {name}  not built: its build failed, and its tree is kept\n")
     return OK
 
 
 @kernel_app.command
 def remove(name: str, /) -> int:
-    """Remove a kernel from the cache.
+    """Remove a kernel from the cache, and of a named one what is kept to build it again.
 
     Parameters
     ----------
     name
-        Its key, or the beginning of it.
+        Its name, its key, or the beginning of that.
     """
     with errors():
         from netwarp import kernels
 
-        sys.stdout.write(f"removed {kernels.remove(name).path.parent}\n")
+        for gone in kernels.remove(name):
+            sys.stdout.write(f"removed {gone}\n")
     return OK

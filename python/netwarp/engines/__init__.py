@@ -12,7 +12,7 @@ from netwarp.engines.base import (
 )
 from netwarp.engines.check import refuse_unsupported, refuse_withheld
 from netwarp.engines.identity import differing, identity_here, identity_of, name_of, sources_digest
-from netwarp.engines.registry import SSH, engine_names, find_engine, find_same_engine
+from netwarp.engines.registry import SSH, engine_names, find_engine, find_same_engine, with_kernel_of
 
 __all__ = [
     "SSH",
@@ -34,4 +34,5 @@ __all__ = [
     "refuse_unsupported",
     "refuse_withheld",
     "sources_digest",
+    "with_kernel_of",
 ]

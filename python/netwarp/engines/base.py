@@ -37,7 +37,8 @@ class Capabilities:
     `clock`: whether a run's time is virtual, so that the host's load cannot affect it, or real. `deterministic`: the
     same scenario, seed and identity give the same bytes. `exact`: it records every packet and every ACK, not samples
     alone. `captures`: it can capture packets. `portable`: its runs may be made on any machine with the same identity,
-    as on the workers of a Dask scheduler. `modules`: it loads kernel modules of the scenario's own.
+    as on the workers of a Dask scheduler. `modules`: it loads kernel modules of the scenario's own. `kernels`: it runs
+    on kernels of the scenario's choice.
     """
 
     clock: Literal["virtual", "real"]
@@ -46,6 +47,11 @@ class Capabilities:
     captures: bool
     portable: bool
     modules: bool = False
+    kernels: bool = False
+
+
+BY_DIGEST = "sha256:"
+"""How a kernel is named by the digest of its image."""
 
 
 @dataclass(frozen=True)

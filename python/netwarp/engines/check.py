@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from netwarp.engines.base import Engine
 from netwarp.engines.modules import modules_of
+from netwarp.engines.registry import with_kernel_of
 from netwarp.plan import Plan
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.loader import problems_at
@@ -22,7 +23,11 @@ def refuse_withheld(scenario: Scenario, engine: Engine) -> None:
 
 def refuse_unsupported(plan: Plan, engine: Engine) -> None:
     """Refuse a plan that the engine cannot make. Raises ScenarioError with all reasons, EngineError."""
-    _refuse((*_beyond(plan, engine), *engine.check(plan)), plan.scenario)
+    beyond = list(_beyond(plan, engine))
+    if not beyond:
+        for one in dict.fromkeys(run.kernel for run in plan):
+            beyond += with_kernel_of(engine, one).check(plan)
+    _refuse(beyond, plan.scenario)
 
 
 def _refuse(found: Iterable[tuple[Keys, str]], scenario: Scenario) -> None:
@@ -38,5 +43,7 @@ def _beyond(plan: Plan, engine: Engine) -> Iterator[tuple[Keys, str]]:
         for keys, module in modules_of(plan):
             yield keys, f'the engine "{engine.spec.name}" loads no kernel modules ({module.place}); use "uml"'
     for key, section in plan.sections:
+        if key == ("kernel",) and section is not None and not engine.capabilities.kernels:
+            yield key, f'the engine "{engine.spec.name}" runs on the kernel that it finds; use "uml"'
         if isinstance(section, Record) and section.captures and not engine.capabilities.captures:
             yield (*key, "captures"), f'the engine "{engine.spec.name}" cannot capture packets'

@@ -5,9 +5,10 @@ A package offers an engine as an entry point of the group `netwarp.engines`: its
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.metadata import entry_points
 
-from netwarp.engines.base import Engine, EngineError, EngineOptions, EngineSpec
+from netwarp.engines.base import BY_DIGEST, Engine, EngineError, EngineOptions, EngineSpec
 from netwarp.engines.host import find_host_engine
 from netwarp.engines.ssh import find_ssh_engine
 from netwarp.engines.uml import find_uml_engine
@@ -43,6 +44,13 @@ def find_engine(name: str | None = None, options: EngineOptions | None = None) -
 def find_same_engine(spec: EngineSpec) -> Engine:
     """The engine that another process named. Raises EngineError, MissingPartError."""
     return find_engine(spec.name, spec.options)
+
+
+def with_kernel_of(engine: Engine, digest: str | None) -> Engine:
+    """This engine with the kernel of that digest; None: as it is. Raises EngineError, MissingPartError."""
+    if digest is None:
+        return engine
+    return find_engine(engine.spec.name, replace(engine.spec.options, kernel=f"{BY_DIGEST}{digest}"))
 
 
 def _offered(name: str) -> Find:

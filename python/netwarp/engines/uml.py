@@ -14,6 +14,7 @@ from typing import Any
 from netwarp.agent import AgentError, confinement_here, find_agent
 from netwarp.constants import SEARCH_PATH
 from netwarp.engines.base import (
+    BY_DIGEST,
     Capabilities,
     EngineError,
     EngineOptions,
@@ -46,6 +47,7 @@ from netwarp.module import names_modules
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import KernelFeature, kernel_features
 from netwarp.scenario.model import RunOptions, Scenario
+from netwarp.scenario.points.identity import key_of_kernel
 from netwarp.scenario.source import Keys
 from netwarp.words import did_you_mean
 
@@ -56,7 +58,6 @@ _NAMED = 5
 
 
 NAME = "uml"
-_BY_DIGEST = "sha256:"
 
 
 @dataclass(frozen=True)
@@ -69,13 +70,13 @@ class UmlEngine:
     read: tuple[Path, ...] = ()
 
     capabilities = Capabilities(
-        clock="virtual", deterministic=True, exact=True, captures=True, portable=True, modules=True
+        clock="virtual", deterministic=True, exact=True, captures=True, portable=True, modules=True, kernels=True
     )
 
     @property
     def spec(self) -> EngineSpec:
         """This engine with the kernel of this digest, and what runs may read."""
-        return EngineSpec(NAME, EngineOptions(_BY_DIGEST + self.kernel.digest, self.read))
+        return EngineSpec(NAME, EngineOptions(BY_DIGEST + self.kernel.digest, self.read))
 
     @property
     def parts(self) -> Mapping[str, str]:
@@ -84,9 +85,15 @@ class UmlEngine:
 
     @cached_property
     def facts(self) -> Mapping[str, Any]:
-        """Version and drop reasons of the kernel. Raises EngineError."""
+        """Version and drop reasons of the kernel, and what built it. Raises EngineError."""
         described = _described(self.kernel)
-        return {"kernel": {"version": described.version, "drop_reasons": list(described.drop_reasons)}}
+        return {
+            "kernel": {
+                "version": described.version,
+                "drop_reasons": list(described.drop_reasons),
+                "build": self.kernel.command,
+            }
+        }
 
     @property
     def own_identity(self) -> Mapping[str, str]:
@@ -113,11 +120,11 @@ class UmlEngine:
 
     def identity(self, scenario: Scenario) -> Mapping[str, str]:
         """With the programs of this machine that run in the scenario's labs. Raises EngineError."""
-        return {**self.own_identity, **program_digests(scenario), **_compiler(scenario)}
+        return {**self.own_identity, **_named_kernels(scenario), **program_digests(scenario), **_compiler(scenario)}
 
     def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
         """With the programs that `asked` names. Raises EngineError."""
-        return {**self.own_identity, **programs_here(asked)}
+        return {**self.own_identity, **_kernels_here(asked), **programs_here(asked)}
 
     def check_files(self, scenario: Scenario) -> Iterator[tuple[Keys, str]]:
         """What Landlock would keep from it, files that are not there, and those that are too large to digest."""
@@ -249,9 +256,9 @@ def find_uml_engine(options: EngineOptions) -> UmlEngine:
 
 def _find_kernel(name: str | None) -> Kernel:
     """The kernel of that name; see `EngineOptions`."""
-    if name is None or not name.startswith(_BY_DIGEST):
+    if name is None or not name.startswith(BY_DIGEST):
         return find_kernel(name)
-    digest, found = name.removeprefix(_BY_DIGEST), list_kernels()
+    digest, found = name.removeprefix(BY_DIGEST), list_kernels()
     for kernel in found:
         if kernel.digest == digest:
             return kernel
@@ -259,6 +266,20 @@ def _find_kernel(name: str | None) -> Kernel:
     raise MissingPartError(
         f"the kernel {digest[:12]} is not among its kernels ({there})", "kernel", f"{cache_directory()}/"
     )
+
+
+def _named_kernels(scenario: Scenario) -> dict[str, str]:
+    """Digests of the kernels that a scenario names. Raises EngineError saying how to build one that is not here."""
+    try:
+        return {key_of_kernel(name): find_kernel(name).digest for name in scenario.kernels}
+    except KernelError as error:
+        raise EngineError(str(error)) from error
+
+
+def _kernels_here(asked: Mapping[str, str]) -> dict[str, str]:
+    """Of the named kernels that an identity has, those whose image is here, under whatever name."""
+    here = {kernel.digest for kernel in list_kernels()}
+    return {key: digest for key, digest in asked.items() if key.startswith(key_of_kernel("")) and digest in here}
 
 
 def _described(kernel: Kernel) -> KernelDescription:

@@ -17,7 +17,7 @@ from typing import Any
 
 from distributed import Client, Future, KilledWorker
 
-from netwarp.engines import Engine, EngineError, Outcome
+from netwarp.engines import Engine, EngineError, Outcome, with_kernel_of
 from netwarp.execute.execution import Execution, Progress, missing_runs
 from netwarp.execute.single import RunSpec, record_failure, spec_of
 from netwarp.execute.worker import DamagedError, RemoteResult, make_run, unpack
@@ -119,7 +119,7 @@ class _Study:
             run = next(todo, None)
             if run is None:
                 return False
-            self._submit(run, spec_of(run, self.engine))
+            self._submit(run, spec_of(run, with_kernel_of(self.engine, run.kernel)))
             self.progress("start", run, None)
         return True
 
@@ -128,7 +128,7 @@ class _Study:
         future = self.client.submit(
             make_run,
             spec,
-            self.engine.spec,
+            with_kernel_of(self.engine, run.kernel).spec,
             self.id,
             key=f"{self.id}-{run.id}-{uuid.uuid4().hex[:8]}",
             workers=list(workers),

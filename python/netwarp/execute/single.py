@@ -10,11 +10,12 @@ from netwarp.analysis.run.faults import FaultError, contained
 from netwarp.analysis.run.run_metrics import compute_metrics
 from netwarp.analysis.run.validity import check_run
 from netwarp.discovery import discover, session_flows, with_connections
-from netwarp.engines import Engine, Job, Outcome, identity_of
+from netwarp.engines import Engine, Job, Outcome, identity_of, with_kernel_of
 from netwarp.lab import build_lab, memory_bytes
 from netwarp.plan import Run
 from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scenario.model.run import MAX_RUN_NS
+from netwarp.scenario.points.identity import with_kernel
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError
 from netwarp.store.files import write_json
@@ -46,6 +47,7 @@ def execute_run(
 
     What the command of a `live` one prints is seen here at once.
     """
+    engine = with_kernel_of(engine, run.kernel)
     spec = spec_of(run, engine)
     spec = replace(spec, job=replace(spec.job, live=live))
     with result.making(run.id) as directory:
@@ -85,7 +87,7 @@ def changed(others: Sequence[str]) -> str:
 
 
 def spec_of(run: Run, engine: Engine) -> RunSpec:
-    """All that it takes to make a run with this engine."""
+    """All that it takes to make a run with this engine, whose kernel is that of the run."""
     job = job_of(run, engine)
     return RunSpec(job, _description(run, job, engine))
 
@@ -116,7 +118,8 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
         "warmup_ns": 0 if job.lab["exec"] else run.scenario.warmup,
         "memory_bytes": job.memory_bytes,
         "engine": engine.spec.name,
-        "identity": identity_of(engine, run.scenario),
+        "kernel_name": run.scenario.kernel,
+        "identity": with_kernel(identity_of(engine, run.scenario), None),
         "given_sysctl": {
             node: sorted(given) for node in run.scenario.nodes if (given := run.scenario.given_sysctl(node))
         },

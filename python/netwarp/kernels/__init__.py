@@ -1,12 +1,21 @@
 """Which kernel: its source, options and changes, how it is built, and those that have been built."""
 
 from netwarp.kernels.build import build
-from netwarp.kernels.cache import Kernel, cache_directory, find_kernel, list_kernels, remove
+from netwarp.kernels.cache import (
+    Kernel,
+    cache_directory,
+    find_kernel,
+    list_kernels,
+    named_kernels,
+    remove,
+    unfinished_names,
+)
 from netwarp.kernels.description import KernelDescription
-from netwarp.kernels.errors import BuildFailed, KernelError, KernelMissing, SourceMissing
+from netwarp.kernels.errors import BuildFailed, CannotBuild, KernelError, KernelMissing, SourceMissing
 
 __all__ = [
     "BuildFailed",
+    "CannotBuild",
     "Kernel",
     "KernelDescription",
     "KernelError",
@@ -16,5 +25,7 @@ __all__ = [
     "cache_directory",
     "find_kernel",
     "list_kernels",
+    "named_kernels",
     "remove",
+    "unfinished_names",
 ]

@@ -1,4 +1,4 @@
-"""From the packaged source to a kernel in the cache: unpack, patch, configure, compile, store."""
+"""From a source to a kernel in the cache: unpack, patch, configure, compile, store."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 import shutil
 import tempfile
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
-from netwarp.constants import KERNEL_SUFFIX
 from netwarp.kernels.cache import (
     BINARY,
     CONFIG,
@@ -28,21 +28,27 @@ from netwarp.kernels.commands import Log, terminable
 from netwarp.kernels.description import describe, write_description
 from netwarp.kernels.development import pack
 from netwarp.kernels.display import Display
-from netwarp.kernels.errors import BuildFailed
+from netwarp.kernels.errors import BuildFailed, CannotBuild, KernelError, SourceMissing
+from netwarp.kernels.names import TREES, NamedKernel, Request, check_name, read_name, tree_of, write_name
+from netwarp.kernels.objects import Changes, ObjectTree
+from netwarp.kernels.patches import Patch
 from netwarp.kernels.recipe import (
     TREE,
+    Options,
     Recipe,
+    UserChanges,
     files_of,
-    fragment_of,
-    options_of,
+    fragments_of,
+    given_options,
+    nearest_series,
     patches_of,
     recipe_of,
     tree_digest,
-    unmet_options,
 )
 from netwarp.kernels.source import Source, find_source, read_source
 from netwarp.scratch import clean_stale, held
 from netwarp.terminal import Terminal
+from netwarp.words import did_you_mean
 
 WORK = "netwarp-kernel-"
 """Prefix of the build directories in TMPDIR, used when the cache's file system has no room."""
@@ -53,30 +59,34 @@ ROOM_BYTES = 1_200_000_000
 OBJECTS = 1240
 """About how many lines make prints for the compilation."""
 
-_MAKE = ("make", "ARCH=um")
-_OBJECT = re.compile(r"\s+[A-Z][A-Z0-9_]*\s+\S")
 _BADPATH = re.compile(r"[\s:]")
 
-# Left out of the unpacked tree: what no Kconfig or Makefile on the way to ARCH=um reads. (Kconfig files stay all:
-# `source` lines name them for every architecture and driver.)
-_OTHER_MACHINES = (
-    "alpha arc arm arm64 csky hexagon loongarch m68k microblaze mips nios2 openrisc parisc powerpc riscv s390 sh sparc"
-    " xtensa"
-)
-_UNUSED_CODE = "sound samples drivers/gpu drivers/media drivers/staging drivers/net/ethernet drivers/net/wireless"
-_LEFT_OUT = [
-    "*/Documentation/*/*",
-    "*/tools/testing",
-    "*/tools/perf",
-    *(f"*/{folder}/*.[chS]" for folder in _UNUSED_CODE.split()),
-    *(f"*/arch/{machine}/*.[chS]" for machine in _OTHER_MACHINES.split()),
-    *(f"*/arch/{machine}/{folder}" for machine in _OTHER_MACHINES.split() for folder in ("boot", "configs")),
-]
+
+@dataclass(frozen=True)
+class _Order:
+    """All that a build takes: the source, whose changes are those of `series`, and what it is to become."""
+
+    source: Source
+    series: str
+    user: UserChanges
+    recipe: Recipe
+    tree: Path
+    name: str | None
+    command: str
+
+    @property
+    def own(self) -> bool:
+        """Whether nothing of the user's goes in."""
+        return self.source.files is None and not self.user.patches and not self.user.options
 
 
 def build(
     source: Path | None = None,
     *,
+    name: str | None = None,
+    series: str | None = None,
+    patches: tuple[str, ...] = (),
+    config: tuple[str, ...] = (),
     jobs: int | None = None,
     share: bool = False,
     cache: Path | None = None,
@@ -85,26 +95,80 @@ def build(
 ) -> Kernel:
     """Build the kernel, or return it from the cache when exactly this one is there already.
 
-    `source` is the source archive (default: `find_source`), `jobs` how many compilers run at once (default: the CPUs
-    this process may use), `share` makes the kernel readable by other users. Progress is printed on `console`
-    (default: stderr). Raises `SourceMissing`, `BuildFailed` and other `KernelError`s; an interrupted or failed build
-    leaves nothing but, when a step failed, its log.
+    `source` is the source's archive or directory (default: the packaged one of `series`, see `find_source`). A kernel
+    with a `name` may have `patches` of the user's, files or names of shipped ones, and a `config` (`NAME=VALUE` or a
+    preset), and its objects are kept, so that it is built in seconds after a change; with a name alone, it is built as
+    it was before. `jobs` is how many compilers run at once (default: the CPUs this process may use), `share` makes the
+    kernel readable by other users. Progress is printed on `console` (default: stderr). Raises `SourceMissing`,
+    `BuildFailed` and other `KernelError`s; an interrupted or failed build leaves no kernel, and when a step failed its
+    log.
     """
     console = console or Terminal(stderr=True)
     cache = cache or cache_directory()
-    archive = read_source(find_source(source), cache)
-    recipe = recipe_of(archive, tree)
-    directory = cache / recipe.key
+    request = Request(
+        None if source is None else str(source.absolute()),
+        series,
+        tuple(_place(patch, tree) for patch in patches),
+        config,
+    )
+    if name is None and request != Request(source=request.source):
+        raise KernelError("A kernel with patches, options or another series needs a name, such as --name mine.")
+    if name is not None:
+        before = read_name(cache, check_name(name))
+        request = before.request if before and request == Request() else request
+    order = _order(request, name, cache, tree, console)
+    kernel = _made(order, jobs or len(os.sched_getaffinity(0)), cache, console)
+    if name is not None:
+        write_name(cache, NamedKernel(name, kernel.key, request))
+    if share:
+        for closed in share_kernel(kernel):
+            console.print(f"Other users cannot pass through {closed}: `chmod a+x {closed}` lets them.", soft_wrap=True)
+    return kernel
+
+
+def shipped_patches(tree: Path = TREE) -> dict[str, Path]:
+    """The patches that come with netwarp for `--patch`: name → file."""
+    return {path.name: path for path in sorted((tree / "gallery").glob("*.patch"))}
+
+
+def _place(patch: str, tree: Path) -> str:
+    """A patch as it is kept: a file by its whole path, a shipped one by its name. Raises KernelError."""
+    path = Path(patch).expanduser()
+    if path.is_file():
+        return str(path.absolute())
+    if patch not in (shipped := shipped_patches(tree)):
+        raise SourceMissing(
+            f"There is no file {patch}, and no shipped patch of that name{did_you_mean(patch, shipped)}."
+        )
+    return patch
+
+
+def _order(request: Request, name: str | None, cache: Path, tree: Path, console: Console) -> _Order:
+    """What a request comes to now. Raises KernelError."""
+    source = read_source(find_source(Path(request.source) if request.source else None, series=request.series), cache)
+    series = nearest_series(source.series, tree)
+    if series != source.series:
+        console.print(
+            f"note: netwarp has no changes for Linux {source.series}, and takes those for {series}: where they do not "
+            "apply, the build says which",
+            soft_wrap=True,
+        )
+    files = [Path(patch) if "/" in patch else shipped_patches(tree)[patch] for patch in request.patches]
+    if gone := [str(path) for path in files if not path.is_file()]:
+        raise SourceMissing(f"The patch {gone[0]} is not there any more: name another with --patch.")
+    user = UserChanges(tuple(files), given_options(request.config, tree))
+    return _Order(source, series, user, recipe_of(source.digest, tree, series, user), tree, name, request.command())
+
+
+def _made(order: _Order, jobs: int, cache: Path, console: Console) -> Kernel:
+    directory = cache / order.recipe.key
     kernel = _intact(directory)
     if kernel is None:
         with locked(cache, console):
             clean_stale([(cache, TEMPORARY), (Path(tempfile.gettempdir()), WORK)])
             kernel = _intact(directory)
             if kernel is None:
-                kernel = _build(archive, recipe, tree, directory, jobs or len(os.sched_getaffinity(0)), console=console)
-    if share:
-        for closed in share_kernel(kernel):
-            console.print(f"Other users cannot pass through {closed}: `chmod a+x {closed}` lets them.", soft_wrap=True)
+                kernel = _build(order, directory, jobs, console=console)
     return kernel
 
 
@@ -114,35 +178,33 @@ def _intact(directory: Path) -> Kernel | None:
     return kernel if kernel is not None and digest_of(kernel.path) == kernel.digest else None
 
 
-def _build(archive: Source, recipe: Recipe, tree: Path, directory: Path, jobs: int, *, console: Console) -> Kernel:
-    cache = directory.parent
+def _build(order: _Order, directory: Path, jobs: int, *, console: Console) -> Kernel:
+    cache, recipe = directory.parent, order.recipe
     with ExitStack() as stack:
         stack.enter_context(terminable())
         result = cache / f"{TEMPORARY}{recipe.key}"
         shutil.rmtree(result, ignore_errors=True)
         result.mkdir()
         stack.enter_context(held(result))
-        work = _work_directory(result, Path(tempfile.gettempdir()))
-        if work != result:
-            stack.enter_context(held(work))
-        unpacked = work / "tree"
-        unpacked.mkdir()
         log = stack.enter_context(Log(cache / f"build-{recipe.key}.log"))
         display = stack.enter_context(Display(console))
 
-        display.step(f"Unpacking {archive.path.name}")
-        _unpack(archive.path, unpacked, log)
-        _apply(tree, unpacked, log)
+        objects = _objects(order, result, stack)
+        _prepare(objects, order, cache, log, display)
         display.step("Configuring the kernel")
-        _configure(tree, unpacked, log)
-        if tree_digest(tree) != recipe.tree_digest:
-            raise BuildFailed(f"The files in {tree} changed while the kernel was being built from them. Build again.")
+        objects.configure(_options(order), log)
+        if tree_digest(order.tree, order.series) != recipe.tree_digest:
+            raise BuildFailed(
+                f"The files in {order.tree} changed while the kernel was being built from them. Build again."
+            )
+        if order.source.files is not None and read_source(order.source.path, cache).digest != order.source.digest:
+            raise BuildFailed(f"The files in {order.source.path} changed while they were copied. Build again.")
         display.step(f"Compiling the kernel (-j{jobs})", OBJECTS)
-        _compile(unpacked, jobs, log, display)
+        objects.compile(jobs, log, display)
 
         display.step("Keeping the kernel")
-        kernel = _keep(unpacked, result, recipe)
-        shutil.rmtree(unpacked)
+        kernel = _keep(objects.tree, result, order, log)
+        shutil.rmtree(result / TREES, ignore_errors=True)
         shutil.rmtree(directory, ignore_errors=True)  # an incomplete or damaged one, else it had been taken
         result.rename(directory)
         display.say(f"Built {kernel.version} in {display.seconds:.0f} s: {directory / BINARY}")
@@ -151,72 +213,81 @@ def _build(archive: Source, recipe: Recipe, tree: Path, directory: Path, jobs: i
     return built
 
 
-def _work_directory(result: Path, elsewhere: Path) -> Path:
-    """Return where to unpack: beside the result, else a new directory in TMPDIR; raises `BuildFailed` without room."""
+def _objects(order: _Order, result: Path, stack: ExitStack) -> ObjectTree:
+    """Where to compile: a named kernel in its own tree, which is kept, any other in a directory that goes."""
+    if order.name is not None:
+        objects = ObjectTree(tree_of(result.parent, order.name))
+        if not objects.can_become(order.source, order.recipe.compiler):
+            _work_directory(result, None)
+        return objects
+    work = _work_directory(result, Path(tempfile.gettempdir()))
+    if work != result:
+        stack.enter_context(held(work))
+    return ObjectTree(work / TREES)
+
+
+def _prepare(objects: ObjectTree, order: _Order, cache: Path, log: Log, display: Display) -> None:
+    """Bring the tree to the files that are to be compiled."""
+    source, compiler = order.source, order.recipe.compiler
+    if not objects.can_become(source, compiler):
+        others = (ObjectTree(path) for path in sorted((cache / TREES).glob("*"))) if order.name else iter(())
+        like = next((other for other in others if other.can_become(source, compiler)), None)
+        display.step(
+            f"Unpacking {source.path.name}" if like is None else f"Copying the objects of {like.directory.name}"
+        )
+        objects.prepare(source, compiler, log, like)
+    display.step("Changing the source")
+    files, options = files_of(order.tree, order.series), _options(order)
+    objects.change(source, Changes(files, _patches(order), options), log)
+
+
+def _options(order: _Order) -> Options:
+    return Options(tuple(fragments_of(order.tree, order.series)), order.user.options)
+
+
+def _patches(order: _Order) -> list[Patch]:
+    """netwarp's own, then the user's, each with what to do where it does not apply."""
+    source, series = order.source, order.series
+    own = (
+        f"This is netwarp's own change for Linux {series}, and the source {source.path} (Linux {source.series}) is not "
+        f"as that has it there. Take a source of Linux {series} (`apt-get install linux-source-{series}`, or a "
+        "revision that is nearer to it), or fit the patch to this source: those of a series are in "
+        f"{order.tree}/SERIES/patches."
+    )
+    users = (
+        f"Your patch does not apply to {source.path} (Linux {source.series}) with netwarp's own changes in it: make it "
+        "against this source, name those that it builds upon before it, and leave out what netwarp has changed already "
+        f"({order.tree / series / 'patches'})."
+    )
+    return [
+        *(Patch(path, own) for path in patches_of(order.tree, series)),
+        *(Patch(path, users) for path in order.user.patches),
+    ]
+
+
+def _work_directory(result: Path, elsewhere: Path | None) -> Path:
+    """Return where to unpack: beside the result, else a new directory in TMPDIR; raises `CannotBuild` without room."""
     # The kernel's Makefile refuses paths with spaces and colons.
-    directories = [directory for directory in (result, elsewhere) if not _BADPATH.search(str(directory.absolute()))]
+    places = [result] if elsewhere is None else [result, elsewhere]
+    directories = [directory for directory in places if not _BADPATH.search(str(directory.absolute()))]
     for directory in directories:
         if shutil.disk_usage(directory).free >= ROOM_BYTES:
             return result if directory is result else Path(tempfile.mkdtemp(prefix=WORK, dir=elsewhere))
     if not directories:
-        raise BuildFailed(
-            f"The kernel cannot be built in {result.parent} or {elsewhere}: its Makefile refuses paths with spaces or "
-            "colons. Set TMPDIR to a directory without them."
+        raise CannotBuild(
+            f"The kernel cannot be built in {' or '.join(map(str, places))}: its Makefile refuses paths with spaces or "
+            f"colons. Set {'TMPDIR' if elsewhere else 'XDG_CACHE_HOME'} to a directory without them."
         )
     free = ", ".join(f"{shutil.disk_usage(directory).free / 1e9:.1f} GB in {directory}" for directory in directories)
-    raise BuildFailed(
+    raise CannotBuild(
         f"Building the kernel takes {ROOM_BYTES / 1e9:.1f} GB of room, and there is {free}. "
-        "Free some, or set TMPDIR to a directory with room."
+        f"Free some, or set {'TMPDIR' if elsewhere else 'XDG_CACHE_HOME'} to a directory with room."
     )
 
 
-def _unpack(archive: Path, unpacked: Path, log: Log) -> None:
-    excluded = [f"--exclude={pattern}" for pattern in _LEFT_OUT]
-    tar = ["tar", "--use-compress-program=xz -T0", "-xf", str(archive), "--strip-components=1", "--no-same-owner"]
-    log.run([*tar, "--anchored", "--wildcards", *excluded], unpacked, f"unpacking {archive}")
-
-
-def _apply(tree: Path, unpacked: Path, log: Log) -> None:
-    for file in files_of(tree):
-        target = unpacked / file.relative_to(tree / "files")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, target)
-    strict = ["patch", "-p1", "--fuzz=0", "--forward", "--batch", "--no-backup-if-mismatch", "--input"]
-    for patch in patches_of(tree):
-        log.run([*strict, str(patch.absolute())], unpacked, f"applying {patch.name}")
-
-
-def _configure(tree: Path, unpacked: Path, log: Log) -> None:
-    options = options_of(fragment_of(tree))
-    log.run([*_MAKE, "tinyconfig"], unpacked, "configuring (make tinyconfig)")
-    config = unpacked / ".config"
-    # The last word counts: olddefconfig takes the later of two lines for one option.
-    config.write_text("\n".join([config.read_text(), *options, ""]))
-    log.run([*_MAKE, "olddefconfig"], unpacked, "configuring (make olddefconfig)")
-    unmet = unmet_options(options, config.read_text())
-    if unmet:
-        raise BuildFailed(
-            "The kernel's configuration does not honour these options (unknown there, or something that they depend on "
-            f"is missing): {'; '.join(unmet)}. Fix {fragment_of(tree)}."
-        )
-
-
-def _compile(unpacked: Path, jobs: int, log: Log, display: Display) -> None:
-    def count(line: str) -> None:
-        if _OBJECT.match(line):
-            display.advance()
-
-    log.run(
-        [*_MAKE, f"LOCALVERSION={KERNEL_SUFFIX}", f"-j{jobs}", "modules", "linux"],
-        unpacked,
-        "compiling the kernel",
-        count,
-    )
-    log.run(["strip", BINARY], unpacked, "stripping the kernel")
-
-
-def _keep(unpacked: Path, result: Path, recipe: Recipe) -> Kernel:
-    shutil.copy(unpacked / BINARY, result / BINARY)
+def _keep(unpacked: Path, result: Path, order: _Order, log: Log) -> Kernel:
+    recipe = order.recipe
+    log.run(["strip", "-o", str(result / BINARY), BINARY], unpacked, "stripping the kernel")
     shutil.copyfile(unpacked / ".config", result / CONFIG)
     kernel = Kernel(
         path=result / BINARY,
@@ -226,6 +297,9 @@ def _keep(unpacked: Path, result: Path, recipe: Recipe) -> Kernel:
         tree_digest=recipe.tree_digest,
         source_digest=recipe.source_digest,
         compiler=recipe.compiler,
+        own=order.own,
+        series=order.series,
+        command=order.command,
     )
     pack(unpacked, result)
     write_description(describe(unpacked, kernel.version), result)

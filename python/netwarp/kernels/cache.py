@@ -17,8 +17,10 @@ from rich.console import Console
 
 from netwarp.kernels.description import KernelDescription, read_description
 from netwarp.kernels.errors import KernelError, KernelMissing
-from netwarp.kernels.recipe import TREE, recipe_of, tree_digest
+from netwarp.kernels.names import STOCK, forget_name, list_names, read_name, unfinished
+from netwarp.kernels.recipe import DEFAULT_SERIES, TREE, recipe_of, tree_digest
 from netwarp.kernels.source import find_source, read_source
+from netwarp.words import did_you_mean
 
 BINARY = "linux"
 CONFIG = "config"
@@ -41,6 +43,11 @@ class Kernel:
     tree_digest: str
     source_digest: str
     compiler: str
+    own: bool = True
+    """Whether it is netwarp's own: made of an archive, without patches and options of the user's."""
+    series: str = DEFAULT_SERIES
+    command: str = "netwarp kernel build"
+    """What built it, without a name."""
 
     @property
     def directory(self) -> Path:
@@ -77,17 +84,40 @@ def list_kernels(cache: Path | None = None) -> list[Kernel]:
     return [kernel for _, kernel in sorted(found, key=lambda pair: (-pair[0], pair[1].key))]
 
 
+def named_kernels(cache: Path | None = None) -> list[tuple[Kernel, list[str]]]:
+    """The kernels in the cache, the newest first, each with its names; netwarp's own is called `stock`."""
+    cache = cache or cache_directory()
+    try:
+        stock = find_kernel(cache=cache).key
+    except KernelMissing:
+        stock = ""
+    names = list_names(cache)
+    return [
+        (
+            kernel,
+            [*([STOCK] if kernel.key == stock else []), *(named.name for named in names if named.key == kernel.key)],
+        )
+        for kernel in list_kernels(cache)
+    ]
+
+
+def unfinished_names(cache: Path | None = None) -> list[str]:
+    """Names whose kernel could not be built, and that have a tree."""
+    return unfinished(cache or cache_directory())
+
+
 def find_kernel(name: str | None = None, *, cache: Path | None = None, tree: Path = TREE) -> Kernel:
-    """Return the kernel of that name: its key, the beginning of it, or a path; by default the one that fits.
+    """Return the kernel of that name, or by its key, the beginning of it, or a path; by default the one that fits,
+    which is also called `stock`.
 
     The one that fits is what `netwarp kernel build` would build now; where source or compiler have changed or gone
     since, the newest one with the same options and changes. Raises `KernelMissing` when there is none.
     """
     cache = cache or cache_directory()
-    if name is not None:
+    if name is not None and name != STOCK:
         return _named(name, cache)
     kernels = list_kernels(cache)
-    fitting = [kernel for kernel in kernels if kernel.tree_digest == tree_digest(tree)]
+    fitting = [kernel for kernel in kernels if kernel.own and kernel.tree_digest == tree_digest(tree)]
     if not fitting:
         why = "those there are were built with other options or changes" if kernels else "none has been built yet"
         raise KernelMissing(f"There is no kernel to run on in {cache}: {why}. {_BUILD}")
@@ -95,18 +125,42 @@ def find_kernel(name: str | None = None, *, cache: Path | None = None, tree: Pat
     return next((kernel for kernel in fitting if kernel.key == key), fitting[0])
 
 
-def remove(name: str, *, cache: Path | None = None) -> Kernel:
-    """Remove the kernel of that key (or the beginning of one) from the cache and return what it was."""
+def remove(name: str, *, cache: Path | None = None) -> list[str]:
+    """Remove a named kernel with its tree, or the kernel of that key (or the beginning of one); return what is gone.
+
+    A kernel that another name stands for as well stays. A name whose build failed has a tree alone.
+    """
     cache = cache or cache_directory()
-    kernel = _named(name, cache)
-    if kernel.directory.parent.resolve() != cache.resolve():
+    named = read_name(cache, name)
+    if named is None and name in unfinished(cache):
+        with locked(cache, None):
+            forget_name(cache, name)
+        return [f"the tree of {name}, which has no kernel"]
+    kernel = read_kernel(cache / named.key) if named else _named(name, cache)
+    if kernel is not None and kernel.directory.parent.resolve() != cache.resolve():
         raise KernelError(f"The kernel {kernel.path} is not in the cache {cache}, so it is not netwarp's to remove.")
+    gone = []
     with locked(cache, None):
-        doomed = cache / f"{TEMPORARY}removed-{kernel.key}"
-        kernel.directory.rename(doomed)
-        shutil.rmtree(doomed)
-        shutil.rmtree(development_cache(cache) / kernel.key, ignore_errors=True)
-    return kernel
+        if named is not None:
+            forget_name(cache, name)
+            gone.append(f"the name {name} and its tree")
+        if kernel is not None:
+            others = [other.name for other in list_names(cache) if other.key == kernel.key]
+            if others:
+                stands = f"{', '.join(others)} stand{'s' if len(others) == 1 else ''} for the kernel {kernel.key[:12]}"
+                if not named:
+                    raise KernelError(f"{stands}: remove it by name.")
+                return [*gone, f"{stands}, which stays"]
+            _remove(kernel, cache)
+            gone.append(str(kernel.directory))
+    return gone
+
+
+def _remove(kernel: Kernel, cache: Path) -> None:
+    doomed = cache / f"{TEMPORARY}removed-{kernel.key}"
+    kernel.directory.rename(doomed)
+    shutil.rmtree(doomed)
+    shutil.rmtree(development_cache(cache) / kernel.key, ignore_errors=True)
 
 
 def read_kernel(directory: Path) -> Kernel | None:
@@ -155,18 +209,31 @@ def _named(name: str, cache: Path) -> Kernel:
         if kernel is None:
             raise KernelMissing(f"{name} is not a kernel that netwarp has built (no {FACTS} beside it). {_BUILD}")
         return kernel
+    if named := read_name(cache, name):
+        if (kernel := read_kernel(cache / named.key)) is None:
+            raise KernelMissing(f"The kernel {name} is gone from {cache}. Build it again: `{named.command}`.")
+        return kernel
+    if name in unfinished(cache):
+        raise KernelMissing(
+            f"The kernel {name} is not built, as its build failed. Repeat the command that builds it, which compiles "
+            f"what is left, or `netwarp kernel remove {name}`."
+        )
     matches = [kernel for kernel in list_kernels(cache) if kernel.key.startswith(name)] if name else []
     if len(matches) == 1:
         return matches[0]
     if matches:
         keys = ", ".join(kernel.key for kernel in matches)
         raise KernelError(f"The kernel name {name} is not unique: it begins {keys}. Give more of it.")
-    raise KernelMissing(f"There is no kernel {name} in {cache}; `netwarp kernel list` shows those there are. {_BUILD}")
+    there = [STOCK, *(known.name for known in list_names(cache))]
+    raise KernelMissing(
+        f"There is no kernel {name} in {cache}{did_you_mean(name, there)}; `netwarp kernel list` shows those there "
+        f"are. `netwarp kernel build --name {name} …` builds one (docs/kernels.md)."
+    )
 
 
 def _present_key(cache: Path, tree: Path) -> str | None:
     try:
-        return recipe_of(read_source(find_source(), cache), tree).key
+        return recipe_of(read_source(find_source(), cache).digest, tree).key
     except (KernelError, OSError):
         return None
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO, NoReturn, Self
 
-from netwarp.kernels.errors import BuildFailed
+from netwarp.kernels.errors import BuildFailed, CannotBuild
 
 # What the kernel's build would otherwise take from the day, the user and the host; the same recipe gives the same
 # bytes (Documentation/kbuild/reproducible-builds.rst).
@@ -54,7 +54,8 @@ class Log:
     def run(
         self, command: list[str], directory: Path, doing: str, on_line: Callable[[str], None] = lambda line: None
     ) -> None:
-        """Run a command in a directory; raises `BuildFailed` with its last errors when it fails or is missing."""
+        """Run a command in a directory; raises `BuildFailed` with its last errors when it fails, `CannotBuild`
+        if it is missing."""
         lines = [f"$ {' '.join(command)}"]
         self._write(lines[0])
 
@@ -66,7 +67,7 @@ class Log:
         try:
             status = _stream(command, directory, take)
         except FileNotFoundError as error:
-            raise BuildFailed(
+            raise CannotBuild(
                 f"Failed at {doing}: the program `{command[0]}` is not installed. `netwarp doctor` says how to get it."
             ) from error
         if status != 0:

@@ -15,5 +15,9 @@ class SourceMissing(KernelError):
     """The kernel source package is not on this machine."""
 
 
+class CannotBuild(KernelError):
+    """This machine cannot build kernels: a program or room is missing."""
+
+
 class BuildFailed(KernelError):
     """A step of the build failed; the message ends with the last errors and the path of the log."""

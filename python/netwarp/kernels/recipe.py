@@ -6,88 +6,215 @@ import hashlib
 import json
 import re
 import subprocess
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 
-from netwarp.kernels.errors import BuildFailed, KernelError
-from netwarp.kernels.source import Source
+from netwarp.kernels.errors import CannotBuild, KernelError
+from netwarp.words import did_you_mean
 
 TREE = Path(__file__).parent / "tree"
-"""The packaged options (`netwarp.config`), changes (`patches/*.patch`) and files (`files/**`)."""
+"""What is packaged: for all series `netwarp.config` and `files/`, beneath the name of a series its `patches/*.patch`,
+and where it needs them `netwarp.config` and `files/` of its own, which hold over those of all."""
+
+DEFAULT_SERIES = "6.12"
+"""The series of the kernel that labs run on unless they name another."""
 
 FORMAT = 3
 """Raised when the way of building changes what comes out: 2, with a description beside the image; 3, with what modules
 are compiled against."""
 
+_FRAGMENT = "netwarp.config"
+_SERIES = re.compile(r"\d+\.\d+")
 _OPTION = re.compile(r"CONFIG_\w+=.+|# CONFIG_\w+ is not set")
 
 
 @dataclass(frozen=True)
+class Options:
+    """Lines of a `.config`: netwarp's own (of the files `fragments`), and over them those that a user asks for."""
+
+    fragments: tuple[Path, ...]
+    user: tuple[str, ...] = ()
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """All of them, for each option one. Raises `KernelError`."""
+        return tuple({option_name(line): line for line in (*options_of(*self.fragments), *self.user)}.values())
+
+    def complaint(self, unmet: Sequence[str]) -> str:
+        """What to say of options that a configuration does not honour."""
+        said = (
+            "The kernel's configuration does not honour these options (unknown there, or something that they depend on "
+            f"is missing): {'; '.join(unmet)}. "
+        )
+        if not set(unmet) & set(self.user):
+            return f"{said}Fix {self.fragments[-1]}."
+        return (
+            f"{said}Give what they depend on as well, each with --config; "
+            "`grep -rn -A9 'config NAME' --include=Kconfig*` in the source shows it."
+        )
+
+
+@dataclass(frozen=True)
+class UserChanges:
+    """What a user adds to netwarp's own changes: patches in their order, and options as lines of a `.config`."""
+
+    patches: tuple[Path, ...] = ()
+    options: tuple[str, ...] = ()
+
+    @cached_property
+    def patch_digests(self) -> tuple[str, ...]:
+        """SHA-256 (hex) of each patch."""
+        return tuple(hashlib.sha256(path.read_bytes()).hexdigest() for path in self.patches)
+
+
+@dataclass(frozen=True)
 class Recipe:
-    """All that decides the bytes of a kernel."""
+    """All that decides the bytes of a kernel; `patches` are digests of the user's own, `options` theirs as well."""
 
     source_digest: str
     tree_digest: str
     compiler: str
     format: int = FORMAT
+    patches: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """The name of the kernel in the cache: the first 16 hex digits of the SHA-256 over everything here."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
+        facts = {name: value for name, value in asdict(self).items() if value != ()}
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def recipe_of(source: Source, tree: Path = TREE) -> Recipe:
-    """Return the recipe for this source, tree and the compiler on PATH; raises `BuildFailed` without a compiler."""
-    return Recipe(source.digest, tree_digest(tree), compiler_version())
+def recipe_of(
+    source_digest: str, tree: Path = TREE, series: str = DEFAULT_SERIES, user: UserChanges | None = None
+) -> Recipe:
+    """Return the recipe for this source, tree and the compiler on PATH; raises `CannotBuild` without a compiler."""
+    user = user or UserChanges()
+    return Recipe(
+        source_digest,
+        tree_digest(tree, series),
+        compiler_version(),
+        patches=user.patch_digests,
+        options=user.options,
+    )
 
 
-def fragment_of(tree: Path) -> Path:
-    """Return the file of configuration options."""
-    return tree / "netwarp.config"
+def known_series(tree: Path = TREE) -> list[str]:
+    """The series that netwarp has changes for, the oldest first."""
+    found = [path.parent.name for path in tree.glob("*/patches") if _SERIES.fullmatch(path.parent.name)]
+    return sorted(found, key=series_number)
 
 
-def patches_of(tree: Path) -> list[Path]:
+def nearest_series(series: str, tree: Path = TREE) -> str:
+    """The series whose changes are taken for a source of `series`: its own, else the nearest, of two the newer."""
+    known = known_series(tree)
+
+    def distance(other: str) -> tuple[int, int]:
+        """About how many releases lie between: Linux goes to the next major number after some twenty."""
+        ordinal, its = (20 * major + minor for major, minor in map(series_number, (series, other)))
+        return abs(ordinal - its), -its
+
+    return min(known, key=distance) if known else DEFAULT_SERIES
+
+
+def series_number(series: str) -> tuple[int, int]:
+    """`6.12` as numbers that can be compared."""
+    major, _, minor = series.partition(".")
+    return int(major), int(minor)
+
+
+def fragments_of(tree: Path, series: str = DEFAULT_SERIES) -> list[Path]:
+    """Return the files of configuration options, of which the later one holds."""
+    return [path for path in (tree / _FRAGMENT, tree / series / _FRAGMENT) if path.is_file()]
+
+
+def patches_of(tree: Path, series: str = DEFAULT_SERIES) -> list[Path]:
     """Return the changes to the source, in the order in which they are applied."""
-    return sorted((tree / "patches").glob("*.patch"))
+    return sorted((tree / series / "patches").glob("*.patch"))
 
 
-def files_of(tree: Path) -> list[Path]:
-    """Return the files that are copied into the source."""
-    return sorted(path for path in (tree / "files").rglob("*") if path.is_file())
+def files_of(tree: Path, series: str = DEFAULT_SERIES) -> dict[str, Path]:
+    """Return the files that are copied into the source, by their paths there; a series' own hold."""
+    found: dict[str, Path] = {}
+    for folder in (tree / "files", tree / series / "files"):
+        found |= {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    return dict(sorted(found.items()))
 
 
-def tree_digest(tree: Path = TREE) -> str:
+def tree_digest(tree: Path = TREE, series: str = DEFAULT_SERIES) -> str:
     """Return the SHA-256 (hex) over names and contents of the options, the changes and the files."""
     digest = hashlib.sha256()
-    for path in [fragment_of(tree), *patches_of(tree), *files_of(tree)]:
+    named = [(_FRAGMENT, path) for path in fragments_of(tree, series)]
+    named += [(f"patches/{path.name}", path) for path in patches_of(tree, series)]
+    named += [(f"files/{name}", path) for name, path in files_of(tree, series).items()]
+    for name, path in named:
         content = path.read_bytes()
-        digest.update(f"{path.relative_to(tree).as_posix()}\0{len(content)}\0".encode())
+        digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
 
 
 def compiler_version() -> str:
-    """Return what gcc and ld call themselves, one line; raises `BuildFailed` when one of them is missing."""
+    """Return what gcc and ld call themselves, one line; raises `CannotBuild` when one of them is missing."""
     return "; ".join(_first_line(program) for program in ("gcc", "ld"))
 
 
-def options_of(fragment: Path) -> list[str]:
-    """Return the options of a fragment as lines of a `.config`; raises `KernelError` for a line that is none."""
-    options = []
-    for number, text in enumerate(fragment.read_text().splitlines(), 1):
-        line = text.strip()
-        if _OPTION.fullmatch(line):
-            options.append(line)
-        elif line and (not line.startswith("#") or line.startswith("# CONFIG_")):
-            raise KernelError(
-                f"{fragment}:{number}: `{line}` is not an option. "
-                "Write `CONFIG_NAME=value` or `# CONFIG_NAME is not set`."
-            )
-    return options
+def options_of(*fragments: Path) -> list[str]:
+    """Return the options of fragments as lines of a `.config`, of two for one name the later.
+
+    Raises `KernelError` for a line that is none.
+    """
+    options: dict[str, str] = {}
+    for fragment in fragments:
+        for number, text in enumerate(fragment.read_text().splitlines(), 1):
+            line = text.strip()
+            if _OPTION.fullmatch(line):
+                options[option_name(line)] = line
+            elif line and (not line.startswith("#") or line.startswith("# CONFIG_")):
+                raise KernelError(
+                    f"{fragment}:{number}: `{line}` is not an option. "
+                    "Write `CONFIG_NAME=value` or `# CONFIG_NAME is not set`."
+                )
+    return list(options.values())
 
 
-def unmet_options(options: list[str], config: str) -> list[str]:
+def option_name(line: str) -> str:
+    """The name in a line of a `.config`: `CONFIG_NAME`."""
+    return line.removeprefix("# ").partition("=")[0].partition(" ")[0]
+
+
+def given_options(given: Sequence[str], tree: Path = TREE) -> tuple[str, ...]:
+    """The lines of a `.config` that `--config` asks for: `NAME=VALUE`, or a preset's name. Raises `KernelError`."""
+    options: dict[str, str] = {}
+    for word in given:
+        name, equals, value = word.partition("=")
+        if not equals:
+            lines = options_of(_preset(word, tree))
+        elif re.fullmatch(r"(CONFIG_)?\w+", name) and value and "\n" not in value:
+            name = f"CONFIG_{name.removeprefix('CONFIG_')}"
+            lines = [f"# {name} is not set" if value == "n" else f"{name}={value}"]
+        else:
+            raise KernelError(f"--config {word} is neither an option, such as NET_SCH_CAKE=y, nor a preset.")
+        options |= {option_name(line): line for line in lines}
+    return tuple(options.values())
+
+
+def presets(tree: Path = TREE) -> list[str]:
+    """The names of options that belong together, for `--config`."""
+    return sorted(path.stem for path in (tree / "presets").glob("*.config"))
+
+
+def _preset(name: str, tree: Path) -> Path:
+    if name not in (known := presets(tree)):
+        raise KernelError(
+            f'There is no preset "{name}"{did_you_mean(name, known)}. --config takes a preset\'s name, or NAME=VALUE.'
+        )
+    return tree / "presets" / f"{name}.config"
+
+
+def unmet_options(options: Sequence[str], config: str) -> list[str]:
     """Return the options that the finished `.config` does not honour (an absent option counts as not set)."""
     lines = set(config.splitlines())
     return [option for option in options if not _met(option, lines)]
@@ -106,7 +233,7 @@ def _first_line(program: str) -> str:
     try:
         answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise BuildFailed(
+        raise CannotBuild(
             f"The kernel needs the compiler tools, but `{program} --version` does not run ({error}). "
             "Install them with `apt-get install gcc make`; `netwarp doctor` names all that is missing."
         ) from error

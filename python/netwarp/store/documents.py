@@ -246,6 +246,7 @@ class KernelDocument(Document):
 
     version: Text = ""
     drop_reasons: list[Text] = []
+    build: Text = ""
 
 
 class RunDocument(Document):
@@ -258,6 +259,8 @@ class RunDocument(Document):
     warmup_ns: Time = 0
     scenario: dict[str, Any] | Text = {}
     kernel: KernelDocument = KernelDocument()
+    kernel_name: Text | None = None
+    identity: dict[str, Text] = {}
     lab: LabDocument
 
 

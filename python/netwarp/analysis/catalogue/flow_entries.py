@@ -213,6 +213,16 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         basis="the sender's state; after each ACK; the whole run",
     ),
     entry(
+        "cwnd_pkts_slow_start_end",
+        "the slow-start threshold as it is first set, in the whole run, warm-up included: where slow start ends, by "
+        "HyStart or a loss; absent if nothing sets it; of several flows the largest",
+        "flows",
+        "`acks`",
+        better=None,
+        min_effect=(0.05, 1),
+        basis="the sender's state; after each ACK; the whole run",
+    ),
+    entry(
         "loss_pct",
         "100 × lost / sent: datagrams sent in the window that never arrived, echo requests without reply. Packets "
         "sent less than the longest observed delay before the end may still have been on their way: they do not count. "

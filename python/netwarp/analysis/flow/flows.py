@@ -234,6 +234,7 @@ def _metrics(flows: Sequence[FlowData]) -> dict[str, float | int | None]:
         "retransmit_pct": _percent([data.segments() for data in flows]),
         "cwnd_pkts_mean": weighted_mean(pool([data.state("cwnd_pkts") for data in flows])),
         "cwnd_pkts_first_peak": _greatest([data.sender.first_peak_pkts() for data in flows if data.sender]),
+        "cwnd_pkts_slow_start_end": _greatest([data.sender.first_ssthresh_pkts for data in flows if data.sender]),
         "loss_pct": _percent([data.losses() for data in flows]),
         "jitter_ms_mean": _mean([data.jitter_ms() for data in flows]),
         **datagrams.receipt_metrics(known),

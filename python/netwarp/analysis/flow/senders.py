@@ -13,6 +13,8 @@ from netwarp.stats.weighting import Times, Values
 from netwarp.store.description import Flow
 from netwarp.store.rundir import RunDir
 
+_INFINITE_SSTHRESH = 0x7FFFFFFF
+"""TCP_INFINITE_SSTHRESH: nothing has set the threshold yet."""
 _KEY = ["source", "source_port", "destination", "destination_port"]
 
 
@@ -34,6 +36,8 @@ class Sender:
     rtts_ms: Values
     sampled: bool = False
     mss_bytes: int = 0
+    first_ssthresh_pkts: float | None = None
+    """The slow-start threshold as it is first set; None if it never is, or was only sampled."""
 
     def first_peak_pkts(self) -> float | None:
         """The window before it shrinks for the first time; None if it never does, or was only sampled."""
@@ -78,6 +82,7 @@ def together(parts: Sequence[Sender]) -> Sender:
         rtts_ms=np.concatenate([p.rtts_ms for p in parts])[rtt_order],
         sampled=sampled,
         mss_bytes=max(p.mss_bytes for p in parts),
+        first_ssthresh_pkts=max((p.first_ssthresh_pkts for p in parts if p.first_ssthresh_pkts), default=None),
     )
 
 
@@ -99,8 +104,13 @@ def _signed(parts: Sequence[Sender]) -> list[Sender]:
 
 def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
     flow_of = flow_of_tuples(run.scan("tuples").collect(), flows)
-    columns = ("time_ns", "bytes_acked", "snd_cwnd_pkts", "rtt_us", "srtt_us", "retransmits", "mss_bytes")
-    frame = run.scan("acks").select("tuple_id", *columns).filter(pl.col("tuple_id").is_in(list(flow_of))).collect()
+    states = ("bytes_acked", "snd_cwnd_pkts", "snd_ssthresh_pkts", "rtt_us", "srtt_us", "retransmits", "mss_bytes")
+    frame = (
+        run.scan("acks")
+        .select("tuple_id", "time_ns", *states)
+        .filter(pl.col("tuple_id").is_in(list(flow_of)))
+        .collect()
+    )
     parts = frame.partition_by("tuple_id", as_dict=True, include_key=False)
     senders: dict[int, list[Sender]] = defaultdict(list)
     for (tuple_id,), part in parts.items():
@@ -115,6 +125,7 @@ def _from_acks(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
             rtt_times_ns=sampled["time_ns"].to_numpy(),
             rtts_ms=_floats(sampled, "rtt_us") / 1e3,
             mss_bytes=int(ordered["mss_bytes"].max() or 0),  # type: ignore[arg-type]
+            first_ssthresh_pkts=_first_ssthresh(ordered["snd_ssthresh_pkts"]),
         )
         senders[flow_of[int(tuple_id)]].append(sender)
     return {flow_id: together(found) for flow_id, found in senders.items()}
@@ -165,6 +176,11 @@ def congestion_controls(run: RunDir) -> dict[int, set[str]]:
         if tuple_id in flow_of:
             seen[flow_of[tuple_id]].add(name)
     return dict(seen)
+
+
+def _first_ssthresh(thresholds: pl.Series) -> float | None:
+    found = thresholds.filter(thresholds < _INFINITE_SSTHRESH).head(1)
+    return float(found.item()) if len(found) else None
 
 
 def _by_time(frame: pl.DataFrame) -> pl.DataFrame:

@@ -36,7 +36,7 @@ def check_study(scenario: Scenario, data: Mapping[str, Any], overridden: Collect
     of_the_file = {keys: path for keys, path in axes.items() if f'sweep."{path}"' not in overridden}
     yield from _check_cases(scenario, data, of_the_file)
     for index, expectation in enumerate(scenario.expect):
-        for field, why in _check_expectation(expectation, scenario, overridden):
+        for field, why in check_expectation(expectation, scenario, overridden):
             yield ("expect", index, field), why
 
 
@@ -81,9 +81,10 @@ def _check_cases(scenario: Scenario, data: Mapping[str, Any], axes: Mapping[tupl
                     yield where, f'the sweep sets "{axis}" as well; a case sets what is not swept'
 
 
-def _check_expectation(
+def check_expectation(
     expectation: Expectation, scenario: Scenario, overridden: Collection[str]
 ) -> Iterator[tuple[str, str]]:
+    """What is wrong with an expectation of a scenario: the field, and a sentence."""
     scope, dot, metric = expectation.metric.partition(".")
     if not dot or not metric or scope not in SCOPES:
         yield (

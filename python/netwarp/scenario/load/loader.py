@@ -164,7 +164,7 @@ def _apply(data: dict[str, Any], settings: Sequence[str]) -> tuple[dict[str, Any
         try:
             path, value = parse_setting(setting)
             if axis := swept_path(path):
-                data = _sweep(data, axis, value)
+                data = _sweep(data, axis, _several(value))
                 overrides[f'sweep."{axis}"'] = given
                 continue
             data = _with_tuner(path, data)
@@ -183,6 +183,13 @@ def _apply(data: dict[str, Any], settings: Sequence[str]) -> tuple[dict[str, Any
         why = f'nothing uses the tuner "{name}" that this adds{known}; add --set run.tuner={name}'
         raise ScenarioError([Problem(why, given, None, COMMAND_LINE)], COMMAND_LINE)
     return data, overrides
+
+
+def _several(value: Any) -> Any:
+    """Values with commas between them as a list, each as `--set` takes it; anything else as it is."""
+    if not isinstance(value, str) or "," not in value:
+        return value
+    return [parse_setting(f"value={text.strip()}")[1] for text in value.split(",")]
 
 
 def _as_option(setting: str) -> str:

@@ -16,7 +16,7 @@ from netwarp.scenario.model.exec import Exec
 from netwarp.scenario.source import split_dotted
 from netwarp.scenario.toml import TomlSyntaxError, parse_toml
 
-PLAIN = ("duration", "warmup", "modules")
+PLAIN = ("duration", "warmup", "modules", "kernel")
 SET_ONLY = ("name", "summary", "seeds", "views", "baseline")
 GROUPS: dict[str, type[BaseModel]] = {"run": RunOptions, "record": Record, "exec": Exec}
 DIRECTED = ("rate", "delay", "jitter", "loss", "duplicate", "corrupt", "reorder", "queue", "trace", "outage")

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, PrivateAttr
 
 from netwarp.fields import (
+    KERNEL_NAME,
     Duration,
+    KernelName,
     Model,
     Name,
     PositiveDuration,
@@ -59,6 +61,13 @@ class Scenario(Model):
         refused=[["./missing.c"], [{"file": "tcp_template.c", "parameters": 5}]],
         default=(),
     )
+    kernel: KernelName | None = about(
+        'The kernel that it runs on: a name of `netwarp kernel list`, or `"stock"`, netwarp\'s own. Unless given, what '
+        "`--kernel` says. See [kernels.md](kernels.md).",
+        "patched",
+        refused=[6.1, "", "two words"],
+        default=None,
+    )
     changes: tuple[Change, ...] = about("What changes during a run.", default=())
     tuners: dict[Name, Tuner] = about(
         "Named settings of nodes, or programs that tune them.",
@@ -100,6 +109,13 @@ class Scenario(Model):
     def tuner(self) -> Tuner | None:
         """The tuner in use, if any."""
         return self.tuners.get(self.run.tuner)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of all kernels that it runs on, at any point; without what can be none."""
+        swept = self.sweep.get("kernel", ())
+        named = (self.kernel, *swept, *(case.set["kernel"] for case in self.cases if "kernel" in case.set))
+        return tuple(dict.fromkeys(name for name in named if isinstance(name, str) and KERNEL_NAME.fullmatch(name)))
 
     @property
     def loaded_modules(self) -> tuple[Module, ...]:

@@ -23,7 +23,7 @@ from netwarp.scenario.load.explain import explain
 from netwarp.scenario.load.loader import problems_at
 from netwarp.scenario.model import SECTIONS, Case, RunOptions, Scenario
 from netwarp.scenario.model.paths import DIRECTED, section_of, with_value
-from netwarp.scenario.points.identity import UNCOUNTED, uncounted_in
+from netwarp.scenario.points.identity import KERNEL, UNCOUNTED, uncounted_in
 from netwarp.scenario.points.sweep import Axis, Point, case_settings
 from netwarp.scenario.source import Keys
 
@@ -230,7 +230,7 @@ def _counted(model: type[Scenario]) -> list[str]:
 
 
 def _sections_of(scenario: Scenario) -> Iterator[tuple[SectionKey, Any]]:
-    for name in dict.fromkeys((*_counted(type(scenario)), *SECTIONS)):
+    for name in dict.fromkeys((*_counted(type(scenario)), *SECTIONS, KERNEL)):
         value = getattr(scenario, name)
         if name in SECTIONS:
             yield from (((name, key), item) for key, item in value.items())

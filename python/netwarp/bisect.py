@@ -1,0 +1,230 @@
+"""Which change of a kernel made a metric what it is: revisions of a git tree, or a stack of patches, halved by runs."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from rich.console import Console
+
+from netwarp.analysis.summary.expectations import Judgement, check_expectations
+from netwarp.engines import find_engine
+from netwarp.kernels import BuildFailed, KernelError, build, cache_directory
+from netwarp.kernels.commands import environment
+from netwarp.scenario.check.study import SCOPES, check_expectation
+from netwarp.scenario.errors import Problem, ScenarioError
+from netwarp.scenario.model import Expectation, Scenario
+from netwarp.scratch import RUNS, scratch
+from netwarp.study import make_study
+
+_CONDITION = re.compile(
+    rf"(?:(?P<name>\S+)\s+)?(?P<metric>(?:{'|'.join(SCOPES)})\.\w+)(?:\s+of\s+(?P<of>\S+))?"
+    r"\s*(?P<operator><=|>=|<|>)\s*(?P<value>[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)"
+)
+_FIRST = re.compile(r"^([0-9a-f]{7,64}) is the first bad commit$", re.MULTILINE)
+_CANDIDATE = re.compile(r"^[0-9a-f]{40,64}$", re.MULTILINE)
+
+
+class Verdict(StrEnum):
+    """What came of one kernel."""
+
+    GOOD = "good"
+    BAD = "bad"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The verdict on one kernel, and why."""
+
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """The change that was found, or those among which it is, as some could not be built; what they are in words."""
+
+    changes: tuple[str, ...]
+    description: str = ""
+
+
+def condition_of(text: str, scenario: Scenario) -> Expectation:
+    """The expectation that `NAME SCOPE.METRIC < NUMBER` stands for (or `SCOPE.METRIC of NAME`).
+
+    The name of a link stands for both of its ends. Raises ScenarioError.
+    """
+    match = _CONDITION.fullmatch(text.strip())
+    if match is None or (match["name"] and match["of"]):
+        raise _refusal(text, 'is no condition; write one as "bottleneck queue.sojourn_ms_p95 < 20"')
+    value, below = float(match["value"]), match["operator"].startswith("<")
+    if "=" not in match["operator"]:
+        value = math.nextafter(value, -math.inf if below else math.inf)
+    name = match["name"] or match["of"]
+    names: str | tuple[str, ...] | None = name
+    if name in scenario.links and match["metric"].split(".")[0] in ("queue", "link"):
+        names = tuple(f"{name}:{end}" for end in scenario.links[name].ends)
+    expectation = Expectation(
+        metric=match["metric"],
+        where={} if names is None else {"name": names},
+        min=None if below else value,
+        max=value if below else None,
+    )
+    for _, why in check_expectation(expectation, scenario, ()):
+        raise _refusal(text, why)
+    return expectation
+
+
+def _refusal(text: str, why: str) -> ScenarioError:
+    return ScenarioError([Problem(f'"{text}": {why}', "--good-if", None, "command line")], "command line")
+
+
+@dataclass(frozen=True)
+class Tester:
+    """What is done with each kernel: built under `name` with these patches and options, run, and judged.
+
+    The `scenario` names this kernel.
+    """
+
+    scenario: Scenario
+    good_if: Expectation
+    name: str
+    console: Console
+    series: str | None = None
+    patches: tuple[str, ...] = ()
+    config: tuple[str, ...] = ()
+    seeds: int | None = None
+    jobs: int | None = None
+
+    def test(self, source: Path | None, more: Sequence[str] = ()) -> Tested:
+        """Build the kernel of this source with more patches, run the scenario on it. Raises KernelError, EngineError.
+
+        What does not build, or whose runs fail, is neither good nor bad.
+        """
+        try:
+            build(
+                source,
+                name=self.name,
+                series=self.series,
+                patches=(*self.patches, *more),
+                config=self.config,
+                jobs=self.jobs,
+                console=self.console,
+            )
+        except BuildFailed as error:
+            return Tested(Verdict.SKIP, f"it does not build: {error}")
+        with scratch(RUNS) as directory:
+            study = make_study(
+                self.scenario,
+                find_engine(),
+                directory / "r",
+                seeds=range(1, self.seeds + 1) if self.seeds else None,
+                plots=False,
+                console=self.console,
+            )
+            if study.execution.interrupted:
+                raise KeyboardInterrupt
+            if study.failed:
+                reasons = (one.reason for one in study.execution.done.values() if one.status == "failed" and one.reason)
+                return Tested(Verdict.SKIP, f"its run failed: {next(reasons, 'without a reason')}")
+            (checked,) = check_expectations(study.summary, (self.good_if,))
+        if not checked.values:
+            return Tested(Verdict.SKIP, f"{checked.subject} was not measured: {checked.found}")
+        verdict = Verdict.GOOD if checked.judgement is Judgement.MET else Verdict.BAD
+        return Tested(verdict, f"{checked.subject}: {checked.found}")
+
+
+def in_stack(stack: Sequence[str], test: Callable[[Sequence[str]], Tested], report: Callable[[str], None]) -> Culprit:
+    """The first patch of a stack with which a kernel is bad. Raises KernelError unless none is good and all are bad."""
+    _check_ends(test(()), test(stack), "without the stack", "with the whole stack", report)
+    low, high = 0, len(stack)
+    skipped: set[int] = set()
+    while candidates := [number for number in range(low + 1, high) if number not in skipped]:
+        middle = candidates[len(candidates) // 2]
+        tested = test(stack[:middle])
+        report(f"with {middle} of {len(stack)} patches, up to {stack[middle - 1]}: {tested.verdict}; {tested.reason}")
+        match tested.verdict:
+            case Verdict.GOOD:
+                low = middle
+            case Verdict.BAD:
+                high = middle
+            case Verdict.SKIP:
+                skipped.add(middle)
+    return Culprit(tuple(stack[low:high]))
+
+
+def between_revisions(
+    source: Path, good: str, bad: str, test: Callable[[Path], Tested], report: Callable[[str], None]
+) -> Culprit:
+    """The first bad commit between two of a git tree, by `git bisect` in a work tree of its own.
+
+    Raises KernelError where git refuses, or the two are not good and bad.
+    """
+    words = good, bad
+    good, bad = (_git(source, "rev-parse", "--verify", f"{one}^{{commit}}").strip() for one in words)
+    with _work_tree(source, bad) as work:
+        last = test(work)
+        _git(work, "checkout", "--quiet", "--detach", good)
+        _check_ends(test(work), last, *words, report)
+        said = _git(work, "bisect", "start", bad, good)
+        while (found := _FIRST.search(said)) is None and "only 'skip'ped commits left" not in said:
+            here = _git(work, "log", "-1", "--format=%h %s").strip()
+            tested = test(work)
+            report(f"{here}: {tested.verdict}; {tested.reason}")
+            said = _git(work, "bisect", tested.verdict, accepted=(0, 2))
+        changes = (found[1],) if found else tuple(_CANDIDATE.findall(said))
+        shown = _git(work, "log", "--no-walk", "--format=%h %s (%an, %as)", *changes)
+        return Culprit(changes, shown.strip())
+
+
+def _check_ends(first: Tested, last: Tested, good: str, bad: str, report: Callable[[str], None]) -> None:
+    report(f"{good}: {first.verdict}; {first.reason}")
+    report(f"{bad}: {last.verdict}; {last.reason}")
+    for tested, expected, which in ((first, Verdict.GOOD, good), (last, Verdict.BAD, bad)):
+        if tested.verdict is not expected:
+            found = "cannot be tested" if tested.verdict is Verdict.SKIP else f"is {tested.verdict}"
+            raise KernelError(
+                f"{which} is to be {expected}, and {found} ({tested.reason}): choose other ends, or another --good-if."
+            )
+
+
+@contextmanager
+def _work_tree(source: Path, revision: str) -> Iterator[Path]:
+    """A work tree beside the kernels that are cached: always the same for one source, as its objects are kept."""
+    place = cache_directory() / f"bisect-{hashlib.sha256(os.fsencode(source.absolute())).hexdigest()[:12]}"
+    shutil.rmtree(place, ignore_errors=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _git(source, "worktree", "prune")
+    _git(source, "worktree", "add", "--quiet", "--force", "--detach", str(place), revision)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        _git(source, "worktree", "prune")
+
+
+def _git(directory: Path, *words: str, accepted: tuple[int, ...] = (0,)) -> str:
+    """What git says. Raises KernelError with its words where it ends otherwise than is accepted."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(directory), *words],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except FileNotFoundError:
+        raise KernelError("Bisecting revisions takes git, which is not installed: `apt-get install git`.") from None
+    if done.returncode not in accepted:
+        raise KernelError(f"`git {' '.join(words)}` failed in {directory}:\n  {(done.stderr or done.stdout).strip()}")
+    return done.stdout + done.stderr

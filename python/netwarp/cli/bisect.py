@@ -1,0 +1,119 @@
+"""`netwarp bisect`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from netwarp.cli.common import OK, errors, positive, say, stderr
+
+if TYPE_CHECKING:
+    from netwarp.bisect import Culprit, Tested
+
+NOT_GOOD, UNTESTABLE, ABORT = 1, 125, 128
+"""Exit codes of one step, as `git bisect run` takes them; with 128 and above it stops."""
+
+
+def bisect(
+    scenario: str,
+    /,
+    *,
+    good_if: str,
+    source: Annotated[Path | None, Parameter(name=["--source", "--tarball"])] = None,
+    series: str | None = None,
+    good: str | None = None,
+    bad: str | None = None,
+    stack: Annotated[list[str] | None, Parameter(negative=())] = None,
+    patch: Annotated[list[str] | None, Parameter(negative=())] = None,
+    config: Annotated[list[str] | None, Parameter(negative=())] = None,
+    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    seeds: int | None = None,
+    name: str = "bisect",
+    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
+) -> int:
+    """Find the change of a kernel that made a metric what it is: with each kernel a scenario is run.
+
+    With --good and --bad it bisects the revisions of a git tree, with --stack a stack of patches. With neither it tests
+    the source as it is, for `git bisect run`: exit code 0 if it is good, 1 if it is bad, 125 if it does not build or
+    its run fails, and at least 128 for everything else.
+
+    Parameters
+    ----------
+    scenario
+        A shipped scenario's name or a file.
+    good_if
+        What a good kernel shows, such as "bottleneck queue.sojourn_ms_p95 < 20".
+    source
+        The kernel's source: an archive or a directory; of revisions the git tree.
+    series
+        Take the packaged source of this series, such as 6.12.
+    good
+        A revision that is good.
+    bad
+        A later revision that is bad.
+    stack
+        A patch of the stack, the first one first; given several times.
+    patch
+        A patch that each kernel gets, before those of the stack; may be given several times.
+    config
+        NAME=VALUE, an option of each kernel; may be given several times.
+    set_
+        PATH=VALUE replaces a value of the scenario.
+    seeds
+        Run with the seeds 1 to N.
+    name
+        The name under which the kernels' objects are kept.
+    jobs
+        Compilers at once; default: one for each CPU.
+    """
+    try:
+        with errors():
+            from netwarp import bisect as bisect_
+            from netwarp.kernels import KernelError
+            from netwarp.scenario import load_scenario
+
+            positive("--seeds", seeds)
+            positive("--jobs", jobs)
+            revisions = (good, bad)
+            if None in revisions and revisions != (None, None):
+                raise KernelError("--good and --bad are given together.")
+            if stack and good is not None:
+                raise KernelError("Bisect revisions (--good, --bad) or a --stack of patches, not both.")
+            if good is not None and source is None:
+                raise KernelError("--good and --bad are revisions of a git tree: name it with --source.")
+            loaded = load_scenario(scenario, [*(set_ or ()), f'kernel="{name}"'])
+            tester = bisect_.Tester(
+                loaded,
+                bisect_.condition_of(good_if, loaded),
+                name,
+                stderr(),
+                series,
+                tuple(patch or ()),
+                tuple(config or ()),
+                seeds,
+                jobs,
+            )
+            if good is not None and bad is not None and source is not None:
+                found = bisect_.between_revisions(source, good, bad, tester.test, say)
+            elif stack:
+                found = bisect_.in_stack(stack, lambda part: tester.test(source, part), say)
+            else:
+                return _step(tester.test(source))
+            _print(found)
+    except SystemExit as error:
+        # One step's exit code is a verdict: 2, 3 and 4 would be taken for a bad revision.
+        code = error.code if isinstance(error.code, int) else ABORT
+        sys.exit(code if code >= ABORT or good is not None or stack else ABORT)
+    return OK
+
+
+def _step(tested: "Tested") -> int:
+    say(f"{tested.verdict}: {tested.reason}")
+    return {"good": OK, "bad": NOT_GOOD, "skip": UNTESTABLE}[tested.verdict]
+
+
+def _print(found: "Culprit") -> None:
+    words = found.description or "\n".join(found.changes)
+    which = "first bad change" if len(found.changes) == 1 else "one of these is the first bad change"
+    sys.stdout.write(f"{which}:\n{words}\n")

@@ -1,0 +1,108 @@
+"""A kernel's source in a directory of the user's: which files belong to it, and the digest of each, without reading
+again what has not changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import stat
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from netwarp.kernels.commands import environment
+from netwarp.kernels.errors import BuildFailed
+
+_RACY_NS = 2_000_000_000
+"""A file that was written so shortly before it is read may be written once more with the same time, as git has it."""
+
+_BUILT = re.compile(
+    r"\.(o|a|ko|cmd|mod|mod\.c|order|symvers|d|rej|orig)$|(^|/)\.(git|tmp_|config)|include/(config|generated)/|^(vmlinux|linux$|System\.map)"
+)
+"""What a build leaves in a source. In a git tree git tells it apart."""
+
+
+def read_directory(path: Path, cache: Path, left_out: Sequence[str]) -> dict[str, str]:
+    """The files of a source and the digest of each; `cache` remembers digests by size and times of the file.
+
+    In a git tree they are what git tracks and new files that it does not ignore, as they are in the work tree.
+    Raises `BuildFailed`.
+    """
+    pattern = re.compile("|".join(f"{_expression(one)}" for one in left_out))
+    memory = cache / f"source-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}.json"
+    known = _remembered(memory)
+    found: dict[str, str] = {}
+    stamps: dict[str, list[object]] = {}
+    now = time.time_ns()
+    for name in _listed(path):
+        if pattern.match(name):
+            continue
+        try:
+            status = (path / name).lstat()
+        except FileNotFoundError:
+            continue  # tracked, and deleted in the work tree
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISLNK(status.st_mode):
+            continue
+        stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode]
+        before = known.get(name)
+        same = before is not None and before[:-1] == stamp
+        digest = str(before[-1]) if before and same else _digest(path / name, status.st_mode)
+        found[name] = digest
+        if status.st_mtime_ns < now - _RACY_NS:
+            stamps[name] = [*stamp, digest]
+    if stamps != known:
+        _remember(memory, stamps)
+    return found
+
+
+def _listed(path: Path) -> Iterator[str]:
+    if (path / ".git").exists():
+        command = ["git", "-C", str(path), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        try:
+            done = subprocess.run(command, env=environment(), capture_output=True, check=False)
+        except FileNotFoundError:
+            raise BuildFailed(f"{path} is a git tree, and git is not installed: `apt-get install git`.") from None
+        if done.returncode != 0:
+            raise BuildFailed(f"git cannot list the files of {path}:\n  {done.stderr.decode(errors='replace').strip()}")
+        yield from sorted(set(os.fsdecode(done.stdout).split("\0")) - {""})
+        return
+    for root, folders, files in os.walk(path):
+        place = os.path.relpath(root, path)
+        folders.sort()
+        names = (name if place == "." else f"{place}/{name}" for name in sorted(files))
+        yield from (name for name in names if not _BUILT.search(name))
+        folders[:] = [name for name in folders if name != ".git"]
+
+
+def _digest(path: Path, mode: int) -> str:
+    """Of content and what else counts: whether it is a link, whether it can be executed."""
+    if stat.S_ISLNK(mode):
+        return hashlib.sha256(b"link\0" + os.fsencode(path.readlink())).hexdigest()
+    kind = b"program\0" if mode & 0o100 else b"file\0"
+    return hashlib.sha256(kind + path.read_bytes()).hexdigest()
+
+
+def _expression(pattern: str) -> str:
+    """A pattern of tar(1) as a regular expression: `*` goes across directories, and a directory is all beneath it."""
+    return re.sub(r"\\\*", ".*", re.escape(pattern).replace(r"\[chS\]", "[chS]")) + "(/|$)"
+
+
+def _remembered(memory: Path) -> dict[str, list[object]]:
+    try:
+        known = json.loads(memory.read_text())
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _remember(memory: Path, stamps: dict[str, list[object]]) -> None:
+    fresh = memory.with_name(f"{memory.name}.{os.getpid()}")
+    with contextlib.suppress(OSError):
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write_text(json.dumps(stamps))
+        fresh.replace(memory)

@@ -1,0 +1,106 @@
+"""Names of kernels: what each was asked to be made of, and which kernel in the cache that is now."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from netwarp.fields import KERNEL_NAME
+from netwarp.kernels.errors import KernelError
+
+STOCK = "stock"
+"""The name of netwarp's own kernel, which nobody else has."""
+NAMES = "names"
+TREES = "trees"
+"""Beneath the cache: a file for each name, and the tree that its kernel is compiled in."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a kernel is to be made of: a source (None: the packaged one of `series`), patches, options or presets."""
+
+    source: str | None = None
+    series: str | None = None
+    patches: tuple[str, ...] = ()
+    config: tuple[str, ...] = ()
+
+    def command(self, name: str | None = None) -> str:
+        """The command that builds it, under a name or without one."""
+        named = [] if name is None else ["--name", name]
+        single = [("--source", self.source), ("--series", self.series)]
+        listed = [("--patch", patch) for patch in self.patches] + [("--config", word) for word in self.config]
+        words = [word for option, value in (*single, *listed) if value is not None for word in (option, value)]
+        return shlex.join(["netwarp", "kernel", "build", *named, *words])
+
+
+@dataclass(frozen=True)
+class NamedKernel:
+    """A name, the key of its kernel in the cache, and what was asked for."""
+
+    name: str
+    key: str
+    request: Request
+
+    @property
+    def command(self) -> str:
+        """The command that builds it again."""
+        return self.request.command(self.name)
+
+
+def check_name(name: str) -> str:
+    """The name, if a kernel may have it. Raises KernelError."""
+    if name == STOCK:
+        raise KernelError(f'"{STOCK}" is netwarp\'s own kernel, as `netwarp kernel build` makes it; take another name.')
+    if not KERNEL_NAME.fullmatch(name):
+        raise KernelError(
+            f'"{name}" is no name for a kernel: it begins with a letter and has letters, digits, `.`, `_`, `+`, `-`.'
+        )
+    return name
+
+
+def tree_of(cache: Path, name: str) -> Path:
+    """Where the tree of a named kernel is kept."""
+    return cache / TREES / name
+
+
+def read_name(cache: Path, name: str) -> NamedKernel | None:
+    """What a name stands for, None if nothing was built under it."""
+    if not KERNEL_NAME.fullmatch(name):
+        return None
+    try:
+        known = json.loads((cache / NAMES / f"{name}.json").read_text())
+        asked = known["request"]
+        request = Request(asked["source"], asked["series"], tuple(asked["patches"]), tuple(asked["config"]))
+        return NamedKernel(str(known["name"]), str(known["key"]), request)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def list_names(cache: Path) -> list[NamedKernel]:
+    """All names, in their order."""
+    found = (read_name(cache, path.stem) for path in sorted((cache / NAMES).glob("*.json")))
+    return [named for named in found if named is not None]
+
+
+def unfinished(cache: Path) -> list[str]:
+    """Names that have a tree and no kernel, as their build failed."""
+    trees = {path.name for path in (cache / TREES).glob("*") if path.is_dir()}
+    return sorted(trees - {named.name for named in list_names(cache)})
+
+
+def write_name(cache: Path, named: NamedKernel) -> None:
+    """Let a name stand for a kernel from now on."""
+    (cache / NAMES).mkdir(parents=True, exist_ok=True)
+    place = cache / NAMES / f"{named.name}.json"
+    fresh = place.with_suffix(".new")
+    fresh.write_text(json.dumps(asdict(named), indent=1) + "\n")
+    fresh.replace(place)
+
+
+def forget_name(cache: Path, name: str) -> None:
+    """Remove a name and its tree; the kernel stays."""
+    (cache / NAMES / f"{name}.json").unlink(missing_ok=True)
+    shutil.rmtree(tree_of(cache, name), ignore_errors=True)

@@ -1,0 +1,252 @@
+"""Kernels of the user's own: a name, a source, patches, options, and a tree whose objects are kept."""
+
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from kernel_workshop import Workshop, open_workshop
+from netwarp import kernels
+from netwarp.kernels import BuildFailed, KernelError, KernelMissing, SourceMissing, build, find_kernel, list_kernels
+from netwarp.kernels.names import read_name
+from netwarp.kernels.recipe import given_options, known_series, nearest_series
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    return open_workshop(tmp_path, monkeypatch)
+
+
+def test_a_users_patch_is_applied_after_netwarps_own(workshop: Workshop) -> None:
+    stock = workshop.build()
+    mine = workshop.named("mine", workshop.patch("mine.patch", "hello.txt", "hello, world", "hello, kernel"))
+    assert mine.path.read_text().startswith("hello, kernel\nadded\n")
+    assert mine.key != stock.key
+    assert find_kernel("mine", cache=workshop.cache) == mine
+    assert find_kernel(cache=workshop.cache, tree=workshop.tree) == stock, "a user's kernel is nobody's default"
+    assert find_kernel("stock", cache=workshop.cache, tree=workshop.tree) == stock
+    assert workshop.leftovers() == []
+
+
+def test_what_a_change_does_not_touch_is_not_compiled_again(workshop: Workshop) -> None:
+    first = workshop.named("mine", workshop.patch("a.patch", "added.txt", "added", "one"))
+    assert workshop.compiled() == ["hello.txt", "added.txt"]
+    second = workshop.named("mine", workshop.patch("a.patch", "added.txt", "added", "two"))
+    assert workshop.compiled() == ["added.txt"]
+    assert "two" in second.path.read_text()
+    assert find_kernel("mine", cache=workshop.cache) == second
+    assert find_kernel(first.key, cache=workshop.cache) == first, "results of before can be made again"
+    without = workshop.named("mine", workshop.patch("b.patch", "hello.txt", "hello, world", "hi"))
+    assert workshop.compiled() == ["hello.txt", "added.txt"]
+    assert without.path.read_text().startswith("hi\nadded\n"), "what no patch changes any more is as before"
+
+
+def test_a_kept_tree_gives_what_a_fresh_one_gives(workshop: Workshop) -> None:
+    patch = workshop.patch("a.patch", "hello.txt", "hello, world", "one")
+    workshop.named("mine", patch)
+    workshop.patch("a.patch", "hello.txt", "hello, world", "two")
+    kept = workshop.named("mine", patch).path.read_bytes()
+    kernels.remove("mine", cache=workshop.cache)
+    fresh = workshop.named("mine", patch)
+    assert fresh.path.read_bytes() == kept
+
+
+def test_a_second_name_begins_with_the_objects_of_the_first(workshop: Workshop) -> None:
+    workshop.named("one", workshop.patch("a.patch", "hello.txt", "hello, world", "one"))
+    workshop.compiled()
+    workshop.named("two", workshop.patch("b.patch", "hello.txt", "hello, world", "two"))
+    assert workshop.compiled() == ["hello.txt"]
+    assert "Copying the objects of one" in workshop.output()
+
+
+def test_a_directory_begins_with_the_objects_of_whatever_there_is(workshop: Workshop) -> None:
+    workshop.named("packaged")
+    source = workshop.unpacked()
+    (source / "arch/um/kept.c").unlink()
+    (source / "more.txt").write_text("more\n")
+    workshop.compiled()
+    kernel = workshop.named("mine", workshop.patch("a.patch", "added.txt", "added", "one"), source=source)
+    assert workshop.compiled() == ["added.txt"]
+    assert kernel.path.read_text().startswith("hello, world\none\n")
+    tree = workshop.cache / "trees" / "mine" / "tree"
+    assert not (tree / "arch/um/kept.c").exists(), "what the directory does not have"
+    assert (tree / "more.txt").exists()
+    assert (workshop.cache / "trees" / "packaged" / "tree" / "arch/um/kept.c").exists()
+
+
+def test_a_name_may_go_from_one_directory_to_another(workshop: Workshop) -> None:
+    source = workshop.unpacked()
+    workshop.named("mine", source=source)
+    workshop.compiled()
+    moved = source.rename(source.with_name("moved"))
+    (moved / "hello.txt").write_text("hello\n")
+    (moved / "arch/um/kept.c").unlink()
+    (moved / "more.txt").write_text("more\n")
+    workshop.named("mine", source=moved)
+    assert workshop.compiled() == []
+    assert not (workshop.cache / "trees" / "mine" / "tree" / "arch/um/kept.c").exists()
+    assert "Copying" not in workshop.output()
+
+
+def test_a_name_alone_builds_as_before(workshop: Workshop) -> None:
+    patch = Path(workshop.patch("a.patch", "hello.txt", "hello, world", "one"))
+    workshop.named("mine", str(patch), config=("C=y",))
+    patch.write_text(patch.read_text().replace("+one", "+two"))
+    again = build(name="mine", cache=workshop.cache, tree=workshop.tree, console=workshop.console)
+    assert again.path.read_text().startswith("two\n")
+    assert "CONFIG_C=y" in again.config.read_text()
+    named = read_name(workshop.cache, "mine")
+    assert named is not None
+    assert named.command == (
+        f"netwarp kernel build --name mine --source {workshop.archive} --patch {patch} --config C=y"
+    )
+
+
+def test_a_directory_is_read_again_only_where_it_changed(workshop: Workshop) -> None:
+    source = workshop.unpacked()
+    first = workshop.named("mine", source=source)
+    workshop.compiled()
+    assert first.path.read_text() == workshop.build().path.read_text(), "the same files give the same kernel"
+    workshop.compiled()
+    (source / "hello.txt").write_text("hello\n")
+    os.utime(source / "hello.txt")
+    assert workshop.named("mine", source=source) == first, "another time is no change"
+    (source / "other.txt").write_text("new\n")
+    (source / "arch/um/kept.c").unlink()
+    second = workshop.named("mine", source=source)
+    assert second.key != first.key
+    assert workshop.compiled() == []
+    tree = workshop.cache / "trees" / "mine" / "tree"
+    assert (tree / "other.txt").read_text() == "new\n"
+    assert not (tree / "arch/um/kept.c").exists()
+    assert not (tree / "arch/arm/left_out.c").exists()
+    assert (tree / "hello.txt").read_text() == "hello, world\n", "with netwarp's changes"
+    assert (source / "hello.txt").read_text() == "hello\n", "the user's directory is left alone"
+
+
+def test_of_a_git_tree_counts_what_git_tracks(workshop: Workshop) -> None:
+    source = workshop.unpacked()
+    (source / ".gitignore").write_text("*.o\n")
+    for command in ("init -q", "add -A", "-c user.name=a -c user.email=a@b commit -qm x"):
+        subprocess.run(["git", *command.split()], cwd=source, check=True)
+    first = workshop.named("mine", source=source)
+    (source / "hello.o").write_text("built")
+    assert workshop.named("mine", source=source) == first
+    (source / "hello.txt").write_text("changed\n")
+    with pytest.raises(BuildFailed, match=r"applying 0001-hello\.patch(?s:.)*netwarp's own change for Linux 6\.12"):
+        workshop.named("mine", source=source)
+    subprocess.run(["git", "checkout", "-q", "hello.txt"], cwd=source, check=True)
+    assert workshop.named("mine", source=source) == first
+
+
+def test_a_users_patch_that_does_not_apply_is_named_with_the_words_of_patch(workshop: Workshop) -> None:
+    kernel = workshop.named("mine")
+    with pytest.raises(BuildFailed, match=r"applying bad\.patch(?s:.)*Hunk #1 FAILED(?s:.)*Your patch does not apply"):
+        workshop.named("mine", workshop.patch("bad.patch", "hello.txt", "something else", "two"))
+    with pytest.raises(BuildFailed, match=r"no\.patch is no patch"):
+        workshop.named(
+            "mine", str(workshop.archive.with_name("no.patch").write_text("words\n") and workshop.root / "no.patch")
+        )
+    with pytest.raises(BuildFailed, match=r"names the file a/\.\./\.\./x"):
+        workshop.named("mine", workshop.patch("bad.patch", "../../x", "a", "b"))
+    with pytest.raises(SourceMissing, match=r"There is no file missing.patch, and no shipped patch"):
+        workshop.named("mine", "missing.patch")
+    assert workshop.leftovers() == []
+    assert find_kernel("mine", cache=workshop.cache) == kernel, "the name stays with the kernel that was built"
+
+
+def test_a_build_that_fails_leaves_no_kernel_and_goes_on_from_its_objects(workshop: Workshop) -> None:
+    (workshop.state / "fail").touch()
+    with pytest.raises(BuildFailed, match=r"a.c:1: error"):
+        workshop.named("mine")
+    assert list_kernels(workshop.cache) == []
+    assert workshop.leftovers() == []
+    assert kernels.unfinished_names(workshop.cache) == ["mine"]
+    with pytest.raises(KernelMissing, match=r"mine is not built, as its build failed.*kernel remove mine"):
+        find_kernel("mine", cache=workshop.cache)
+    assert kernels.remove("mine", cache=workshop.cache) == ["the tree of mine, which has no kernel"]
+    assert kernels.unfinished_names(workshop.cache) == []
+    (workshop.state / "fail").unlink()
+    assert workshop.named("mine").path.is_file()
+
+
+def test_a_tree_whose_build_was_killed_is_made_anew(workshop: Workshop) -> None:
+    workshop.named("mine")
+    state = workshop.cache / "trees" / "mine" / "state.json"
+    state.write_text(state.read_text().replace('"compiling": false', '"compiling": true'))
+    (workshop.cache / "trees" / "mine" / "tree" / "hello.txt.o").write_text("half an object")
+    workshop.compiled()
+    workshop.named("mine", config=("C=y",))
+    assert workshop.compiled() == ["hello.txt", "added.txt"]
+
+
+def test_options_of_the_users_hold_and_must_be_honoured(workshop: Workshop) -> None:
+    kernel = workshop.named("mine", config=("A=n", "CONFIG_C=m"))
+    assert "# CONFIG_A is not set\n# CONFIG_B is not set\nCONFIG_C=m" in kernel.config.read_text()
+    with pytest.raises(BuildFailed, match=r"does not honour.*: CONFIG_UNKNOWN=y\. Give what they depend on as well"):
+        workshop.named("mine", config=("UNKNOWN=y",))
+    with pytest.raises(KernelError, match=r"--config A B is neither an option|There is no preset"):
+        workshop.named("mine", config=("A B",))
+    (workshop.tree / "presets").mkdir()
+    (workshop.tree / "presets" / "debug.config").write_text("CONFIG_D=y\n# CONFIG_A is not set\n")
+    assert given_options(("debug", "A=y"), workshop.tree) == ("CONFIG_D=y", "CONFIG_A=y")
+    with pytest.raises(KernelError, match=r'no preset "debig" \(did you mean "debug"\?\)'):
+        given_options(("debig",), workshop.tree)
+
+
+def test_names_are_checked_and_removed(workshop: Workshop) -> None:
+    for bad in ("stock", "6.1", "a/b", "", "..", "-x"):
+        with pytest.raises(KernelError, match=r"take another name|is no name"):
+            workshop.named(bad)
+    with pytest.raises(KernelError, match="needs a name, such as --name mine"):
+        build(workshop.archive, config=("C=y",), cache=workshop.cache, tree=workshop.tree, console=workshop.console)
+    kernel = workshop.named("one")
+    assert workshop.named("two") == kernel
+    assert kernels.remove("one", cache=workshop.cache)[0] == "the name one and its tree"
+    assert find_kernel("two", cache=workshop.cache) == kernel
+    with pytest.raises(KernelError, match=r"two stands for the kernel .*remove it by name"):
+        kernels.remove(kernel.key, cache=workshop.cache)
+    kernels.remove("two", cache=workshop.cache)
+    assert list_kernels(workshop.cache) == []
+    with pytest.raises(KernelMissing, match="kernel build --name two"):
+        find_kernel("two", cache=workshop.cache)
+
+
+def test_sources_that_are_none_say_what_to_take(workshop: Workshop) -> None:
+    empty = workshop.root / "empty"
+    empty.mkdir()
+    with pytest.raises(BuildFailed, match="is no kernel's source: Makefile cannot be read"):
+        workshop.named("mine", source=empty)
+    (empty / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 1\n")
+    with pytest.raises(BuildFailed, match=r"has no User Mode Linux \(arch/um\)"):
+        workshop.named("mine", source=empty)
+    with tarfile.open(workshop.root / "cut.tar.gz", "w:gz") as archive:
+        archive.add(empty / "Makefile", "linux/Makefile")
+    with pytest.raises(BuildFailed, match=r"cut\.tar\.gz has no User Mode Linux"):
+        workshop.named("mine", source=workshop.root / "cut.tar.gz")
+    (workshop.root / "words.tar").write_text("words")
+    with pytest.raises(BuildFailed, match=r"words\.tar is no archive of a kernel's source(?s:.)*tar: "):
+        workshop.named("mine", source=workshop.root / "words.tar")
+    with pytest.raises(SourceMissing, match="neither a file nor a directory"):
+        workshop.named("mine", source=workshop.root / "nowhere")
+
+
+def test_a_series_without_changes_takes_the_nearest(workshop: Workshop) -> None:
+    (workshop.tree / "6.1" / "patches").mkdir(parents=True)
+    assert known_series(workshop.tree) == ["6.1", "6.12"]
+    assert [nearest_series(one, workshop.tree) for one in ("6.1", "6.3", "6.9", "6.18", "7.0")] == [
+        *("6.1", "6.1", "6.12", "6.12", "6.12"),
+    ]
+    source = workshop.unpacked()
+    (source / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 14\nSUBLEVEL = 0\n")
+    kernel = workshop.named("new", source=source)
+    assert kernel.series == "6.12"
+    assert "no changes for Linux 6.14, and takes those for 6.12" in workshop.output()
+    (workshop.tree / "6.1" / "netwarp.config").write_text("# CONFIG_A is not set\n")
+    (workshop.tree / "6.1" / "files").mkdir()
+    (workshop.tree / "6.1" / "files" / "added.txt").write_text("of 6.1\n")
+    (source / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 0\n")
+    old = workshop.named("old", source=source)
+    assert old.path.read_text().startswith("hello\nof 6.1\n"), "a series has files and options of its own"
+    assert "# CONFIG_A is not set" in old.config.read_text()

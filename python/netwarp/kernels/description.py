@@ -16,7 +16,8 @@ from netwarp.module import CONGESTION_CONTROL, QDISC, Registration, registered
 
 DESCRIPTION = "description.json"
 
-_DROP_REASONS = "include/net/dropreason-core.h"
+_DROP_REASONS = ("include/net/dropreason-core.h", "include/net/dropreason.h")
+"""Where DEFINE_DROP_REASON stands: since Linux 6.4, and before."""
 _TCP_INFO = "include/uapi/linux/tcp.h"
 _MEMBER = re.compile(r"^\s*__(u8|u16|u32|u64)\s+([^;]+);", re.MULTILINE)
 _BYTES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
@@ -58,7 +59,7 @@ def describe(tree: Path, version: str) -> KernelDescription:
     """
     return KernelDescription(
         version,
-        drop_reasons=tuple(drop_reasons_in(_text(tree / _DROP_REASONS))),
+        drop_reasons=tuple(drop_reasons_in(_text(_drop_reasons_of(tree)))),
         tcp_info=tuple(tcp_info_in(_text(tree / _TCP_INFO))),
         congestion_controls=_registered(tree / "net/ipv4", CONGESTION_CONTROL),
         qdiscs=_registered(tree / "net/sched", QDISC),
@@ -95,7 +96,7 @@ def drop_reasons_in(header: str) -> Iterator[str]:
     """The names of enum skb_drop_reason, by number: two that are no drops, then those of DEFINE_DROP_REASON."""
     names = re.findall(r"\bFN\((\w+)\)", header)
     if not names:
-        raise KernelError(f"{_DROP_REASONS} does not list the drop reasons as Linux 6.12 does (DEFINE_DROP_REASON).")
+        raise KernelError("The kernel's source does not list the drop reasons as Linux 6.12 does (DEFINE_DROP_REASON).")
     yield from ("not_dropped", "consumed")
     yield from (name.lower() for name in names)
 
@@ -113,6 +114,10 @@ def tcp_info_in(header: str) -> Iterator[TcpInfoField]:
             name, _, bits = member.partition(":")
             yield TcpInfoField(name.strip().removeprefix("tcpi_"), kind, offset, int(bits) if bits else None)
         offset += size
+
+
+def _drop_reasons_of(tree: Path) -> Path:
+    return next((path for name in _DROP_REASONS if (path := tree / name).exists()), tree / _DROP_REASONS[0])
 
 
 def _registered(folder: Path, what: Registration) -> tuple[str, ...]:

@@ -1,0 +1,33 @@
+"""The kernel's changes, which are kept for each series: none is forgotten in one of them."""
+
+from netwarp.kernels.recipe import TREE
+
+BROUGHT = {
+    "0007-um-a-process-for-each-address-space.patch",
+    "0016-netem-seed.patch",
+    "0018-drops-tell-the-receiver.patch",
+}
+"""What 6.1 takes over from later kernels."""
+
+
+def names_by_series() -> dict[str, set[str]]:
+    """The patches' names by the folder that they are in."""
+    found: dict[str, set[str]] = {}
+    for path in TREE.glob("**/patches/*.patch"):
+        found.setdefault(path.parent.parent.name, set()).add(path.name)
+    return found
+
+
+def test_each_series_has_all_changes() -> None:
+    series = names_by_series()
+    oldest = series.pop("6.1")
+    assert series
+    for name, names in series.items():
+        assert oldest - BROUGHT == names, name
+
+
+def test_each_change_says_what_it_is_for() -> None:
+    for path in TREE.glob("**/patches/*.patch"):
+        first = path.read_text().splitlines()[0]
+        assert first
+        assert not first.startswith(("---", "diff")), path

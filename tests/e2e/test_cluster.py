@@ -241,7 +241,7 @@ def test_no_scheduler(tmp_path: Path) -> None:
     assert "There is no Dask scheduler at tcp://127.0.0.1:9" in done.err
     odd = netwarp("run", tmp_path / "s.toml", "-o", tmp_path / "r2", "--dask", "nonsense://x")
     assert odd.code == 4
-    assert '"nonsense://x" is no address of a Dask scheduler' in odd.err
+    assert '"nonsense://x" is not the address of a Dask scheduler' in odd.err
 
 
 def _machines(pid: int) -> list[psutil.Process]:

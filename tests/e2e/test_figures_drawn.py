@@ -279,4 +279,4 @@ def test_a_style_file(results: dict[str, Path], tmp_path: Path, tmp_path_factory
     style.write_text("lines.linewidth: wide\n")
     answer = netwarp("plot", path, "--style", style)
     assert answer.code == 2
-    assert "mine.mplstyle is no style of matplotlib: " in answer.words
+    assert "mine.mplstyle is not a matplotlib style: " in answer.words

@@ -138,7 +138,7 @@ def test_every_kind_of_flow_runs_between_machines(result: Path) -> None:
     assert set(run.scan("links").collect()["interface_index"]) == ends
     described = json.loads((run.path / "run.json").read_text())
     assert (described["engine"], described["clock"]) == ("ssh", "real")
-    assert {f"kernel of {name}" for name in NAMES} <= set(described["identity"])
+    assert {f"{name}'s kernel" for name in NAMES} <= set(described["identity"])
 
 
 def test_clocks_are_measured_and_times_corrected_to_one(result: Path) -> None:

@@ -3,6 +3,7 @@
 
 use std::ffi::CString;
 use std::fs::{DirBuilder, create_dir_all};
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -113,6 +114,8 @@ pub struct Inside {
     pub modules: String,
     /// Whether the run directory is there.
     pub run_dir: bool,
+    /// Whether a home directory that may be searched stays, though it may not be read: programs may lie beneath it.
+    pub keeps_home: bool,
 }
 
 /// Gives the calling thread, and all that it starts, a mount namespace with a root of its own. A `home` that the machine
@@ -171,11 +174,20 @@ pub fn enter(home: &Path, layers: &Layers, inside: &Inside) -> Result<()> {
         .map(|name| format!("install {name} true\n"))
         .collect();
     std::fs::write(Path::new(MODPROBE).join("netwarp.conf"), lines)?;
-    if std::fs::read_dir(home).is_err() {
+    if is_hidden(home, inside.keeps_home) {
         make_place(home)?;
         mount_at("tmpfs", home, "mode=700")?;
     }
     inside.directories.iter().try_for_each(|d| make_place(d))
+}
+
+/// Whether a home directory is of no use here: absent, or closed to whoever runs the machine.
+fn is_hidden(home: &Path, may_be_searched: bool) -> bool {
+    if may_be_searched && home.is_dir() {
+        let inside = home.join(HOSTNAME).symlink_metadata();
+        return inside.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+    }
+    std::fs::read_dir(home).is_err()
 }
 
 fn share_controllers(root: &Path) -> Result<()> {

@@ -113,6 +113,10 @@ def exec_(
     raise AssertionError("unreachable")
 
 
+_SIGNALLED = 128
+"""Exit codes above it say which signal ended a command."""
+
+
 def code_of_one(directory: Path) -> int:
     """The exit code of the command of a result's only run, or what became of it instead."""
     from netwarp.engines.exec import failure_of
@@ -120,9 +124,9 @@ def code_of_one(directory: Path) -> int:
 
     result = open_result(directory)
     status = result.run(result.planned[0].id).status()
-    code = status.get("exit_code")
-    if status.get("reason") not in (None, failure_of(status)):
-        say(f"error: {status['reason']}", style="red")
+    code, reason = status.get("exit_code"), status.get("reason")
+    if reason and (reason != failure_of(status) or (code or 0) > _SIGNALLED):
+        say(f"error: {reason}", style="red")
     if code is not None:
         return int(code) or (FAILED_RUN if status["status"] == "failed" else OK)
     if status.get("reason") == "its output is no longer read":

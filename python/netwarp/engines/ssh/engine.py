@@ -97,7 +97,7 @@ class SshEngine:
         found = {}
         for node in nodes:
             if (facts := self._facts.get(node)) is not None:
-                found[f"kernel of {node}"] = facts.kernel
+                found[f"{node}'s kernel"] = facts.kernel
                 found |= {f"{name} of {node}": digest for name, digest in facts.programs.items() if digest}
         return found
 

@@ -11,6 +11,11 @@ _MAX_KNOWN = 500
 _LONGEST = 100
 
 
+def capital(text: str) -> str:
+    """The text with a capital at its beginning, the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def shortened(text: str, max_length: int) -> str:
     """The text, its middle left out where it has more than `max_length` characters."""
     return text if len(text) <= max_length else f"{text[: max_length - 40]} … {text[-37:]}"

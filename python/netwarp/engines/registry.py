@@ -10,13 +10,12 @@ from importlib.metadata import entry_points
 
 from netwarp.engines.base import BY_DIGEST, Engine, EngineError, EngineOptions, EngineSpec
 from netwarp.engines.host import find_host_engine
-from netwarp.engines.ssh import find_ssh_engine
+from netwarp.engines.ssh import SSH, find_ssh_engine
 from netwarp.engines.uml import find_uml_engine
 from netwarp.words import did_you_mean
 
 GROUP = "netwarp.engines"
 DEFAULT = "uml"
-SSH = "ssh"
 
 Find = Callable[[EngineOptions], Engine]
 """Finds an engine on this machine. Raises EngineError saying what is missing."""

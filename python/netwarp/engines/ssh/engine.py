@@ -26,7 +26,7 @@ from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import kernel_features
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
-from netwarp.scratch import CONNECTIONS, scratch
+from netwarp.scratch import CONNECTIONS, RUNS, scratch
 
 NAME = "ssh"
 _LEAD_NS = 3 * 10**9
@@ -220,7 +220,7 @@ class _Made:
         self._all(lambda session: session.send("start", t0_ns=starts[session.node]))
         ended = self._living(self._wait)
         after = self._living(read_clock)
-        with scratch("netwarp-runs-") as place:
+        with scratch(RUNS) as place:
             fetched = self._living(lambda session: self._fetch(session, place / session.node, ended[session.node]))
             nodes = {
                 node: NodeRecords(
@@ -247,7 +247,7 @@ class _Made:
 
     def _why(self, session: Session, answer: Mapping[str, Any]) -> str:
         """Why a node's part of the run ended early."""
-        with scratch("netwarp-runs-") as place:
+        with scratch(RUNS) as place:
             session.fetch(place)
             outcome = read_outcome(place) or {}
         status = answer["ended"]

@@ -12,6 +12,7 @@ from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack, Variant
 from netwarp.plots.timeseries.figure_specs import spec_of, subtitle
 from netwarp.plots.timeseries.several import BBR, START
 from netwarp.store.result import ResultDir
+from netwarp.words import capital
 
 _MAX_STACKED, _MAX_BBR = 3, 2
 """So many of the compared values are stacked together; so many have a figure of BBR's state of their own."""
@@ -33,7 +34,7 @@ def stacks_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, Stack]]
         limits = rows[-1].limits or (0.0, rows[-1].duration_s)
         rows = [_bare(row, limits) for row in rows]
         words = subtitle(result, few, few.runs, "RTT: each ACK's own sample" if rtt else "")
-        yield f"stack-{slug(group)}", Stack(_capital(f"{', '.join(first)} and {last} of {group}"), words, [rows])
+        yield f"stack-{slug(group)}", Stack(capital(f"{', '.join(first)} and {last} of {group}"), words, [rows])
 
 
 def bbr_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, Stack]]:
@@ -68,10 +69,6 @@ def _bbr_rows(run: PlottedRun, group: str, suffix: str) -> list[FigureSpec]:
         log = look.current().ylog
         specs.append(FigureSpec(quantity, "", "", run.duration_s, variants, run.changes, limits=limits, log=log))
     return specs
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _few(run_set: RunSet, most: int) -> RunSet:

@@ -38,6 +38,7 @@ from netwarp.views.three_node.contrasts import (
 from netwarp.views.three_node.factors import OPEN
 from netwarp.views.three_node.judgement import MIN_SEEDS
 from netwarp.views.three_node.tables import Condition
+from netwarp.words import capital
 
 NAME = "recommendations.csv"
 _SCHEMA = pl.Schema(dict.fromkeys(("about", "kind", "sentence", "published"), pl.String))
@@ -156,7 +157,7 @@ def _sentence(about: str, kind: str, factor: str, other: str, pairs: Sequence[Pa
     unit = f" {quality.unit}" if quality.unit else ""
     values = f"{_range(first)} against {_range(second)}{unit}"
     scope = where([each for pair in pairs for each in (pair.one, pair.other)], factor)
-    text = f"{_capital(scope)}: {quality.words} {_range(ratios)} times that of {other} ({values})."
+    text = f"{capital(scope)}: {quality.words} {_range(ratios)} times that of {other} ({values})."
     return Sentence(about, kind, text, _published(pairs, kind))
 
 
@@ -209,9 +210,7 @@ def _spreads(conditions: Sequence[Condition], about: str, rates: Sequence[float]
             if known[wide] > 1.5 * known[narrow]:
                 apart = f"by up to {known[wide]:.3g} times {rate_words(wide)}"
                 less = f"by up to {known[narrow]:.3g} {rate_words(narrow)}"
-                yield Sentence(
-                    about, "comparison", f"{_capital(plural)} differ in {quality.words} {apart}, and {less}."
-                )
+                yield Sentence(about, "comparison", f"{capital(plural)} differ in {quality.words} {apart}, and {less}.")
 
 
 def _spread(conditions: Sequence[Condition], factor: str, quality: Quality, rate: float) -> float | None:
@@ -291,7 +290,7 @@ def _recommended(
     short = min(len(found) for found in scores.values())
     if short < MIN_SEEDS or not usable:
         why = f"{short} of the {MIN_SEEDS} seeds that it takes" if usable else "none of its qualities was measured"
-        yield Sentence(about, "cannot be told", f"{_capital(scope)} nothing can be recommended: {why}.")
+        yield Sentence(about, "cannot be told", f"{capital(scope)} nothing can be recommended: {why}.")
         return
     beaten = {
         one.name: [other for other in group if _beats(scores[other.name], scores[one.name])] for one in group
@@ -300,7 +299,7 @@ def _recommended(
     words = " or ".join(_combination(one) for one in best)
     asked = ", ".join(f"{_words(name)} {abs(weight):g}" for name, weight in usable.items())
     many = " (too close to call between them)" if len(best) > 1 else ""
-    text = f"{_capital(scope)}: {words}{many}. What counts: {asked}."
+    text = f"{capital(scope)}: {words}{many}. What counts: {asked}."
     yield Sentence(about, "recommended", text, _advised(environment, group, best))
     for one in best:
         for other in group:
@@ -309,7 +308,7 @@ def _recommended(
     for one in group:
         if len(beaten[one.name]) == len(group) - 1 and len(group) > 2:
             yield Sentence(
-                about, "avoid", f"{_capital(scope)}: {_combination(one)}, which every other combination beats."
+                about, "avoid", f"{capital(scope)}: {_combination(one)}, which every other combination beats."
             )
     yield from _applications(about, scope, best, applications)
 
@@ -342,7 +341,7 @@ def _reasons(
         unit = f" {quality.unit}" if quality.unit else ""
         a, b = map(_number, pair.medians)
         text = (
-            f"{_capital(scope)} {_combination(one)} has {_range(pair.ratios)} times the {quality.words} of "
+            f"{capital(scope)} {_combination(one)} has {_range(pair.ratios)} times the {quality.words} of "
             f"{_combination(other)} ({a} against {b}{unit})."
         )
         yield Sentence(about, kind, text)
@@ -364,7 +363,7 @@ def _applications(
             measured = f"{_words(application['column'])} {_range(values)}{unit.rstrip()}"
             suits = "suits" if kept[0] else "does not suit"
             what = f"{_combination(one)} {suits} {application['name']}"
-            text = f"{_capital(scope)} {what}: {measured}; it takes {application['why']}."
+            text = f"{capital(scope)} {what}: {measured}; it takes {application['why']}."
             yield Sentence(about, "application" if kept[0] else "caution", text)
 
 
@@ -398,7 +397,3 @@ def _number(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4g}" if abs(value - 1) < 0.1 else f"{value:.3g}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

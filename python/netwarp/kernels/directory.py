@@ -4,9 +4,7 @@ again what has not changed.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
 import os
 import re
 import stat
@@ -17,6 +15,7 @@ from pathlib import Path
 
 from netwarp.kernels.commands import environment
 from netwarp.kernels.errors import BuildFailed
+from netwarp.kernels.memory import remember, remembered
 
 _RACY_NS = 2_000_000_000
 """A file that was written so shortly before it is read may be written once more with the same time, as git has it."""
@@ -35,7 +34,7 @@ def read_directory(path: Path, cache: Path, left_out: Sequence[str]) -> dict[str
     """
     pattern = re.compile("|".join(f"{_expression(one)}" for one in left_out))
     memory = cache / f"source-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}.json"
-    known = _remembered(memory)
+    known = remembered(memory)
     found: dict[str, str] = {}
     stamps: dict[str, list[object]] = {}
     now = time.time_ns()
@@ -56,7 +55,7 @@ def read_directory(path: Path, cache: Path, left_out: Sequence[str]) -> dict[str
         if status.st_mtime_ns < now - _RACY_NS:
             stamps[name] = [*stamp, digest]
     if stamps != known:
-        _remember(memory, stamps)
+        remember(memory, stamps)
     return found
 
 
@@ -90,19 +89,3 @@ def _digest(path: Path, mode: int) -> str:
 def _expression(pattern: str) -> str:
     """A pattern of tar(1) as a regular expression: `*` goes across directories, and a directory is all beneath it."""
     return re.sub(r"\\\*", ".*", re.escape(pattern).replace(r"\[chS\]", "[chS]")) + "(/|$)"
-
-
-def _remembered(memory: Path) -> dict[str, list[object]]:
-    try:
-        known = json.loads(memory.read_text())
-    except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) else {}
-
-
-def _remember(memory: Path, stamps: dict[str, list[object]]) -> None:
-    fresh = memory.with_name(f"{memory.name}.{os.getpid()}")
-    with contextlib.suppress(OSError):
-        memory.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(json.dumps(stamps))
-        fresh.replace(memory)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -15,6 +14,7 @@ from pathlib import Path
 from netwarp.kernels.commands import environment
 from netwarp.kernels.directory import read_directory
 from netwarp.kernels.errors import BuildFailed, SourceMissing
+from netwarp.kernels.memory import remember, remembered
 from netwarp.kernels.recipe import DEFAULT_SERIES
 
 PACKAGED = Path("/usr/src")
@@ -106,16 +106,16 @@ def read_source(path: Path, cache: Path) -> Source:
     status = path.stat()
     name = f"{path}|{status.st_size}|{status.st_mtime_ns}"
     memory = cache / _MEMORY
-    known = _remembered(memory)
+    known = remembered(memory)
     if name not in known:
         with path.open("rb") as file:
             known[name] = hashlib.file_digest(file, "sha256").hexdigest()
-        _remember(memory, known)
+        remember(memory, known)
     if packaged := _NAME.search(path.name):
         return Source(path, known[name], ".".join(packaged["version"].split(".")[:2]))
     if f"{name}|series" not in known:
         known[f"{name}|series"] = _series_of_archive(path)
-        _remember(memory, known)
+        remember(memory, known)
     return Source(path, known[name], known[f"{name}|series"])
 
 
@@ -166,20 +166,3 @@ def _version(path: Path, series: str) -> tuple[int, ...] | None:
         return None
     version = tuple(int(part) for part in match["version"].split("."))
     return version if version[:2] == tuple(int(part) for part in series.split(".")) else None
-
-
-def _remembered(memory: Path) -> dict[str, str]:
-    try:
-        known = json.loads(memory.read_text())
-    except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) else {}
-
-
-def _remember(memory: Path, known: dict[str, str]) -> None:
-    # Another user's shared cache cannot be written; the digest is then computed again each time.
-    fresh = memory.with_name(f"{memory.name}.{os.getpid()}")
-    with contextlib.suppress(OSError):
-        memory.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
-        fresh.replace(memory)

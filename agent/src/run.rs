@@ -8,7 +8,7 @@ use crate::backend::Backend;
 use crate::lab::Lab;
 use crate::network::Network;
 use crate::record::{Sampler, captures, wires};
-use crate::time::{exact_timers, monotonic_ns, sleep_until, wait_until};
+use crate::time::{exact_timers, monotonic_ns, sleep_until};
 use crate::traffic::{self, Flows};
 use crate::tuners::Tuners;
 
@@ -26,13 +26,17 @@ pub fn run(backend: &'static dyn Backend, lab: Lab, dir: &Path) -> Result<()> {
     execution.start_recording()?;
     for (number, event) in schedule(lab).into_iter().enumerate() {
         let at_ns = lab.t0_ns + event.at_ns;
-        wait_until(at_ns);
+        if !backend.wait_until(at_ns)? {
+            ensure!(number > 0, "it was stopped before it began");
+            execution.stop_early()?;
+            return execution.finish(dir, STOPPED_PATIENCE_NS);
+        }
         if number == 0 {
             backend.begun(at_ns)?;
         }
         execution.act(&event)?;
     }
-    execution.finish(dir)
+    execution.finish(dir, PATIENCE_NS)
 }
 
 /// A network with its flows, and what records them.
@@ -97,8 +101,8 @@ impl<'a> Execution<'a> {
         self.sampler.sample(now_ns, true)
     }
 
-    /// Ends the records and writes what each flow did.
-    pub fn finish(mut self, dir: &Path) -> Result<()> {
+    /// Ends the records and writes what each flow did, once programs have reported or `patience_ns` is over.
+    pub fn finish(mut self, dir: &Path, patience_ns: i64) -> Result<()> {
         let backend = self.network.backend;
         // While others disturb the machine, counters that are read one after another do not belong to one instant.
         if !backend.is_disturbed() {
@@ -109,7 +113,7 @@ impl<'a> Execution<'a> {
         }
         self.tuners.check("before the run did")?;
         self.tuners.stop();
-        let patience = monotonic_ns() + PATIENCE_NS;
+        let patience = monotonic_ns() + patience_ns;
         while self.flows.are_busy() && monotonic_ns() < patience {
             sleep_until(monotonic_ns() + PATIENCE_STEP_NS);
         }
@@ -119,7 +123,9 @@ impl<'a> Execution<'a> {
 }
 
 /// How long programs may take after the run's end to finish what they have begun to report.
-const PATIENCE_NS: i64 = 30_000_000_000;
+pub const PATIENCE_NS: i64 = 30_000_000_000;
+/// The same where a run was stopped: a server may wait for a client that no longer exists.
+const STOPPED_PATIENCE_NS: i64 = 2_000_000_000;
 const PATIENCE_STEP_NS: i64 = 10_000_000;
 
 /// In the order in which they happen at one instant.

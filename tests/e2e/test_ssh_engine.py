@@ -403,10 +403,10 @@ def test_machines_are_held_against_virtual_time(made: Hosts, tmp_path: Path) -> 
     assert "| flow.goodput_mbps of bulk |" in text or "ssh: 1 of 1 runs suspect" in text
 
 
-def test_a_node_that_dies_fails_the_run_and_the_others_records_are_kept(made: Hosts, tmp_path: Path) -> None:
+def test_a_node_that_dies_ends_the_run_and_the_others_records_are_kept(made: Hosts, tmp_path: Path) -> None:
     before = made.listing()
     running = made.start(
-        "run", _short(tmp_path, "6s"), "--engine", "ssh", "--inventory", made.inventory, "-o", tmp_path / "r"
+        "run", _short(tmp_path, "200s"), "--engine", "ssh", "--inventory", made.inventory, "-o", tmp_path / "r"
     )
     try:
         wait_until(lambda: "iperf3" in made.inside("server", "ps", "-e", "-o", "comm="))
@@ -423,6 +423,23 @@ def test_a_node_that_dies_fails_the_run_and_the_others_records_are_kept(made: Ho
     assert "bottleneck" in status["reason"]
     assert set(run.scan("sockets").collect()["node"]) == {"client", "server"}
     assert set(run.scan("clocks").collect()["node"]) == {"client", "server"}
+    assert made.settled(before) == before
+
+
+def test_a_run_past_its_time_limit_fails_and_its_records_are_kept(made: Hosts, tmp_path: Path) -> None:
+    scenario = _short(tmp_path, "200s")
+    scenario.write_text(scenario.read_text() + '[run]\ntime_limit = "12s"\n')
+    before = made.listing()
+    answer = _run(made, scenario, tmp_path / "r")
+    assert answer.code == 3, answer.err
+    run = _only(tmp_path / "r")
+    status: dict[str, Any] = run.status()
+    assert (status["status"], status["reason"]) == (
+        "failed",
+        "it did not end within 12 s of real time ([run] time_limit)",
+    )
+    assert set(run.scan("sockets").collect()["node"]) == {"client", "server"}
+    assert set(run.scan("clocks").collect()["node"]) == set(NAMES)
     assert made.settled(before) == before
 
 

@@ -11,7 +11,7 @@ use anyhow::{Result, bail, ensure};
 use crate::lab::{Capture, Lab, MachineSettings, Module};
 use crate::machine;
 use crate::machine::programs::ProgramRoot;
-use crate::time::monotonic_ns;
+use crate::time::{monotonic_ns, wait_until};
 
 /// An engine as the agent sees it.
 pub trait Backend: Sync {
@@ -81,6 +81,12 @@ pub trait Backend: Sync {
     /// The run has begun: what was due first, at this instant, is done now.
     fn begun(&self, _due_ns: i64) -> Result<()> {
         Ok(())
+    }
+
+    /// Waits for an instant of CLOCK_MONOTONIC while a run lasts; false if the run is to end before it.
+    fn wait_until(&self, at_ns: i64) -> Result<bool> {
+        wait_until(at_ns);
+        Ok(true)
     }
 
     /// How the two ends of a link are joined.

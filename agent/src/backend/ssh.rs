@@ -4,20 +4,26 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, poll};
 
 use super::base::{Backend, TimedSender, Wiring};
 use super::host::{Host, SleepingSender};
 use crate::lab::{Capture, Lab, MachineSettings};
 use crate::machine;
 use crate::part::{Own, part_of};
-use crate::time::monotonic_ns;
+use crate::time::{monotonic_ns, wait_until};
 
 pub const NAME: &str = "ssh";
+
+const NS_PER_MS: i64 = 1_000_000;
+/// The longest single wait for an instant, in milliseconds.
+const POLL_MS: i64 = 60_000;
 
 static SESSION: OnceLock<Session> = OnceLock::new();
 
@@ -117,6 +123,23 @@ impl Backend for Ssh {
     fn begun(&self, due_ns: i64) -> Result<()> {
         let signal = Signal::Begun(monotonic_ns() - due_ns);
         Ok((&session()?.channel).write_all(&signal.bytes())?)
+    }
+
+    /// The session closes its end where another node has failed, so that the run has nothing more to measure.
+    fn wait_until(&self, at_ns: i64) -> Result<bool> {
+        let channel = &session()?.channel;
+        // poll counts whole milliseconds; the rest is the timer's.
+        while at_ns - monotonic_ns() >= NS_PER_MS {
+            let left_ms = ((at_ns - monotonic_ns()) / NS_PER_MS).clamp(0, POLL_MS) as u16;
+            let mut fds = [PollFd::new(channel.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut fds, left_ms) {
+                Ok(0) | Err(Errno::EINTR) => {}
+                Ok(_) => return Ok(false),
+                Err(e) => return Err(e.into()),
+            }
+        }
+        wait_until(at_ns);
+        Ok(true)
     }
 
     fn part(&self, lab: Lab) -> Result<Lab> {

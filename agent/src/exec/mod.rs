@@ -31,7 +31,7 @@ use crate::lab::{Exec, Lab};
 use crate::machine::root::{Inside, Layers};
 use crate::machine::{changes, root};
 use crate::network::{self, Network};
-use crate::run::{Execution, schedule};
+use crate::run::{Execution, PATIENCE_NS, schedule};
 use crate::time::{exact_timers, monotonic_ns, sleep_until};
 use keyboard::Keyboard;
 use terminal::Terminal;
@@ -102,7 +102,7 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
     match execution {
         Some(mut execution) => {
             execution.stop_early()?;
-            execution.finish(dir)?;
+            execution.finish(dir, PATIENCE_NS)?;
         }
         None if lab.record.needs_recorder() => backend.stop_recording()?,
         None => {}

@@ -23,6 +23,8 @@ pub enum Order {
     Start {
         t0_ns: i64,
     },
+    /// The run ends now, with what it has recorded.
+    Stop {},
     /// Send what was recorded.
     Fetch {},
     End {},

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::sys::socket::{AddressFamily, Shutdown, SockFlag, SockType, shutdown, socketpair};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 
@@ -72,6 +72,11 @@ impl Keeper {
                 std::process::exit(i32::from(code.is_err()));
             }
         }
+    }
+
+    /// Tells the run that it is over: it hears the end of what comes from the session, while its own way here stays open.
+    pub fn stop_run(&self) -> Result<()> {
+        Ok(shutdown(self.run.as_raw_fd(), Shutdown::Write)?)
     }
 
     /// Ends both, and waits for all that they leave.

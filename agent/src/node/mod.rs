@@ -217,6 +217,12 @@ impl Session {
                 let keeper = self.keeper.as_mut().context("there is no run to start")?;
                 Ok(keeper.run.write_all(&t0_ns.to_ne_bytes())?)
             }
+            Order::Stop {} => {
+                if let Some(keeper) = self.keeper.as_ref().filter(|_| !self.ended) {
+                    keeper.stop_run()?;
+                }
+                Ok(())
+            }
             Order::Fetch {} => {
                 let failed = self.restore();
                 let root = self.options.dir.join(RUN);

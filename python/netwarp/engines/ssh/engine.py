@@ -19,7 +19,7 @@ from netwarp.engines.programs import digest_of, program_names
 from netwarp.engines.ssh.clocks import NodeClock, read_clock, refuse_wrong_date
 from netwarp.engines.ssh.inventory import Inventory, disagreements, read_inventory
 from netwarp.engines.ssh.records import NodeRecords, merge
-from netwarp.engines.ssh.session import Interrupted, Login, NodeError, Session, problems_of
+from netwarp.engines.ssh.session import Interrupted, Login, NodeError, Session, SilentError, problems_of
 from netwarp.engines.supervisor import read_outcome
 from netwarp.lab import build_lab
 from netwarp.plan import Plan
@@ -199,8 +199,7 @@ class SshEngine:
         except (EngineError, NodeError) as error:
             return Outcome("failed", str(error), {"real_s": time.monotonic() - begin, "cpu_s": 0.0, "events": 0})
         facts = {"real_s": time.monotonic() - begin, "cpu_s": 0.0, "events": 0}
-        reason = "; ".join(made.failed.values()) or None
-        return Outcome("failed" if reason else "ok", reason, facts)
+        return Outcome("failed" if made.reason else "ok", made.reason, facts)
 
 
 class _Made:
@@ -210,6 +209,13 @@ class _Made:
         self.inventory, self.job, self.directory, self.sessions = inventory, job, directory, sessions
         self.failed: dict[str, str] = {}
         """Nodes that did not come to the end, and why."""
+        self.is_overdue = False
+
+    @property
+    def reason(self) -> str | None:
+        """Why the run has failed, if it has."""
+        limit = f"it did not end within {self.job.time_limit_s:g} s of real time ([run] time_limit)"
+        return "; ".join([*self.failed.values(), *([limit] if self.is_overdue else [])]) or None
 
     def run(self) -> None:
         """Prepare all, begin together, wait, collect. Raises NodeError before it has begun; Interrupted."""
@@ -255,7 +261,24 @@ class _Made:
         return str(outcome.get("reason") or f"its part of the run ended early ({how})")
 
     def _wait(self, session: Session) -> Mapping[str, Any]:
-        return session.answer(self.job.time_limit_s)
+        """How a node's part of the run ended. Where it failed, the others have nothing more to measure and end too."""
+        try:
+            ended = session.answer(self.job.time_limit_s)
+        except SilentError:
+            self.is_overdue = True
+            self._stop_all()
+            ended = session.answer()
+        except NodeError:
+            self._stop_all()
+            raise
+        if ended["ended"] != 0:
+            self._stop_all()
+        return ended
+
+    def _stop_all(self) -> None:
+        for session in self.sessions.values():
+            with contextlib.suppress(NodeError):  # it says so itself
+                session.send("stop")
 
     def _fetch(self, session: Session, place: Path, ended: Mapping[str, Any]) -> None:
         place.mkdir()

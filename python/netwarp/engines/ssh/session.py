@@ -57,6 +57,10 @@ class NodeError(Exception):
     """What went wrong with a node, in a sentence that begins with its name."""
 
 
+class SilentError(NodeError):
+    """A node that has not answered in time."""
+
+
 class Interrupted(Exception):
     """The waiting thread has been told to stop."""
 
@@ -72,7 +76,7 @@ class Login:
 
 
 class Session:
-    """One connection to one node. Not for several threads at once."""
+    """One connection to one node. Several threads may give orders, one at a time hears the answers."""
 
     def __init__(self, agent: Path, login: Login, cancelled: threading.Event) -> None:
         """Log in, copy the agent, and start it. Raises NodeError, Interrupted."""
@@ -174,7 +178,8 @@ class Session:
         self._write(json.dumps({"do": order, **fields}).encode() + b"\n")
 
     def answer(self, seconds: float = _ANSWER_S) -> Mapping[str, Any]:
-        """The next answer. Raises NodeError, also where the agent says that it could not; Interrupted."""
+        """The next answer. Raises NodeError, also where the agent says that it could not; SilentError where none came
+        in time; Interrupted."""
         line = self._line(seconds)
         try:
             answer: dict[str, Any] = json.loads(line)
@@ -261,7 +266,7 @@ class Session:
                 if self._cancelled.is_set():
                     raise Interrupted
                 if time.monotonic() > deadline:
-                    raise self._error("it does not answer")
+                    raise SilentError(str(self._error("it does not answer")))
         try:
             got = os.read(self._output, 1 << 16)
         except OSError:

@@ -344,6 +344,8 @@ def test_two_labs_at_once_are_refused_and_a_killed_one_is_restored(made: Hosts, 
         answer = _run(made, _short(tmp_path), tmp_path / "second")
         assert answer.code == 4, answer.err
         assert "another lab is running on this machine" in answer.words, answer.err
+        # A connection that still has much to send must not hold its ports against the next run.
+        wait_until(lambda: ":5001" in made.inside("client", "ss", "-Htn", "state", "established"))
         # All processes of one node at once: nobody is left there to restore.
         for pid in made.agents("client"):
             os.kill(pid, signal.SIGSTOP)

@@ -99,6 +99,11 @@ pub trait Backend: Sync {
         true
     }
 
+    /// Whether the network stack of the nodes is there before and after a run, with the ports that the next one needs.
+    fn outlives_runs(&self) -> bool {
+        false
+    }
+
     /// Lets the kernel do what it has put off, between steps of building a network.
     fn rest(&self) {}
 

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 
 pub use base::{Backend, Departure, TimedSender, Wiring};
 pub use host::{NAME as HOST, NAME_PREFIX as HOST_NAME_PREFIX};
-pub use ssh::{NAME as SSH, Signal as StartSignal, connect as connect_ssh};
+pub use ssh::{NAME as SSH, STOP as STOP_RUN, Signal as StartSignal, connect as connect_ssh};
 
 /// Every backend there is.
 const BACKENDS: &[&dyn Backend] = &[&uml::Uml, &host::Host, &ssh::Ssh];

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -41,6 +42,8 @@ pub enum Signal {
     Built,
     /// The run has begun, so late by this machine's clock.
     Begun(i64),
+    /// The run is over and all is written, with this exit status.
+    Ended(u8),
 }
 
 impl Signal {
@@ -50,6 +53,7 @@ impl Signal {
         let (kind, value) = match self {
             Self::Built => (b'B', 0),
             Self::Begun(late_ns) => (b'S', late_ns),
+            Self::Ended(status) => (b'E', status.into()),
         };
         let mut bytes = [kind; Self::LEN];
         bytes[1..].copy_from_slice(&value.to_ne_bytes());
@@ -63,9 +67,21 @@ impl Signal {
         let value = i64::from_ne_bytes(std::array::from_fn(|i| bytes[i + 1]));
         Ok(match bytes[0] {
             b'B' => Self::Built,
+            b'E' => Self::Ended(value as u8),
             _ => Self::Begun(value),
         })
     }
+}
+
+/// What the session tells the run: the instant at which it begins, or that it ends now.
+pub const STOP: i64 = i64::MIN;
+
+fn read_order(mut channel: &File) -> Result<i64> {
+    let mut order = [0; 8];
+    channel
+        .read_exact(&mut order)
+        .map_err(|_| anyhow!("the session with netwarp has ended"))?;
+    Ok(i64::from_ne_bytes(order))
 }
 
 /// Tells the run in this process of its session.
@@ -113,11 +129,9 @@ impl Backend for Ssh {
     fn origin_ns(&self, lab: &Lab) -> Result<i64> {
         let mut channel = &session()?.channel;
         channel.write_all(&Signal::Built.bytes())?;
-        let mut start = [0; 8];
-        channel
-            .read_exact(&mut start)
-            .map_err(|_| anyhow!("the session with netwarp ended before the run began"))?;
-        Ok(i64::from_ne_bytes(start) - lab.t0_ns)
+        let start_ns = read_order(channel)?;
+        ensure!(start_ns != STOP, "it was stopped before it began");
+        Ok(start_ns - lab.t0_ns)
     }
 
     fn begun(&self, due_ns: i64) -> Result<()> {
@@ -125,7 +139,7 @@ impl Backend for Ssh {
         Ok((&session()?.channel).write_all(&signal.bytes())?)
     }
 
-    /// The session closes its end where another node has failed, so that the run has nothing more to measure.
+    /// The session says so where another node has failed, so that the run has nothing more to measure.
     fn wait_until(&self, at_ns: i64) -> Result<bool> {
         let channel = &session()?.channel;
         // poll counts whole milliseconds; the rest is the timer's.
@@ -134,7 +148,7 @@ impl Backend for Ssh {
             let mut fds = [PollFd::new(channel.as_fd(), PollFlags::POLLIN)];
             match poll(&mut fds, left_ms) {
                 Ok(0) | Err(Errno::EINTR) => {}
-                Ok(_) => return Ok(false),
+                Ok(_) => return read_order(channel).map(|_| false),
                 Err(e) => return Err(e.into()),
             }
         }
@@ -149,6 +163,10 @@ impl Backend for Ssh {
 
     fn wiring(&self) -> Wiring {
         Wiring::Cable
+    }
+
+    fn outlives_runs(&self) -> bool {
+        true
     }
 
     fn open_capture(&self, id: usize, capture: &Capture, filter: &str) -> Result<()> {
@@ -177,5 +195,15 @@ impl Backend for Ssh {
 
     fn stamped_from_ns(&self, _t0_ns: i64) -> i64 {
         0
+    }
+
+    /// Stays until the session closes: another node's flow may end a little later than here, and would be reset.
+    fn end(&self, outcome: ExitCode) -> ExitCode {
+        if let Some(mut channel) = SESSION.get().map(|session| &session.channel) {
+            let signal = Signal::Ended(u8::from(outcome != ExitCode::SUCCESS));
+            let _ = channel.write_all(&signal.bytes());
+            let _ = std::io::copy(&mut channel, &mut std::io::sink());
+        }
+        outcome
     }
 }

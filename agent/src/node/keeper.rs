@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
-use nix::sys::socket::{AddressFamily, Shutdown, SockFlag, SockType, shutdown, socketpair};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 
@@ -74,9 +74,9 @@ impl Keeper {
         }
     }
 
-    /// Tells the run that it is over: it hears the end of what comes from the session, while its own way here stays open.
-    pub fn stop_run(&self) -> Result<()> {
-        Ok(shutdown(self.run.as_raw_fd(), Shutdown::Write)?)
+    /// Tells the run the instant at which it begins, or `STOP_RUN`.
+    pub fn tell_run(&mut self, order: i64) -> Result<()> {
+        Ok(self.run.write_all(&order.to_ne_bytes())?)
     }
 
     /// Ends both, and waits for all that they leave.

@@ -26,7 +26,7 @@ use self::keeper::{Keeper, Surroundings};
 use self::lock::Lock;
 use self::output::Output;
 use self::state::State;
-use crate::backend::StartSignal;
+use crate::backend::{STOP_RUN, StartSignal};
 use crate::constants::LAB_FORMAT;
 use crate::lab::{Lab, RunFile};
 use crate::part::{self, Own};
@@ -146,7 +146,7 @@ impl Session {
                     }
                 }
                 Event::Run => self.hear_run()?,
-                Event::RunEnded => self.run_ended()?,
+                Event::RunEnded => self.run_died()?,
                 Event::Silence => bail!("netwarp is gone"),
             }
         }
@@ -162,7 +162,8 @@ impl Session {
             }
             let stdin = std::io::stdin();
             let mut fds = vec![PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
-            if let Some(keeper) = &self.keeper {
+            // Once the run has ended, its ends stay readable.
+            if let Some(keeper) = self.keeper.as_ref().filter(|_| !self.has_ended()) {
                 for fd in [
                     keeper.run.as_fd(),
                     keeper.report.as_fd(),
@@ -187,11 +188,10 @@ impl Session {
             if happened
                 .get(1)
                 .is_some_and(|e| e.contains(PollFlags::POLLIN))
-                && !self.has_ended()
             {
                 return Ok(Event::Run);
             }
-            if happened.iter().skip(2).any(|e| !e.is_empty()) && !self.has_ended() {
+            if happened.iter().skip(2).any(|e| !e.is_empty()) {
                 return Ok(Event::RunEnded);
             }
         }
@@ -215,16 +215,14 @@ impl Session {
             Order::Prepare(asked) => self.prepare(*asked),
             Order::Start { t0_ns } => {
                 let keeper = self.keeper.as_mut().context("there is no run to start")?;
-                Ok(keeper.run.write_all(&t0_ns.to_ne_bytes())?)
+                keeper.tell_run(t0_ns)
             }
-            Order::Stop {} => {
-                if let Some(keeper) = self.keeper.as_ref().filter(|_| !self.ended) {
-                    keeper.stop_run()?;
-                }
-                Ok(())
-            }
+            Order::Stop {} => match self.keeper.as_mut().filter(|_| !self.ended) {
+                Some(keeper) => keeper.tell_run(STOP_RUN),
+                None => Ok(()),
+            },
             Order::Fetch {} => {
-                let failed = self.restore();
+                let failed = self.restore_after_run();
                 let root = self.options.dir.join(RUN);
                 self.output.files(&root, &root)?;
                 self.output.answer(&json!({"restored": failed}))
@@ -341,14 +339,13 @@ impl Session {
                 self.late_ns = Some(late_ns);
                 Ok(())
             }
-            // It has ended; whoever waits for it says so.
-            Err(_) => self.run_ended(),
+            Ok(StartSignal::Ended(status)) => self.run_ended(Some(status)),
+            Err(_) => self.run_died(),
         }
     }
 
-    /// The run is over here. Others may need this node a little longer, so that it stays what it is until netwarp, which
-    /// hears of all, asks for the records.
-    fn run_ended(&mut self) -> Result<()> {
+    /// The run has ended without a word of its own.
+    fn run_died(&mut self) -> Result<()> {
         let mut status = [0];
         let told = match &mut self.keeper {
             Some(keeper) => keeper.report.read(&mut status).unwrap_or(0) == 1,
@@ -358,9 +355,15 @@ impl Session {
             // Nobody keeps the run any more, and the kernel is ending it.
             keeper::reap();
         }
+        self.run_ended(told.then_some(status[0]))
+    }
+
+    /// The run is over here. Others may need this node a little longer, so that it stays what it is until netwarp, which
+    /// hears of all, asks for the records.
+    fn run_ended(&mut self, status: Option<u8>) -> Result<()> {
         self.ended = true;
         self.output.answer(&json!({
-            "ended": told.then_some(status[0]),
+            "ended": status,
             "late_ns": self.late_ns,
             "indices": self.indices,
         }))

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use anyhow::{Context, Result};
-use nix::sys::socket::{Backlog, SockType, SockaddrStorage, listen};
+use nix::sys::socket::{Backlog, SockType, SockaddrStorage, listen, setsockopt, sockopt};
 
 use super::generator::Setup;
 use super::socket::{bound, set_congestion_control};
@@ -53,7 +53,7 @@ pub fn listener(
 ) -> Result<(Option<OwnedFd>, SocketAddr)> {
     let to = SocketAddr::new(setup.flow.destination, setup.flow.destination_port);
     let open = || -> Result<OwnedFd> {
-        let listener = socket(to, cc)?;
+        let listener = socket(setup, to, cc)?;
         listen(&listener, Backlog::new(connections)?)?;
         Ok(listener)
     };
@@ -69,12 +69,21 @@ pub fn client(setup: &Setup, cc: Option<&str>, port: u16) -> Result<Option<Owned
     let from = SocketAddr::new(setup.flow.source, port);
     setup
         .source()
-        .map(|node| node.run(|| socket(from, cc))?)
+        .map(|node| node.run(|| socket(setup, from, cc))?)
         .transpose()
 }
 
-fn socket(local: SocketAddr, cc: Option<&str>) -> Result<OwnedFd> {
+fn socket(setup: &Setup, local: SocketAddr, cc: Option<&str>) -> Result<OwnedFd> {
     let socket = bound(local, SockType::Stream)?;
+    if setup.network.backend.outlives_runs() {
+        // What is left of a connection when its process ends would hold its ports: it is reset. Accepted connections
+        // inherit this.
+        let at_once = libc::linger {
+            l_onoff: 1,
+            l_linger: 0,
+        };
+        setsockopt(&socket, sockopt::Linger, &at_once)?;
+    }
     if let Some(name) = cc {
         set_congestion_control(&socket, name)?;
     }

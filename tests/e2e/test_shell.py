@@ -93,6 +93,20 @@ def test_a_network_without_flows_only_waits(tmp_path: Path) -> None:
     assert "nothing would be sent" in refused.words
 
 
+def test_programs_of_flows_run_beside_the_shell(tmp_path: Path) -> None:
+    """Each has a root of its own."""
+    (tmp_path / "beside.toml").write_text("""
+        name = "beside"
+        duration = "5s"
+        nodes = { h1 = {}, h2 = {} }
+        links.line = { ends = ["h1", "h2"], rate = "10mbit", delay = "10ms" }
+        flows.own = { from = "h1", to = "h2", tool = "command", client = ["sh", "-c", "echo flow > /etc/mine"] }
+    """)
+    answer = script("sleep 2; ls /etc/mine; echo shell > /etc/mine", "--flows", scenario="beside.toml", cwd=tmp_path)
+    assert answer.code == 0, answer.err
+    assert "/etc/mine" in answer.err
+
+
 def test_it_may_read_what_a_scenario_may(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret\n")
     words = f"cat {tmp_path}/secret.txt; pwd"

@@ -6,6 +6,7 @@ use std::fs::{DirBuilder, create_dir_all};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -30,14 +31,19 @@ pub const READABLE: &str = ".uml/readable";
 /// What the machine may read of the host, as the guard allows it. No program sees the list, since it names the host's
 /// directories.
 pub fn readable() -> Result<Vec<PathBuf>> {
-    let path = Path::new(RUN_DIR).join(READABLE);
-    let text = std::fs::read(&path).with_context(|| path.display().to_string())?;
-    std::fs::remove_file(&path)?;
-    Ok(text
+    static READ: Mutex<Option<Vec<PathBuf>>> = Mutex::new(None);
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(paths) = read.as_ref() {
+        return Ok(paths.clone());
+    }
+    let place = Path::new(RUN_DIR).join(READABLE);
+    let text = std::fs::read(&place).with_context(|| place.display().to_string())?;
+    std::fs::remove_file(&place)?;
+    let names = text
         .split(|&byte| byte == 0)
-        .filter(|name| !name.is_empty())
-        .map(|name| PathBuf::from(OsStr::from_bytes(name)))
-        .collect())
+        .filter(|name| !name.is_empty());
+    let paths: Vec<PathBuf> = names.map(|name| OsStr::from_bytes(name).into()).collect();
+    Ok(read.insert(paths).clone())
 }
 
 /// The names of the modules that the kernel has built in, with blanks between.

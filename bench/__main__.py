@@ -17,6 +17,7 @@ from bench import (
     cluster,
     comparisons,
     growth,
+    guests,
     host,
     kernels,
     labs,
@@ -31,8 +32,8 @@ from bench import (
 from bench.row import MEASURES, Row
 
 MODULES = (
-    advise, runs, labs, modules, kernels, cluster, pages, captures, watch, comparisons, planted, growth, studies,
-    shipped, host
+    advise, runs, labs, guests, modules, kernels, cluster, pages, captures, watch, comparisons, planted, growth,
+    studies, shipped, host
 )  # fmt: skip
 """Each has put its measures into `MEASURES` by being imported; they are made in this order."""
 

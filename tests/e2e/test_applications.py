@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+import tempfile
 from pathlib import Path
 
+import netwarp
 import pytest
 from e2e_command import succeed
 from e2e_runs import Runs
@@ -47,6 +51,27 @@ def test_nginx_and_curl_have_a_machine_and_metrics(tmp_path: Path) -> None:
     assert not Path("/etc/netwarp-was-here").exists()
     assert not Path("/usr/netwarp-was-here").exists()
     assert "1 of 1 runs are identical" in succeed("rerun", "result", cwd=tmp_path).out
+
+
+def test_a_script_whose_interpreter_lies_in_the_home_directory(tmp_path: Path) -> None:
+    """No word of the command says so. The home is empty otherwise, and writable."""
+    if os.geteuid() != 0:
+        pytest.skip("a lab's home is /root, of which only root may read anything on the host")
+    with tempfile.TemporaryDirectory(prefix="netwarp-", dir="/root") as name:
+        (Path(name) / "shell").symlink_to("/bin/sh")
+        script = tmp_path / "script.sh"
+        script.write_text(f"#!{name}/shell\ncd; echo x > mine; ls -A\n")
+        script.chmod(0o755)
+        text = flow("own", "command", f'client = ["{script}"]')
+        (tmp_path / "own.toml").write_text(pair(text, duration="2s"))
+        succeed("run", "own.toml", "--no-plots", "-o", "result", "--read", name, cwd=tmp_path)
+        (run,) = (tmp_path / "result/runs").iterdir()
+        names = (run / "own-client.out").read_text().split()
+        assert {"mine", Path(name).name} <= set(names)
+        granted = (Path(sys.prefix), Path(sys.base_prefix), Path(netwarp.__file__), tmp_path, Path(name))
+        beneath = {path.relative_to("/root").parts[0] for path in granted if path.is_relative_to("/root")}
+        assert set(names) <= {"mine", *beneath}
+        assert not Path("/root/mine").exists()
 
 
 RECEIVER = """

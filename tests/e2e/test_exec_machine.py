@@ -270,6 +270,29 @@ def test_confined_it_reads_what_a_scenario_may(place: Path, home: Path) -> None:
     assert (allowed.out, allowed.code) == ("own\nsecret\n", 0), allowed.err
 
 
+def test_confined_in_a_home_directory_it_finds_there_what_it_may_read(home: Path) -> None:
+    """Its own directory, and what is allowed; nothing else is there, and a program may make it its home."""
+    work, tools = home / "work", home / "tools"
+    for path in (work, tools, home / ".ssh"):
+        path.mkdir()
+    (home / "secret.txt").write_text("secret\n")
+    (tools / "shell").symlink_to("/bin/sh")
+    (work / "own.sh").write_text(f"#!{tools}/shell\ncd; ls -A; echo x > new; cat secret.txt; cd -; echo y > made; ls\n")
+    (work / "own.sh").chmod(0o755)
+    cache = os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))
+    result = home / "result"
+    answer = netwarp(
+        *("exec", "-o", result, "--confine", "--read", tools, "--", "./own.sh"),
+        cwd=work,
+        env={"HOME": str(home), "XDG_CACHE_HOME": cache},
+    )
+    assert answer.out == f"tools\nwork\n{work}\nmade\nown.sh\n", answer.err
+    assert "secret.txt: No such file or directory" in answer.err
+    assert (only_run(result).path / "files/made").read_text() == "y\n"
+    assert sorted(path.name for path in home.iterdir()) == [".ssh", "result", "secret.txt", "tools", "work"]
+    assert [path.name for path in work.iterdir()] == ["own.sh"]
+
+
 ATTEMPTS = """
 mount -o remount,rw /; echo x > {home}/new
 mkdir /run/h; mount -t hostfs -o {home} none /run/h && echo x > /run/h/new

@@ -75,6 +75,38 @@ def test_the_scenarios_flows_run_if_they_are_asked_for(tmp_path: Path) -> None:
     assert only_run(tmp_path / "result").path.joinpath("pings.arrows").exists()
 
 
+def test_a_network_without_flows_only_waits(tmp_path: Path) -> None:
+    """Nothing happens but what is typed: 10 ms each way, and twice 98 bytes at 10 Mbit/s."""
+    (tmp_path / "quiet.toml").write_text("""
+        name = "quiet"
+        duration = "5s"
+        nodes = { h1 = {}, h2 = {} }
+        links.line = { ends = ["h1", "h2"], rate = "10mbit", delay = "10ms" }
+    """)
+    answer = script("ping -q -c 1 h2; sleep 3600; uptime -p", scenario="quiet.toml", cwd=tmp_path)
+    assert answer.code == 0, answer.err
+    assert "1 packets transmitted, 1 received" in answer.out
+    assert "= 20.1" in answer.out
+    assert answer.out.endswith("up 1 hour, 1 minute\n")
+    refused = netwarp("run", "quiet.toml", cwd=tmp_path)
+    assert refused.code == 2
+    assert "nothing would be sent" in refused.words
+
+
+def test_programs_of_flows_run_beside_the_shell(tmp_path: Path) -> None:
+    """Each has a root of its own."""
+    (tmp_path / "beside.toml").write_text("""
+        name = "beside"
+        duration = "5s"
+        nodes = { h1 = {}, h2 = {} }
+        links.line = { ends = ["h1", "h2"], rate = "10mbit", delay = "10ms" }
+        flows.own = { from = "h1", to = "h2", tool = "command", client = ["sh", "-c", "echo flow > /etc/mine"] }
+    """)
+    answer = script("sleep 2; ls /etc/mine; echo shell > /etc/mine", "--flows", scenario="beside.toml", cwd=tmp_path)
+    assert answer.code == 0, answer.err
+    assert "/etc/mine" in answer.err
+
+
 def test_it_may_read_what_a_scenario_may(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret\n")
     words = f"cat {tmp_path}/secret.txt; pwd"

@@ -86,7 +86,6 @@ def test_the_text_of_the_scenario_is_toml() -> None:
         ('[exec]\ncommand = ["a\\u0000b"]\n', "contains a NUL"),
         ('[exec]\ncommand = ["true"]\nenv = { "A B" = "1" }\n', '"A B" cannot name a variable'),
         ('[exec]\ncommand = ["true"]\ncomand = "x"\n', '"comand" is not a field of "exec" (did you mean "command"?)'),
-        (BASE + "[nodes]\nh1 = {}\n", "needs the `node` in which it starts; or leave `nodes` out"),
         (BASE + 'node = "h1"\n', "there is no network with nodes"),
         (BASE + 'node = "h2"\n[nodes]\nh1 = {}\n', 'there is no node "h2"'),
         (BASE + '[[record.captures]]\nat = "a:b"\n', "start tcpdump in the command"),

@@ -40,7 +40,7 @@ pub trait Backend: Sync {
 
     /// A root of their own for the programs of flows, with a directory for each of `names`. Only a machine that is the
     /// lab's alone has one.
-    fn program_root(&self, _names: &[String], _lab: &Lab) -> Result<Option<ProgramRoot>> {
+    fn program_root(&self, _names: &[String]) -> Result<Option<ProgramRoot>> {
         Ok(None)
     }
 

@@ -5,14 +5,13 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
 use super::base::{Backend, Departure, TimedSender, Wiring};
-use crate::lab::{Capture, Flow, Lab, MachineSettings, Module, Recorded};
-use crate::machine::program::HOME;
+use crate::lab::{Capture, Lab, MachineSettings, Module, Recorded};
 use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, sleep_until};
 use crate::{machine, sysctl};
@@ -59,7 +58,7 @@ impl Backend for Uml {
         machine::WORK_DIR.into()
     }
 
-    fn program_root(&self, names: &[String], lab: &Lab) -> Result<Option<ProgramRoot>> {
+    fn program_root(&self, names: &[String]) -> Result<Option<ProgramRoot>> {
         // The nodes, and the namespace of the wires between them.
         let mut nodes = Vec::new();
         for entry in std::fs::read_dir(machine::NETNS_DIR)? {
@@ -67,7 +66,7 @@ impl Backend for Uml {
         }
         nodes.sort();
         sleep_until(PROGRAMS_NS);
-        ProgramRoot::make(names, nodes, names_home(lab)).map(Some)
+        ProgramRoot::make(names, nodes).map(Some)
     }
 
     fn configure(&self, settings: &MachineSettings) -> Result<()> {
@@ -195,17 +194,4 @@ impl TimedSender for KernelSender {
         let written = self.control.write(&request).context("sending datagrams")?;
         Ok(written.saturating_sub(HEADER_BYTES) / ENTRY_BYTES)
     }
-}
-
-/// Whether a word of the flows' commands is a file beneath the home directory, such as an interpreter there.
-fn names_home(lab: &Lab) -> bool {
-    let fields = |flow: &Flow| flow.fields::<serde_json::Value>().unwrap_or_default();
-    lab.flows.iter().map(fields).any(|fields| {
-        ["client", "server"]
-            .iter()
-            .filter_map(|end| fields[end].as_array())
-            .flatten()
-            .filter_map(|word| Path::new(word.as_str()?).canonicalize().ok())
-            .any(|path| path.starts_with(HOME))
-    })
 }

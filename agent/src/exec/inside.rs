@@ -24,6 +24,7 @@ impl Inside {
         let mut inside = Self {
             directories: vec![exec.directory.clone()],
             modules: root::built_in_modules()?,
+            readable: root::readable()?,
             ..Self::default()
         };
         if lab.nodes.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,6 +18,7 @@ use super::confinement::Confinement;
 use super::options::Options;
 use super::surroundings;
 use crate::keyboard;
+use crate::machine::root::READABLE;
 use crate::network::TC_DIRECTORY;
 
 const UML_DIR: &str = ".uml";
@@ -58,6 +60,7 @@ impl Machine {
         let uml_dir = dir.join(UML_DIR);
         std::fs::create_dir_all(&uml_dir)
             .with_context(|| format!("cannot create {}", uml_dir.display()))?;
+        std::fs::write(dir.join(READABLE), readable(options))?;
         let cpus = options.cpu.map(only).transpose()?;
         let (console, console_end) = pipe2(OFlag::O_CLOEXEC)?;
         let (records, records_end) = pipe2(OFlag::O_CLOEXEC)?;
@@ -179,6 +182,12 @@ fn only(cpu: usize) -> Result<CpuSet> {
     let mut cpus = CpuSet::new();
     cpus.set(cpu).with_context(|| format!("CPU {cpu}"))?;
     Ok(cpus)
+}
+
+/// For the agent in the machine (machine/root.rs).
+fn readable(options: &Options) -> Vec<u8> {
+    let names = options.read.iter().map(|path| path.as_os_str().as_bytes());
+    names.flat_map(|name| [name, b"\0"].concat()).collect()
 }
 
 /// The directory of the agent, for the machine's kernel to mount (netwarp_mount_agent() in

@@ -21,15 +21,15 @@ pub struct ProgramRoot {
 }
 
 impl ProgramRoot {
-    /// With a directory for each of these programs, in a lab of these nodes; `keeps_home`: see `Inside`.
-    pub fn make(names: &[String], nodes: Vec<String>, keeps_home: bool) -> Result<Self> {
+    /// With a directory for each of these programs, in a lab of these nodes.
+    pub fn make(names: &[String], nodes: Vec<String>) -> Result<Self> {
         let layers = Layers::make("flows")?;
         let inside = Inside {
             nodes,
             directories: names.iter().map(|name| Self::directory(name)).collect(),
             modules: root::built_in_modules()?,
             run_dir: true,
-            keeps_home,
+            readable: root::readable()?,
             ..Inside::default()
         };
         // A thread of its own, since it is the caller that changes its root.

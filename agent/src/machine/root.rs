@@ -1,11 +1,12 @@
 //! The root file system of a command (`netwarp exec`): the host's files below an overlay that takes all changes, and
 //! above it the small machine's own files. It belongs to a mount namespace; that of the agent is unchanged.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fs::{DirBuilder, create_dir_all};
-use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -24,6 +25,26 @@ pub const HOSTNAME: &str = "netwarp";
 /// Beneath the run directory, from the engine: what the kernel has built in. modprobe looks into directories of the
 /// host's kernels, and fails for all others.
 const BUILT_IN: &str = "modules/built-in";
+/// Beneath the run directory, from the guard: paths with a NUL after each.
+pub const READABLE: &str = ".uml/readable";
+
+/// What the machine may read of the host, as the guard allows it. No program sees the list, since it names the host's
+/// directories.
+pub fn readable() -> Result<Vec<PathBuf>> {
+    static READ: Mutex<Option<Vec<PathBuf>>> = Mutex::new(None);
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(paths) = read.as_ref() {
+        return Ok(paths.clone());
+    }
+    let place = Path::new(RUN_DIR).join(READABLE);
+    let text = std::fs::read(&place).with_context(|| place.display().to_string())?;
+    std::fs::remove_file(&place)?;
+    let names = text
+        .split(|&byte| byte == 0)
+        .filter(|name| !name.is_empty());
+    let paths: Vec<PathBuf> = names.map(|name| OsStr::from_bytes(name).into()).collect();
+    Ok(read.insert(paths).clone())
+}
 
 /// The names of the modules that the kernel has built in, with blanks between.
 pub fn built_in_modules() -> Result<String> {
@@ -71,6 +92,8 @@ const FILES: [(&str, &str); 3] = [
         "# A machine of its own: nobody answers.\n",
     ),
 ];
+/// Where an empty home is made before it is mounted.
+const OTHER_HOME: &str = "/run/home";
 const MODPROBE: &str = "/run/modprobe.d";
 /// What groups of processes can be given shares of, as far as the kernel has it on.
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
@@ -114,12 +137,12 @@ pub struct Inside {
     pub modules: String,
     /// Whether the run directory is there.
     pub run_dir: bool,
-    /// Whether a home directory that may be searched stays, though it may not be read: programs may lie beneath it.
-    pub keeps_home: bool,
+    /// What the machine may read of the host, everything beneath it included.
+    pub readable: Vec<PathBuf>,
 }
 
 /// Gives the calling thread, and all that it starts, a mount namespace with a root of its own. A `home` that the machine
-/// may not read, or that is not there, is an empty one.
+/// may not read, or that is not there, has nothing in it but what may be read.
 pub fn enter(home: &Path, layers: &Layers, inside: &Inside) -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNS).context("cannot make a mount namespace")?;
     let root = Path::new(ROOT);
@@ -174,20 +197,51 @@ pub fn enter(home: &Path, layers: &Layers, inside: &Inside) -> Result<()> {
         .map(|name| format!("install {name} true\n"))
         .collect();
     std::fs::write(Path::new(MODPROBE).join("netwarp.conf"), lines)?;
-    if is_hidden(home, inside.keeps_home) {
-        make_place(home)?;
-        mount_at("tmpfs", home, "mode=700")?;
+    if std::fs::read_dir(home).is_err() {
+        empty(home, &inside.readable)?;
     }
     inside.directories.iter().try_for_each(|d| make_place(d))
 }
 
-/// Whether a home directory is of no use here: absent, or closed to whoever runs the machine.
-fn is_hidden(home: &Path, may_be_searched: bool) -> bool {
-    if may_be_searched && home.is_dir() {
-        let inside = home.join(HOSTNAME).symlink_metadata();
-        return inside.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+/// Mounts an empty directory over a home, with what may be read beneath it at its own place. A program, its virtual
+/// environment and the directory where it starts are often there.
+fn empty(home: &Path, readable: &[PathBuf]) -> Result<()> {
+    make_place(home)?;
+    let home = home.canonicalize()?;
+    let other = Path::new(OTHER_HOME);
+    make_place(other)?;
+    mount_at("tmpfs", other, "mode=700")?;
+    for path in readable {
+        let Some(place) = place_beneath(&home, path) else {
+            continue;
+        };
+        let place = other.join(place);
+        if place.exists() {
+            continue; // beneath another
+        }
+        if !path.is_dir() {
+            make_place(place.parent().unwrap_or(other))?;
+            std::fs::File::create(&place)?;
+        }
+        bind(path, &place)?;
     }
-    std::fs::read_dir(home).is_err()
+    mount(
+        Some(other),
+        &home,
+        None::<&str>,
+        MsFlags::MS_MOVE,
+        None::<&str>,
+    )
+    .with_context(|| format!("cannot mount {}", home.display()))?;
+    Ok(std::fs::remove_dir(other)?)
+}
+
+/// Where a path lies beneath a directory; a link lies where it is, wherever it leads.
+fn place_beneath(directory: &Path, path: &Path) -> Option<PathBuf> {
+    let parent = path.parent()?.canonicalize().ok()?;
+    path.exists().then_some(())?;
+    let place = parent.join(path.file_name()?);
+    Some(place.strip_prefix(directory).ok()?.to_path_buf())
 }
 
 fn share_controllers(root: &Path) -> Result<()> {

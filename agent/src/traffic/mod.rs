@@ -79,7 +79,7 @@ pub fn prepare(network: &Network, lab: &Lab, dir: &Path) -> Result<Flows> {
         .collect();
     let root = match programs.is_empty() {
         true => None,
-        false => network.backend.program_root(&programs, lab)?.map(Arc::new),
+        false => network.backend.program_root(&programs)?.map(Arc::new),
     };
     let mut flows: Vec<(Flow, Box<dyn Generator>)> = Vec::new();
     for flow in &lab.flows {

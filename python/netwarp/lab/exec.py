@@ -75,7 +75,7 @@ def _command(scenario: ExecScenario) -> LabExec:
         env={**ENV, **scenario.exec.env},
         record=scenario.exec.record,
         rate_bps=scenario.exec.rate or None,
-        node=scenario.exec.node,
+        node=scenario.exec.node or next(iter(scenario.nodes), None),
         input=scenario.exec.input,
         terminal=scenario.exec.terminal,
         pace=scenario.exec.pace,

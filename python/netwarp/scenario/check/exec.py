@@ -16,9 +16,7 @@ def check_exec(scenario: ExecScenario) -> Iterator[tuple[Keys, str]]:
     """Its network is what the command makes, unless the scenario has nodes."""
     if scenario.nodes:
         given = scenario.exec.node
-        if given is None:
-            yield ("exec",), "a command in a network of nodes needs the `node` in which it starts; or leave `nodes` out"
-        elif given not in scenario.nodes:
+        if given is not None and given not in scenario.nodes:
             yield ("exec", "node"), f'there is no node "{given}"{did_you_mean(given, scenario.nodes)}'
         return
     if scenario.exec.node is not None or scenario.exec.flows:

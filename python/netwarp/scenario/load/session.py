@@ -32,15 +32,16 @@ def session_scenario(
 
     It reads the `script`; None: what is typed at a terminal. Raises ScenarioError.
     """
-    found = load_scenario(source, settings)
-    if isinstance(found, ExecScenario):
+    words = ["bash", "--noprofile", "--norc"] if script is not None else ["bash", "--noprofile", "--rcfile", BEGINNING]
+    # As one with a command from the start: a lab needs flows, and a session does not.
+    found = load_scenario(source, [*settings, f"exec.command={toml(words)}"])
+    if not found.nodes:
         raise ScenarioError("this is a command and has no network to work in; run it by `netwarp run`", source)
     nodes = list(found.nodes)
     if node is not None and node not in nodes:
         known = ", ".join(nodes)
         raise ScenarioError(f'there is no node "{node}"{did_you_mean(node, nodes)}; the nodes are {known}', source)
     start = node or nodes[0]
-    words = ["bash", "--noprofile", "--norc"] if script is not None else ["bash", "--noprofile", "--rcfile", BEGINNING]
     command = {
         "command": words,
         "directory": directory,

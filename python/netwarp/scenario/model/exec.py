@@ -75,7 +75,9 @@ class Exec(Model):
         refused=["10mbps"],
         default=DEFAULT_RATE_BPS,
     )
-    node: Name | None = about("Where it starts, in a scenario that has nodes and links.", "h1", default=None)
+    node: Name | None = about(
+        "Where it starts, in a scenario with nodes and links; the first node unless given.", "h1", default=None
+    )
     flows: bool = about(
         "Whether the scenario's flows and changes happen meanwhile, from the command's start on.", default=False
     )

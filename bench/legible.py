@@ -23,6 +23,8 @@ _GRID = 300
 _NEAR_PX = 1.0
 _MOSTLY = 0.9
 _FLAT = 0.03
+_APART_PX, _ONE_LINE = 2.0, 0.6
+"""Words on one line are at least so far apart; they are on one line if so much of their height is common."""
 
 
 def problems(figure: Figure) -> list[str]:
@@ -39,7 +41,7 @@ def problems(figure: Figure) -> list[str]:
             if float(text.get_fontsize()) < MIN_POINTS - 0.01
         ),
         *_overlapping(texts),
-        *(problem for axes in figure.axes for problem in _curves(axes)),
+        *(problem for axes in figure.axes for problem in (*_curves(axes), *_without_place(axes))),
     ]
 
 
@@ -76,6 +78,16 @@ def _overlapping(texts: list[tuple[Text, Bbox]]) -> Iterator[str]:
         high = min(box.y1, second.y1) - max(box.y0, second.y0)
         if wide > 1.5 and high > 2.5:
             yield f'"{_short(one)}" and "{_short(other)}" overlap'
+        elif wide > -_APART_PX and high > _ONE_LINE * min(box.height, second.height):
+            yield f'"{_short(one)}" and "{_short(other)}" read as one'
+
+
+def _without_place(axes: Axes) -> Iterator[str]:
+    """Values of 0, or below, on a logarithmic axis."""
+    for line in (line for line in axes.get_lines() if line.get_transform() == axes.transData):
+        for scale, values in ((axes.get_xscale(), line.get_xdata()), (axes.get_yscale(), line.get_ydata())):
+            if scale == "log" and (np.asarray(values, float) <= 0).any():
+                yield f'"{line.get_label()}" has values that a logarithmic axis does not show'
 
 
 def _curves(axes: Axes) -> Iterator[str]:

@@ -58,11 +58,12 @@ SHORT: dict[str, tuple[str, ...]] = {
     "red-law": (*UNWARMED, "--sweep", 'flows.poisson.rate=["100mbit", "120mbit"]'),
     "tcp-vs-udp": (*UNWARMED, "--set", 'duration="20s"'),
     "three-node-builtin": STUDY,
+    "three-node-published": (*STUDY, "--set", 'duration="14s"'),
     "tuners": (*BRIEF, "--sweep", 'run.tuner=["default", "small-buffers", "fq"]'),
 }
 """How each is made short; the full three-node studies run iperf3, which takes minutes, and draw the same figures."""
 KINDS = "cwnd|rtt|queue|throughput|stack|interfaces|bbr|iperf3|jain|monitor"
-LEFT_OUT = {"three-node", "three-node-published", "kernel-ab"}
+LEFT_OUT = {"three-node", "kernel-ab"}
 
 
 def test_every_shipped_scenario_is_here() -> None:
@@ -158,13 +159,15 @@ def test_iperf3s_own_intervals(tmp_path: Path) -> None:
     assert (sender.label, arrived.label) == ("iperf3's sender", "arrived, in each 100 ms")
     assert sender.curves[0].values.max() > arrived.curves[0].values.max(), "the first peak: buffers are filled"
     spread = float(sender.curves[0].values.std(ddof=1))
-    assert f"iperf3's sender: σ {spread:.2f} Mbit/s" in spec.shown_alone[0].heading
+    assert spec.shown_alone[0].heading == f"σ {spread:.2f}"
+    assert spec.window[1] == 3, "a short run as a whole"
     assert spec.quantity.title in _figures_in_the_page(tmp_path / "r")
 
 
-def test_the_study_of_many_rows(results: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.mark.parametrize("name", ["three-node-builtin", "three-node-published"])
+def test_the_study_of_many_rows(name: str, results: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> None:
     """Small multiples by discipline under short names, bars sorted by value, the two series in two figures each."""
-    path = made(results, tmp_path_factory, "three-node-builtin")
+    path = made(results, tmp_path_factory, name)
     figures = {figure.stem: figure.spec for figure in figures_of(open_result(path))}
     parts = [figures[f"cwnd-tcp--{kind}-each"] for kind in ("fq-codel", "red", "pfifo")]
     assert "cwnd-tcp" not in figures, "eight cases over each other"
@@ -172,8 +175,19 @@ def test_the_study_of_many_rows(results: dict[str, Path], tmp_path_factory: pyte
     assert counts == [3, 3, 2]
     headings = [panel.heading for spec in parts if isinstance(spec, FigureSpec) for panel in spec.shown_alone]
     assert {"bw3 imp 10 bbr", "norm oneflow RED"} <= set(headings)
-    ten = next(p for p in parts[0].shown_alone if p.heading == "bw3 imp 10 cubic")  # type: ignore[union-attr]
-    assert [len(variant.bands) for variant in ten.variants] == [2], "ten flows are bands"
+    if name == "three-node-builtin":
+        ten = next(p for p in parts[0].shown_alone if p.heading == "bw3 imp 10 cubic")  # type: ignore[union-attr]
+        assert [len(variant.bands) for variant in ten.variants] == [2], "ten flows are bands"
+    else:
+        printed = figures["iperf3-tcp--pfifo"]
+        assert isinstance(printed, FigureSpec)
+        assert printed.window[1] < printed.duration_s, "what iperf3 printed ends with its flow"
+        arriving = figures["throughput-udp--pfifo-each"]
+        assert isinstance(arriving, FigureSpec)
+        ends = [curve.values[-1] for panel in arriving.shown_alone for v in panel.variants for curve in v.curves]
+        sentences = (path / "three-node/recommendations.csv").read_text()
+        assert "stands for both" not in sentences, "rows with and without a rate limit are different rows"
+        assert ends == [0.0] * len(ends), "what stands in the queue when the sender stops arrives after that"
     answer = netwarp("plot", path, "summary_plot", "--format", "svg")
     assert [Path(line).stem for line in answer.out.split()] == [
         "summary_plot--fq-codel-series",

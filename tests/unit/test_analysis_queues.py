@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from netwarp.analysis.queue.queues import (
     rate_metrics,
     sojourns_ms,
 )
+from netwarp.analysis.summary.main_metrics import busiest_queue
 from netwarp.stats.weighting import Window
 
 Row = tuple[int, int | None, int | None, int, int | None]  # enqueue, dequeue, drop, length, length after
@@ -150,3 +152,19 @@ def test_drops_and_marks_in_the_window() -> None:
     assert drops(seen, Window(0, 10)) == 1
     assert drops(seen, Window(4, 10)) == 0
     assert length_metrics(seen, Window(0, 10))["length_pkts_mean"] == pytest.approx((1 + 2 + 3 * 3 + 2 + 1) / 10)
+
+
+def test_the_queue_of_a_result_is_the_busiest_of_most_runs() -> None:
+    drops = {"a": {"shared:r1": 40, "own:h2": 0}, "b": {"shared:r1": 30, "own:h2": 0}, "c": {"own:h2": 20_000}}
+    rows = [
+        {"run_id": run, "scope": "queue", "name": queue, "metric": metric, "value": value}
+        for run, queues in drops.items()
+        for queue, count in queues.items()
+        for metric, value in (("drops", float(count)), ("length_pkts_mean", 9.0 if queue == "own:h2" else 3.0))
+    ]
+    summary = pl.DataFrame(rows)
+    assert busiest_queue(summary) == "shared:r1", "one run with many drops is one run"
+    assert busiest_queue(summary.filter(run_id="c")) == "own:h2"
+    assert busiest_queue(summary.filter(metric="length_pkts_mean")) == "own:h2", "without drops the longest"
+    assert busiest_queue(summary, ()) == "own:h2", "as one run"
+    assert busiest_queue(summary.clear()) is None

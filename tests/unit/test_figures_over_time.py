@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from netwarp.plots.legibility import striped
 from netwarp.plots.timeseries import figure, strip
 from netwarp.plots.timeseries.comparison import TUNER, run_sets
 from netwarp.plots.timeseries.curves import schedules
-from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity
+from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity, Variant
 from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
 from netwarp.plots.timeseries.result import draw_comparisons
 from netwarp.plots.timeseries.scale import log_ticks, wants_log
@@ -190,3 +191,16 @@ def test_the_median_of_flows_is_of_those_that_are_there() -> None:
     curves = [Curve(times, always), *[Curve(times, late)] * 3]
     assert across(curves)[0].values[:3].tolist() != [2.0] * 3
     assert across(curves, "flows", least=0)[0].values.tolist() == [2.0, 2.0, 2.0, 5.0]
+
+
+def test_what_stands_apart_on_a_log_axis_is_not_striped() -> None:
+    times = np.arange(10.0)
+    levels = {"3": 3.0, "3.4": 3.4, "3 again": 3.0, "300": 300.0}
+    drawn = [Variant(label, label, "-", [Curve(times, np.full(10, level))]) for label, level in levels.items()]
+    quantity = Quantity("stem", "", "", "rate (Mbit/s)", False)
+    spec = FigureSpec(quantity, "", "", 9.0, drawn)
+    linear, words = striped(spec, alone=False, log=False)
+    assert words
+    assert [variant.dash != "-" for variant in linear.variants] == [True, True, True, False]
+    apart, _ = striped(spec, alone=False, log=True)
+    assert [variant.dash != "-" for variant in apart.variants] == [True, False, True, False]

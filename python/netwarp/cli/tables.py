@@ -61,7 +61,7 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
     medians = statistics.rename({"median": "value"})
     flows = _flow_names(medians)
     shown = [m for m in MAIN_METRICS if medians.filter(scope=m[0], metric=m[1]).height]
-    queue = busiest_queue(medians)
+    queue = busiest_queue(medians, axes)
     places = bool(_elsewhere(medians))
     table = _table(title, _caption(statistics), _about(shown, queue))
     for heading in (*map(axis_title, axes), *(["flow"] if len(flows) > 1 else [])):

@@ -34,23 +34,34 @@ def fits_one_panel(count: int, ordered: bool) -> bool:
     return count <= (MAX_ORDERED if ordered else MAX_DISTINCT)
 
 
-def striped(spec: FigureSpec, *, alone: bool) -> tuple[FigureSpec, list[str]]:
-    """The spec with stripes where curves of one panel coincide, and the note that says so; `alone`: its panels."""
+def striped(spec: FigureSpec, *, alone: bool, log: bool) -> tuple[FigureSpec, list[str]]:
+    """The spec with stripes where curves of one panel coincide, and the note that says so; `alone`: its panels;
+    `log`: on a logarithmic axis."""
     if alone:
-        found = [(panel.heading, *_striped(panel.variants, spec)) for panel in spec.shown_alone]
+        found = [(panel.heading, *_striped(panel.variants, spec, log)) for panel in spec.shown_alone]
         panels = [Panel(heading, variants) for heading, variants, _ in found]
         return replace(spec, panels=panels), [STRIPED] if any(changed for *_, changed in found) else []
-    variants, changed = _striped(spec.variants, spec)
+    variants, changed = _striped(spec.variants, spec, log)
     return replace(spec, variants=variants), [STRIPED] if changed else []
 
 
-def _striped(variants: Sequence[Variant], spec: FigureSpec) -> tuple[list[Variant], bool]:
+def _striped(variants: Sequence[Variant], spec: FigureSpec, log: bool) -> tuple[list[Variant], bool]:
     found = list(variants)
-    groups = coinciding(variants, spec.window, steps=spec.quantity.steps)
+    groups = coinciding(_logarithms(variants) if log else variants, spec.window, steps=spec.quantity.steps)
     for group in groups:
         for place, at in enumerate(group):
             found[at] = replace(found[at], dash=stripe(place, len(group)))
     return found, bool(groups)
+
+
+def _logarithms(variants: Sequence[Variant]) -> list[Variant]:
+    """The variants with the logarithms of their values: what stands apart on such an axis. 0 is at its foot."""
+    every = [curve.values for variant in variants for curve in variant.curves]
+    least = min((float(values[values > 0].min()) for values in every if (values > 0).any()), default=1.0)
+    return [
+        replace(variant, curves=[Curve(c.times, np.log10(np.maximum(c.values, least) / least)) for c in variant.curves])
+        for variant in variants
+    ]
 
 
 def stripe(place: int, count: int) -> tuple[float, tuple[float, float]]:

@@ -25,8 +25,8 @@ class LinkDirection:
 
     Of a link with a trace of delivery opportunities (`traced`) the rate is their average.
 
-    `queue` is in tc's syntax, None if the scenario gave tc commands instead. `impairments` describes what else the
-    wire does to packets: loss, duplication, corruption, reordering. `series` has the rate, delay or loss if they
+    `queue` is in tc's syntax, None if the scenario gave tc commands instead (`raw`). `impairments` describes what else
+    the wire does to packets: loss, duplication, corruption, reordering. `series` has the rate, delay or loss if they
     change during the run.
     """
 
@@ -40,6 +40,7 @@ class LinkDirection:
     impairments: tuple[str, ...]
     series: tuple[StepSeries, ...]
     traced: bool = False
+    raw: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ def _direction(end: Mapping[str, Any], peer: Mapping[str, Any], changes: Any) ->
         impairments=tuple(_impairments(wire)),
         series=tuple(_step_series(wire, [change for change in changes if change["index"] == end["index"]])),
         traced=opportunities is not None,
+        raw=tuple(map(str, end.get("raw") or ())),
     )
 
 

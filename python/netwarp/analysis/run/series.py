@@ -109,6 +109,15 @@ def throughput(flows: Sequence[FlowData], window: Window, interval_ns: int = 10*
     return _series("throughput_mbps", times, np.empty(0) if total is None else total)
 
 
+def lived(flows: Sequence[FlowData], goodput: pl.DataFrame, interval_ns: int) -> pl.DataFrame:
+    """Of the flows' goodput over time the part in which they were there, or what they had sent still arrived."""
+    born_s = min(data.flow.start_ns for data in flows) / 1e9 - interval_ns / 1e9
+    ended_s = max(max(data.window.end_ns, data.flow.end_ns) for data in flows) / 1e9
+    moved_s: float | None = goodput.filter(pl.col("throughput_mbps") > 0)["time_s"].max()  # type: ignore[assignment]
+    dead_s = max(ended_s, moved_s or 0.0) + 2 * interval_ns / 1e9
+    return goodput.filter(pl.col("time_s").is_between(born_s, dead_s))
+
+
 def _throughput(data: FlowData, window: Window, interval_ns: int) -> tuple[Values, Values] | None:
     """Goodput of one flow; None without records.
 

@@ -1,5 +1,7 @@
 """Which metrics stand in the main table of a result, and at which queue."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 # (scope, metric, heading, digits after the point)
@@ -17,23 +19,29 @@ MAIN_METRICS = (
 )
 
 
-def busiest_queue(metrics: pl.DataFrame) -> str | None:
-    """The `link:node` that dropped or marked most, or had the longest queue on average if none did; over all rows.
+def busiest_queue(metrics: pl.DataFrame, point: Sequence[str] = ("run_id",)) -> str | None:
+    """The `link:node` that dropped or marked most, or had the longest queue on average if none did.
 
-    None without queue metrics. Where packets are dropped or marked, in the queue or in a filter before it, senders are
-    signalled to slow down; in the longest queue packets may only wait for their turn.
+    Of several runs, which differ in the columns `point`, each has one voice, divided among the queues that signalled in
+    it: a case that moves the congestion elsewhere does not decide for all others. None without queue metrics. Where
+    packets are dropped or marked, in the queue or in a filter before it, senders are signalled to slow down; in the
+    longest queue packets may only wait for their turn.
     """
-    value, metric = pl.col("value"), pl.col("metric")
+    value, metric, signals = pl.col("value"), pl.col("metric"), pl.col("signals")
     at_filter = (pl.col("scope") == "place") & pl.col("name").str.contains(":")
+    whole = signals.sum().over(point) if point else signals.sum()
     queues = (
         metrics.filter((pl.col("scope") == "queue") | at_filter, metric.is_in(["length_pkts_mean", "drops", "marks"]))
         .with_columns(pl.col("name").str.split(" ").list.first())
-        .group_by("name", maintain_order=True)
+        .group_by(*point, "name", maintain_order=True)
         .agg(
             value.filter(metric.is_in(["drops", "marks"])).sum().alias("signals"),
             value.filter(metric == "length_pkts_mean").mean().alias("length"),
         )
+        .with_columns(pl.when(whole > 0).then(signals / whole).otherwise(0.0).alias("share"))
+        .group_by("name", maintain_order=True)
+        .agg(pl.col("share").sum(), pl.col("length").mean())
         .drop_nulls("length")
-        .sort("signals", "length", descending=True, maintain_order=True)
+        .sort("share", "length", descending=True, maintain_order=True)
     )
     return str(queues["name"][0]) if queues.height else None

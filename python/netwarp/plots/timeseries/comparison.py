@@ -1,5 +1,6 @@
 """Which runs a figure shows side by side, and with what it compares them."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -8,6 +9,7 @@ from typing import Any
 from netwarp.analysis.summary.main_metrics import busiest_queue
 from netwarp.analysis.summary.selection import SEED
 from netwarp.plots import look
+from netwarp.plots.colours import QUEUE_DISCIPLINES
 from netwarp.plots.labels import is_ordered, natural_key, short_case, shortened_alike, slug
 from netwarp.plots.legibility import MAX_ORDERED, MAX_PANELS, fits_one_panel
 from netwarp.plots.timeseries.curves import RunCurves, duration_s, run_curves, schedules
@@ -159,16 +161,26 @@ def _by_discipline(
             continue
         parts: dict[str, list[int]] = {}
         for number in alike:
-            parts.setdefault(_discipline(result.run(runs[number].id), queue), []).append(number)
+            case = axis_text(runs[number].point[CASE])
+            parts.setdefault(_discipline(result.run(runs[number].id), queue, case), []).append(number)
         for discipline, members in parts.items():
             yield ((*rest, discipline), members) if len(parts) > 1 else (rest, members)
 
 
-def _discipline(run: RunDir, queue: str | None) -> str:
-    """The first word of a queue, such as `red`; "other" where it is not known."""
+def _discipline(run: RunDir, queue: str | None, case: str) -> str:
+    """The first word of a queue, such as `red`; "other" where it is not known.
+
+    Of a chain of tc commands it is the discipline that the case is named after.
+    """
     link, _, node = (queue or "").rpartition(":")
-    found = [way.queue for one in run.network.links if one.name == link for way in one.directions if way.source == node]
-    return found[0].split()[0] if found and found[0] else "other"
+    found = [way for one in run.network.links if one.name == link for way in one.directions if way.source == node]
+    if not found or not (found[0].queue or found[0].raw):
+        return "other"
+    if found[0].queue:
+        return found[0].queue.split()[0]
+    named = [word for word in re.findall(r"[a-z0-9]+", case.lower()) if word in QUEUE_DISCIPLINES]
+    chain = [word for command in found[0].raw for word in command.split() if word in QUEUE_DISCIPLINES]
+    return next((kind for word in named for kind in chain if kind.startswith(word)), named[0] if named else "other")
 
 
 def compared_axis(result: ResultDir) -> str:

@@ -131,10 +131,8 @@ def _frames(run: RunDir, flows: Sequence[FlowData], queue: str | None) -> Iterat
             end_s = max(data.window.end_ns, data.flow.end_ns) / 1e9  # a socket is sampled after its test is over, too
             yield _cwnd(group), series.cwnd(data).filter(pl.col("time_s") <= end_s)
             yield _rtt(group, data), series.rtt(data).filter(pl.col("time_s") <= end_s)
-        born_s = min(data.flow.start_ns for data in together) / 1e9 - interval_ns / 1e9
-        dead_s = max(max(data.window.end_ns, data.flow.end_ns) for data in together) / 1e9 + 2 * interval_ns / 1e9
-        goodput = series.throughput(together, window, interval_ns)
-        yield _goodput(group, together[0], interval_ns), goodput.filter(pl.col("time_s").is_between(born_s, dead_s))
+        goodput = series.lived(together, series.throughput(together, window, interval_ns), interval_ns)
+        yield _goodput(group, together[0], interval_ns), goodput
     for state in load_states(run, [data.flow for data in flows]):
         yield _state(state), state.frame
     yield JAIN, jain_over_time(flows, window)

@@ -32,7 +32,7 @@ _RATE: dict[str, Any] = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, 
 
 def overlay(spec: FigureSpec) -> Figure:
     """All variants in one panel, the legend beside it (beneath it in a narrow figure), changes and phases beneath."""
-    spec, notes = legibility.striped(spec, alone=False)
+    spec, notes = legibility.striped(spec, alone=False, log=shows_log(spec))
     narrow = current().narrow
     handles = legend_handles(spec, style.width_in() - LEFT_IN if narrow else _LEGEND_IN)
     phases = bool(strip.phase_rows(spec))
@@ -99,7 +99,7 @@ def multiples(spec: FigureSpec) -> Figure:
     """The figure's panels with the same axes, or where values lie decades apart each with its own; what the lines mean
     beneath them, where that is not their heading."""
     handles = _panel_handles(spec)
-    spec, notes = legibility.striped(spec, alone=True)
+    spec, notes = legibility.striped(spec, alone=True, log=shows_log(spec))
     panels = spec.shown_alone
     own_axes = legibility.wants_own_axes(panels) and not any(shows_log(_of_panel(spec, panel)) for panel in panels)
     second = None if own_axes or shows_log(spec) else spec.quantity.secondary_axis

@@ -106,10 +106,12 @@ def lines_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSp
 
 
 def _deviation(curves: Mapping[str, Curve]) -> str:
-    """How much what iperf3 printed of its intervals differs among them, in words; nothing of other curves."""
+    """How much what iperf3 printed of its intervals differs among them, in Mbit/s; nothing of other curves."""
     parts = [(name, curve.values[np.isfinite(curve.values)]) for name, curve in curves.items() if PRINTED in name]
-    found = [f"{name}: σ {values.std(ddof=1):.2f} Mbit/s" for name, values in parts if len(values) > 1]
-    return ", ".join(found)
+    found = [(name.removeprefix(PRINTED).strip(), f"{v.std(ddof=1):.2f}") for name, v in parts if len(v) > 1]
+    if len(found) < 2:
+        return f"σ {found[0][1]}" if found else ""
+    return "σ " + ", ".join(f"{deviation} ({side})" for side, deviation in found)
 
 
 def _spec(

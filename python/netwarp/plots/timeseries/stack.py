@@ -15,6 +15,7 @@ from netwarp.plots.timeseries.figure import (
     phases_on_top,
 )
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
+from netwarp.plots.timeseries.scale import shows_log
 
 _LEFT_IN = 1.05
 _ROW_IN, _GAP_IN, _COLUMN_GAP_IN = 1.3, 0.14, 0.55
@@ -24,7 +25,7 @@ _STEPS = [1, 2, 2.5, 5, 10]
 
 def stacked(stack: Stack) -> Figure:
     """A row of panels for each quantity, its legend above it where its lines are not those of the row above."""
-    found = [[legibility.striped(row, alone=False) for row in column] for column in stack.columns]
+    found = [[legibility.striped(row, alone=False, log=shows_log(row)) for row in column] for column in stack.columns]
     columns = [[row for row, _ in column] for column in found]
     notes = list(dict.fromkeys(note for column in found for _, notes in column for note in notes))
     rows = columns[0]

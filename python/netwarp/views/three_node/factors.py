@@ -1,7 +1,8 @@
 """What a scenario varies: rate limit, queue, congestion control, number of flows, and the path, whatever it is called.
 
 Records come first: the lab's link and queue, the sockets' congestion control, the flows of the TCP test. Imported
-results have no lab; there the words of a scenario's name say what records do not. What nobody says is None.
+results have no lab, and a link that tc commands set up has no rate; there the words of a scenario's name say what
+records do not. What nobody says is None.
 """
 
 import re
@@ -74,7 +75,9 @@ def factors_of(run: RunDir, name: str, tcp_flows: int) -> Factors:
     named = named_factors(name)
     near, far = _links(run)
     rate, path, queue = named.rate_mbps, named.path, named.queue
-    if near is not None and far is not None and far.rate_bps and near.rate_bps:
+    if near is not None and far is not None and far.raw:  # what tc commands limit, only the name says
+        path = ", ".join([*([path] if path else []), f"LAN of {near.rate_bps / 1e6:g} Mbit/s"])
+    elif near is not None and far is not None and far.rate_bps and near.rate_bps:
         rate = far.rate_bps / 1e6 if far.rate_bps < near.rate_bps else OPEN
         words = [f"{far.delay_ns / 1e6:g} ms", *far.impairments] if far.delay_ns else ["no delay"]
         path = ", ".join([*words, f"LAN of {near.rate_bps / 1e6:g} Mbit/s"])

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import ceil, floor, log10
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from matplotlib.artist import Artist
@@ -13,6 +14,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from netwarp.plots import style
+from netwarp.plots.charts.chart import value_text
 from netwarp.plots.colours import CATEGORICAL, known_look
 from netwarp.plots.labels import short_case, slug
 from netwarp.plots.look import current
@@ -20,7 +22,8 @@ from netwarp.views.three_node.columns import PCAP_PANELS, SUMMARY_PANELS, Quanti
 from netwarp.views.three_node.tables import Condition
 
 _ROW_IN = 0.19
-_LEFT_IN, _RIGHT_IN, _GAP_IN = 0.12, 0.15, 0.2
+_LEFT_IN, _RIGHT_IN, _GAP_IN = 0.12, 0.2, 0.45
+"""Between panels the last tick of one and the first of the next have names."""
 _TITLE_IN, _BETWEEN_IN, _LEGEND_IN = 0.4, 0.82, 0.2
 """Above a panel; from one to the next, its ticks and the next one's title; of the legend in the head."""
 _OURS, _THEIRS = CATEGORICAL[0], CATEGORICAL[1]
@@ -87,10 +90,11 @@ def _bars(title: str, quantities: Sequence[Quantity], conditions: Sequence[Condi
                 colour = (known_look(_discipline(ordered[at].name)) or (_OURS, ""))[0]
                 axes.barh(at, middle - left, left=left, height=0.72, color=colour, alpha=0.85, linewidth=0)
                 axes.plot([min(found), max(found)], [at, at], color=style.INK, linewidth=1.2)
-            _value(axes, at, max(*found, left), f"{middle:.3g}")
+            _value(axes, at, max(*found, left), value_text(middle))
     kinds = dict.fromkeys(_discipline(condition.name) for condition in conditions)
     handles: list[Artist] = [
-        Patch(color=(known_look(kind) or (_OURS, ""))[0], alpha=0.85, label=kind) for kind in kinds
+        Patch(color=(known_look(kind) or (_OURS, ""))[0], alpha=0.85, label="RED" if kind == "red" else kind)
+        for kind in kinds
     ]
     if len(handles) > 1:
         _legend(figure, handles)
@@ -108,18 +112,29 @@ def _dots(title: str, beside: pl.DataFrame) -> Figure:
         rows = beside.filter(metric=quantity.column)
         ours = rows.drop_nulls("scripts")
         _scale(axes, quantity, [*rows["published"], *ours["scripts_min"], *ours["scripts_max"]], 1.05)
+        # 0 has no place on a logarithmic axis: it stands at the axis' foot, and is named.
+        foot = axes.get_xlim()[0] if axes.get_xscale() == "log" else None
         for row in rows.iter_rows(named=True):
             at = names.index(row["scenario"])
-            axes.plot(row["published"], at, "D", markersize=4.5, markerfacecolor="white", markeredgecolor=_THEIRS)
+            look: Any = {"markersize": 4.5, "markerfacecolor": "white", "markeredgecolor": _THEIRS, "clip_on": False}
+            axes.plot(_placed(row["published"], foot), at, "D", **look)
             if row["scripts"] is not None:
-                axes.plot([row["scripts_min"], row["scripts_max"]], [at, at], color=_OURS, linewidth=1.4)
-                axes.plot(row["scripts"], at, "o", markersize=4.2, color=_OURS)
+                least, most = _placed(row["scripts_min"], foot), _placed(row["scripts_max"], foot)
+                axes.plot([least, most], [at, at], color=_OURS, linewidth=1.4)
+                axes.plot(_placed(row["scripts"], foot), at, "o", markersize=4.2, color=_OURS, clip_on=False)
+            if foot is not None and 0 in (row["published"], row["scripts"]):
+                _value(axes, at, foot, "0", 6)
     handles: list[Artist] = [
         Line2D([], [], marker="D", linestyle="", markerfacecolor="white", markeredgecolor=_THEIRS, label="published"),
         Line2D([], [], marker="o", color=_OURS, label="ours"),
     ]
     _legend(figure, handles)
     return figure
+
+
+def _placed(value: float, foot: float | None) -> float:
+    """Where a value stands on an axis; `foot`: the least one of a logarithmic axis."""
+    return value if foot is None else max(value, foot)
 
 
 def _panels(
@@ -144,9 +159,10 @@ def _panels(
         x = names_in + column * (panel_in + _GAP_IN + (names_in if each else 0.0))
         y = height - head_in - row * (high_in + _BETWEEN_IN) - _TITLE_IN - high_in
         axes = figure.add_axes((x / wide, y / height, panel_in / wide, high_in / height))
-        room_in = panel_in + (names_in if each else _GAP_IN / 2)
+        before_in = names_in - _LEFT_IN if each else 0.0
+        room_in = panel_in + (before_in if each else _GAP_IN / 2)
         words = style.fitted(quantity.words, style.points(9), room_in, 1 if each else 2)
-        axes.set_title(words, fontsize=style.points(9), loc="left", x=-names_in / panel_in if each else 0.0)
+        axes.set_title(words, fontsize=style.points(9), loc="left", x=-before_in / panel_in)
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_yticks(range(len(names)), [""] * len(names))
         if each or column == 0:
@@ -183,7 +199,6 @@ def _scale(axes: Axes, quantity: Quantity, values: Sequence[float], room: float)
         axes.xaxis.set_major_locator(MaxNLocator(3))
 
 
-def _value(axes: Axes, at: int, right: float, text: str) -> None:
-    axes.annotate(
-        text, (right, at), (3, 0), textcoords="offset points", va="center", fontsize=style.points(7.5), color=style.INK
-    )
+def _value(axes: Axes, at: int, right: float, text: str, room: float = 3) -> None:
+    size = style.points(7.5)
+    axes.annotate(text, (right, at), (room, 0), textcoords="offset points", va="center", fontsize=size, color=style.INK)

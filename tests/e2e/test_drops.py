@@ -97,6 +97,7 @@ def test_what_a_filter_in_a_queue_drops_is_the_queues(runs: Runs) -> None:
 
 DEFAULT_ROUTE = "ip route add default via 10.0.0.2"
 SEND = "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n{setup}\nfor i in range(40):\n    {send}\n"
+BROADCAST = "s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)"
 SWALLOW = "try: s.sendto(bytes(100), ({to}, 9))\n    except ConnectionRefusedError: pass"
 
 
@@ -105,7 +106,12 @@ SWALLOW = "try: s.sendto(bytes(100), ({to}, 9))\n    except ConnectionRefusedErr
     [
         ("s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 1)", "'{destination}'", "access:r1 input", "ip_inhdr"),
         ("", "'{destination}'", "h2 closed port", "no_socket"),
-        ("s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)", "'198.51.100.7'", "access:r1 input", "ip_innoroutes"),
+        (
+            "s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)",
+            "'198.51.100.7'",
+            "access:r1 input",
+            "ip_innoroutes",
+        ),
     ],
     ids=["time to live", "closed port", "no route"],
 )

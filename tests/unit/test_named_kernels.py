@@ -1,6 +1,7 @@
 """Kernels of the user's own: a name, a source, patches, options, and a tree whose objects are kept."""
 
 import os
+import re
 import subprocess
 import tarfile
 from pathlib import Path
@@ -169,6 +170,16 @@ def test_a_build_that_fails_leaves_no_kernel_and_goes_on_from_its_objects(worksh
     assert kernels.unfinished_names(workshop.cache) == []
     (workshop.state / "fail").unlink()
     assert workshop.named("mine").path.is_file()
+
+
+def test_a_new_name_begins_with_the_tree_whose_options_are_nearest(workshop: Workshop) -> None:
+    patch = workshop.patch("a.patch", "hello.txt", "hello, world", "one")
+    workshop.named("checked", config=("C=y", "D=y"))
+    workshop.named("plain")
+    workshop.named("new", patch)
+    workshop.named("newer", patch, config=("C=y", "D=y"))
+    copied = re.findall(r"Copying the objects of (\w+)", workshop.output())
+    assert copied == ["checked", "plain", "checked"], "there was no other for the first"
 
 
 def test_a_tree_whose_build_was_killed_is_made_anew(workshop: Workshop) -> None:

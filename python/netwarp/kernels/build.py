@@ -230,8 +230,9 @@ def _prepare(objects: ObjectTree, order: _Order, cache: Path, log: Log, display:
     """Bring the tree to the files that are to be compiled."""
     source, compiler = order.source, order.recipe.compiler
     if not objects.can_become(source, compiler):
-        others = (ObjectTree(path) for path in sorted((cache / TREES).glob("*"))) if order.name else iter(())
-        like = next((other for other in others if other.can_become(source, compiler)), None)
+        kept = [ObjectTree(path) for path in sorted((cache / TREES).glob("*"))] if order.name else []
+        fitting = [other for other in kept if other.can_become(source, compiler)]
+        like = min(fitting, key=lambda other: other.differing_options(_options(order)), default=None)
         display.step(
             f"Unpacking {source.path.name}" if like is None else f"Copying the objects of {like.directory.name}"
         )

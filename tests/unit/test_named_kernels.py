@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -11,7 +12,16 @@ from kernel_workshop import Workshop, open_workshop
 from netwarp import kernels
 from netwarp.kernels import BuildFailed, KernelError, KernelMissing, SourceMissing, build, find_kernel, list_kernels
 from netwarp.kernels.names import read_name
-from netwarp.kernels.recipe import given_options, known_series, nearest_series
+from netwarp.kernels.recipe import (
+    TREE,
+    Options,
+    fragments_of,
+    given_options,
+    known_series,
+    nearest_series,
+    presets,
+    tree_digest,
+)
 
 
 @pytest.fixture
@@ -204,6 +214,24 @@ def test_options_of_the_users_hold_and_must_be_honoured(workshop: Workshop) -> N
     assert given_options(("debug", "A=y"), workshop.tree) == ("CONFIG_D=y", "CONFIG_A=y")
     with pytest.raises(KernelError, match=r'no preset "debig" \(did you mean "debug"\?\)'):
         given_options(("debig",), workshop.tree)
+
+
+def test_the_presets_that_come_with_netwarp(workshop: Workshop) -> None:
+    assert presets() == ["debug", "kcov"]
+    debug, kcov = (given_options((name,)) for name in presets())
+    assert {"CONFIG_KASAN=y", "CONFIG_PROVE_LOCKING=y", "CONFIG_DEBUG_LIST=y"} <= set(debug)
+    assert {"CONFIG_KCOV=y", "CONFIG_DEBUG_FS=y"} <= set(kcov)
+    for series in known_series():
+        lines = Options(tuple(fragments_of(TREE, series)), debug).lines
+        assert "CONFIG_SLUB_DEBUG=y" in lines, "a preset holds over netwarp's own options"
+        assert "# CONFIG_SLUB_DEBUG is not set" not in lines
+        assert "CONFIG_INET=y" in lines
+    before = tree_digest(workshop.tree)
+    shutil.copytree(TREE / "presets", workshop.tree / "presets")
+    assert tree_digest(workshop.tree) == before, "`stock` is not built again for a preset"
+    kernel = workshop.named("checked", config=("debug", "KASAN_INLINE=n"))
+    assert "# CONFIG_KASAN_INLINE is not set" in kernel.config.read_text().splitlines()
+    assert kernel.command.endswith("--config debug --config KASAN_INLINE=n")
 
 
 def test_names_are_checked_and_removed(workshop: Workshop) -> None:

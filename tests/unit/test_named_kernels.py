@@ -221,6 +221,8 @@ def test_the_presets_that_come_with_netwarp(workshop: Workshop) -> None:
     debug, kcov = (given_options((name,)) for name in presets())
     assert {"CONFIG_KASAN=y", "CONFIG_PROVE_LOCKING=y", "CONFIG_DEBUG_LIST=y"} <= set(debug)
     assert {"CONFIG_KCOV=y", "CONFIG_DEBUG_FS=y"} <= set(kcov)
+    assert "CONFIG_DEBUG_ATOMIC_SLEEP=y" in debug
+    assert "# CONFIG_DEBUG_ATOMIC_SLEEP is not set" in given_options(("debug",), series="6.1")
     for series in known_series():
         lines = Options(tuple(fragments_of(TREE, series)), debug).lines
         assert "CONFIG_SLUB_DEBUG=y" in lines, "a preset holds over netwarp's own options"

@@ -156,7 +156,7 @@ def _order(request: Request, name: str | None, cache: Path, tree: Path, console:
     files = [Path(patch) if "/" in patch else shipped_patches(tree)[patch] for patch in request.patches]
     if gone := [str(path) for path in files if not path.is_file()]:
         raise SourceMissing(f"The patch {gone[0]} is not there any more: name another with --patch.")
-    user = UserChanges(tuple(files), given_options(request.config, tree))
+    user = UserChanges(tuple(files), given_options(request.config, tree, series))
     return _Order(source, series, user, recipe_of(source.digest, tree, series, user), tree, name, request.command())
 
 

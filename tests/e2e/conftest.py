@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e_command import start as start_command
-from e2e_runs import pytest_configure, runs  # noqa: F401 found by pytest
+from e2e_runs import pytest_addoption, pytest_configure, runs  # noqa: F401 found by pytest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from e2e_command import netwarp
+from netwarp.kernels import find_kernel
+from netwarp.kernels.cache import write_facts
+from netwarp.kernels.recipe import tree_digest
 from netwarp.store.result import open_result
 from netwarp.store.rundir import RunDir
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`pytest tests/e2e --kernel NAME`: on another kernel of `netwarp kernel list`."""
+    parser.addoption("--kernel", help="the kernel that is to be `stock` for these tests")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Give each worker of pytest-xdist a CPU of its own: a run is pinned to the first that it may use."""
+    if name := config.getoption("--kernel"):
+        _let_be_stock(name)
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     if worker.startswith("gw"):
         available = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {available[int(worker[2:]) % len(available)]})
+
+
+def _let_be_stock(name: str) -> None:
+    """Make a cache that has this kernel alone, as netwarp's own, for this process and those that it starts."""
+    cache = Path(tempfile.mkdtemp(prefix="netwarp-tests-"))
+    atexit.register(shutil.rmtree, cache, ignore_errors=True)
+    chosen = find_kernel(name)
+    place = cache / "netwarp" / "kernels" / chosen.key
+    shutil.copytree(chosen.directory, place)
+    write_facts(replace(chosen, own=True, tree_digest=tree_digest()), place)
+    os.environ["XDG_CACHE_HOME"] = str(cache)
 
 
 class Runs:

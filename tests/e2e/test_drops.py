@@ -38,11 +38,11 @@ def routed(*, flows: str, tail: str = "", duration: str = "3s", queue: str = "pf
     return dumbbell(flows=flows, tail=tail, duration=duration, queue=queue)
 
 
-def by_place(run: RunDir) -> dict[tuple[str, int], int]:
-    """How many packets were dropped at each place, by the kernel's reason."""
+def by_place(run: RunDir) -> dict[tuple[str, str], int]:
+    """How many packets were dropped at each place, by the kernel's reason (its number differs between kernels)."""
     drops = load_drops(run)
     found = drops.group_by("where", "drop_reason").agg(pl.col("segments").sum())
-    return {(where, reason): count for where, reason, count in found.iter_rows()}
+    return {(where, run.description.drop_reason(reason)): count for where, reason, count in found.iter_rows()}
 
 
 def passed(run: RunDir, interface: int, protocol: int = 17) -> int:
@@ -55,11 +55,11 @@ def passed(run: RunDir, interface: int, protocol: int = 17) -> int:
 @pytest.mark.parametrize(
     ("raw_lines", "place", "reason"),
     [
-        (raw("bottleneck", "r1", ROOT, CLSACT, police("egress")), "bottleneck:r1 egress filter", 55),
-        (raw("access", "r1", ROOT, CLSACT, police("ingress")), "access:r1 ingress filter", 63),
+        (raw("bottleneck", "r1", ROOT, CLSACT, police("egress")), "bottleneck:r1 egress filter", "tc_egress"),
+        (raw("access", "r1", ROOT, CLSACT, police("ingress")), "access:r1 ingress filter", "tc_ingress"),
     ],
 )
-def test_what_a_policer_drops(runs: Runs, raw_lines: str, place: str, reason: int) -> None:
+def test_what_a_policer_drops(runs: Runs, raw_lines: str, place: str, reason: str) -> None:
     text = routed(flows=CBR)
     text = text.replace('queue = "pfifo limit 1000"\n', "") if "bottleneck" in place else text
     run = runs(text + raw_lines)
@@ -97,19 +97,25 @@ def test_what_a_filter_in_a_queue_drops_is_the_queues(runs: Runs) -> None:
 
 DEFAULT_ROUTE = "ip route add default via 10.0.0.2"
 SEND = "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n{setup}\nfor i in range(40):\n    {send}\n"
+BROADCAST = "s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)"
 SWALLOW = "try: s.sendto(bytes(100), ({to}, 9))\n    except ConnectionRefusedError: pass"
 
 
 @pytest.mark.parametrize(
     ("setup", "to", "place", "reason"),
     [
-        ("s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 1)", "'{destination}'", "access:r1 input", 14),
-        ("", "'{destination}'", "h2 closed port", 3),
-        ("s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)", "'198.51.100.7'", "access:r1 input", 79),
+        ("s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 1)", "'{destination}'", "access:r1 input", "ip_inhdr"),
+        ("", "'{destination}'", "h2 closed port", "no_socket"),
+        (
+            "s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)",
+            "'198.51.100.7'",
+            "access:r1 input",
+            "ip_innoroutes",
+        ),
     ],
     ids=["time to live", "closed port", "no route"],
 )
-def test_what_hosts_and_routers_drop(runs: Runs, setup: str, to: str, place: str, reason: int) -> None:
+def test_what_hosts_and_routers_drop(runs: Runs, setup: str, to: str, place: str, reason: str) -> None:
     code = SEND.format(setup=setup, send=SWALLOW.format(to=to))
     if to.startswith("'198"):
         code = (
@@ -139,7 +145,8 @@ def test_what_remains_of_a_closed_connection_is_no_drop(runs: Runs, family: str)
     flows = flow("real", "iperf3", f'family = "{family}"', 'duration = "2s"')
     run = runs(pair(flows, duration="4s", queue="pfifo limit 100", router=True))
     drops = load_drops(run)
-    assert drops.filter(drop_reason=3).height > 10, "else this says nothing"
+    unwanted = run.description.drop_reasons.index("no_socket")
+    assert drops.filter(drop_reason=unwanted).height > 10, "else this says nothing"
     assert not list(drop_metrics(run, run_window(run.description)))
 
 
@@ -151,8 +158,8 @@ def test_what_a_full_receive_buffer_drops(runs: Runs) -> None:
     client = SEND.format(setup="import time\ntime.sleep(0.5)", send="s.sendto(bytes(100), ('{destination}', 9))")
     run = runs(routed(flows=program("probe", client, server=server)))
     dropped = by_place(run)
-    assert set(dropped) == {("h2 receive buffer", 6)}
-    assert 10 < dropped["h2 receive buffer", 6] < 40, "some fit into it"
+    assert set(dropped) == {("h2 receive buffer", "socket_rcvbuff")}
+    assert 10 < dropped["h2 receive buffer", "socket_rcvbuff"] < 40, "some fit into it"
 
 
 def test_what_checksums_drop(runs: Runs) -> None:
@@ -165,7 +172,7 @@ def test_what_checksums_drop(runs: Runs) -> None:
     missing = sent - datagrams_of(run, "cbr")["sequence"].n_unique() - wire
     assert missing > 50
     assert sum(dropped.values()) == missing
-    assert dropped["h2 checksum", 2] > missing / 2, "that of UDP is looked at when the datagram is read"
+    assert dropped["h2 checksum", "not_specified"] > missing / 2, "that of UDP is looked at when the datagram is read"
 
 
 def test_losses_of_a_wire_are_no_drops(runs: Runs) -> None:

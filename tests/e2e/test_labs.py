@@ -16,8 +16,8 @@ from netwarp.views.connection_monitor.analysis import METRICS
 
 RECOVERY = 3
 """ca_state TCP_CA_Recovery; 4 is TCP_CA_Loss."""
-PURGED = 91
-"""skb drop reason `queue_purge`: a queue that was reset (docs/records.md)."""
+PURGED = "queue_purge"
+"""Why packets are dropped when a queue is reset (docs/records.md)."""
 
 
 def lab(name: str, place: Path, *arguments: str) -> ResultDir:
@@ -48,7 +48,8 @@ def test_a_change_of_rate_leaves_the_queue_as_it_is(mitigate: ResultDir, case: s
     (bottleneck,) = (end for end in run.description.ends if end.name == "bottleneck:r1")
     packets = run.scan("packets").filter(interface_index=bottleneck.interface_index).collect()
     at = at_s * 10**9
-    assert not (packets["drop_reason"] == PURGED).any()
+    purged = run.description.drop_reasons.index(PURGED)
+    assert not (packets["drop_reason"] == purged).any()
     left = pl.min_horizontal("dequeue_ns", "drop_ns")
     waiting = packets.filter(pl.col("enqueue_ns") < at, left.is_null() | (left > at))
     # Nothing of it is lost at that moment: who is dropped is dropped later, when CoDel's law or PIE's has come to that.

@@ -101,6 +101,17 @@ def test_a_warning_of_a_module_fails_its_run_with_the_line(tmp_path: Path) -> No
     assert f"tcp_warn.c:{line}" in why
 
 
+def test_a_warning_that_involves_no_module_makes_a_run_suspect(tmp_path: Path) -> None:
+    """A timer that calls a function of the kernel which does nothing but warn: no module is on the stack then."""
+    (tmp_path / "late.c").write_text(LATE)
+    answer = run(tmp_path, text='modules = ["./late.c"]\n' + dumbbell(duration="2s"))
+    assert "suspect" in answer.err
+    status = only_run(tmp_path / "result").status()
+    assert status["status"] == "suspect"
+    assert "its kernel warned: WARNING: CPU: 0 PID: " in status["reason"]
+    assert "lib/refcount.c:" in status["reason"]
+
+
 def test_two_modules_compete_in_one_run(tmp_path: Path) -> None:
     """Two windows that do not change share the link as the windows are: 60 to 30."""
     second = write(tmp_path, "second").removeprefix("file:")
@@ -242,4 +253,23 @@ module_init(fifth_init);
 module_exit(fifth_exit);
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("drops every fifth packet");
+"""
+
+LATE = """
+#include <linux/module.h>
+#include <linux/refcount.h>
+#include <linux/timer.h>
+
+static struct timer_list late;
+
+static int __init late_init(void)
+{
+	timer_setup(&late, (void *)refcount_warn_saturate, 0);
+	mod_timer(&late, jiffies + msecs_to_jiffies(10));
+	return 0;
+}
+
+module_init(late_init);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("makes the kernel warn");
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,17 +15,12 @@ from netwarp.kernels.build import shipped_patches
 from netwarp.kernels.source import find_source
 from netwarp.scenario import load_scenario
 from netwarp.store.result import open_result
+from nightly_command import netwarp
 
-NETWARP = Path(sys.executable).parent / "netwarp"
 BEFORE = "hystart-before"
 UNUSED = ("Documentation/", "drivers/gpu/", "drivers/media/", "drivers/net/ethernet/", "drivers/staging/", "sound/")
 """Of which only Kconfig and Makefiles count here."""
 CONDITION = "bulk flow.cwnd_pkts_slow_start_end > 600"
-
-
-def netwarp(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    """The command; a build may take its time."""
-    return subprocess.run([NETWARP, *words], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
 
 def harmless(place: Path, name: str, file: str) -> Path:

@@ -1,6 +1,8 @@
 """Kernels of the user's own: a name, a source, patches, options, and a tree whose objects are kept."""
 
 import os
+import re
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -10,7 +12,16 @@ from kernel_workshop import Workshop, open_workshop
 from netwarp import kernels
 from netwarp.kernels import BuildFailed, KernelError, KernelMissing, SourceMissing, build, find_kernel, list_kernels
 from netwarp.kernels.names import read_name
-from netwarp.kernels.recipe import given_options, known_series, nearest_series
+from netwarp.kernels.recipe import (
+    TREE,
+    Options,
+    fragments_of,
+    given_options,
+    known_series,
+    nearest_series,
+    presets,
+    tree_digest,
+)
 
 
 @pytest.fixture
@@ -171,6 +182,16 @@ def test_a_build_that_fails_leaves_no_kernel_and_goes_on_from_its_objects(worksh
     assert workshop.named("mine").path.is_file()
 
 
+def test_a_new_name_begins_with_the_tree_whose_options_are_nearest(workshop: Workshop) -> None:
+    patch = workshop.patch("a.patch", "hello.txt", "hello, world", "one")
+    workshop.named("checked", config=("C=y", "D=y"))
+    workshop.named("plain")
+    workshop.named("new", patch)
+    workshop.named("newer", patch, config=("C=y", "D=y"))
+    copied = re.findall(r"Copying the objects of (\w+)", workshop.output())
+    assert copied == ["checked", "plain", "checked"], "there was no other for the first"
+
+
 def test_a_tree_whose_build_was_killed_is_made_anew(workshop: Workshop) -> None:
     workshop.named("mine")
     state = workshop.cache / "trees" / "mine" / "state.json"
@@ -193,6 +214,26 @@ def test_options_of_the_users_hold_and_must_be_honoured(workshop: Workshop) -> N
     assert given_options(("debug", "A=y"), workshop.tree) == ("CONFIG_D=y", "CONFIG_A=y")
     with pytest.raises(KernelError, match=r'no preset "debig" \(did you mean "debug"\?\)'):
         given_options(("debig",), workshop.tree)
+
+
+def test_the_presets_that_come_with_netwarp(workshop: Workshop) -> None:
+    assert presets() == ["debug", "kcov"]
+    debug, kcov = (given_options((name,)) for name in presets())
+    assert {"CONFIG_KASAN=y", "CONFIG_PROVE_LOCKING=y", "CONFIG_DEBUG_LIST=y"} <= set(debug)
+    assert {"CONFIG_KCOV=y", "CONFIG_DEBUG_FS=y"} <= set(kcov)
+    assert "CONFIG_DEBUG_ATOMIC_SLEEP=y" in debug
+    assert "# CONFIG_DEBUG_ATOMIC_SLEEP is not set" in given_options(("debug",), series="6.1")
+    for series in known_series():
+        lines = Options(tuple(fragments_of(TREE, series)), debug).lines
+        assert "CONFIG_SLUB_DEBUG=y" in lines, "a preset holds over netwarp's own options"
+        assert "# CONFIG_SLUB_DEBUG is not set" not in lines
+        assert "CONFIG_INET=y" in lines
+    before = tree_digest(workshop.tree)
+    shutil.copytree(TREE / "presets", workshop.tree / "presets")
+    assert tree_digest(workshop.tree) == before, "`stock` is not built again for a preset"
+    kernel = workshop.named("checked", config=("debug", "KASAN_INLINE=n"))
+    assert "# CONFIG_KASAN_INLINE is not set" in kernel.config.read_text().splitlines()
+    assert kernel.command.endswith("--config debug --config KASAN_INLINE=n")
 
 
 def test_names_are_checked_and_removed(workshop: Workshop) -> None:

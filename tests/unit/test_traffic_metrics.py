@@ -327,6 +327,17 @@ def test_bbrs_time_is_shared_among_its_phases(tmp_path: Path) -> None:
         ("WARNING: a program of the lab says this", "ok"),
         ("WARNING: CPU: 0 PID: 0 at net/ipv4/tcp_input.c:3018 tcp_fastretrans_alert+0x4/0x9", "suspect"),
         ("<4>BUG: sleeping function called from invalid context", "suspect"),
+        ("BUG: KASAN: slab-use-after-free in mine_main+0x31/0x40 [tcp_mine]", "suspect"),
+        ("UBSAN: shift-out-of-bounds in net/ipv4/tcp_cubic.c:200:3", "suspect"),
+        ("WARNING: possible circular locking dependency detected", "suspect"),
+        ("WARNING: SOFTIRQ-safe -> SOFTIRQ-unsafe lock order detected", "suspect"),
+        ("WARNING: inconsistent lock state", "suspect"),
+        ("WARNING: bad unlock balance detected!", "suspect"),
+        ("WARNING: bad contention detected!", "suspect"),
+        ("WARNING: suspicious RCU usage", "suspect"),
+        ("WARNING: iperf3/212 still has locks held!", "suspect"),
+        ("WARNING: lock held when returning to user space!", "suspect"),
+        ("INFO: trying to register non-static key.", "suspect"),
     ],
 )
 def test_a_warning_of_the_kernel_makes_its_run_suspect(tmp_path: Path, line: str, status: str) -> None:

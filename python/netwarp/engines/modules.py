@@ -19,7 +19,7 @@ from netwarp.words import did_you_mean
 
 FOLDER = "modules"
 """Beneath a run directory while the run lasts (agent/src/machine/modules.rs)."""
-TOLD = re.compile(r"Kernel panic|BUG: |WARNING: |netwarp: stuck: ")
+TOLD = re.compile(r"Kernel panic|BUG: |WARNING: |UBSAN: |INFO: trying to register |netwarp: stuck: ")
 """What the kernel begins its complaints with, the end of it aside."""
 
 _FRAME = re.compile(r"(?P<function>[\w.]+)\+(?P<offset>0x[0-9a-f]+)/0x[0-9a-f]+ \[(?P<module>\w+)\]")

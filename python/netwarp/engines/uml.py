@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from netwarp.engines.base import (
 from netwarp.engines.confinement import readable, withheld
 from netwarp.engines.console import death, last_words, out_of_mappings, out_of_memory
 from netwarp.engines.exec import facts_of, failure_of, keyboard, live_descriptors
+from netwarp.engines.image import machine_bytes
 from netwarp.engines.leavings import odd_files
 from netwarp.engines.mappings import too_many_mappings
 from netwarp.engines.memory import NoRoomError, find_memory_directory, reserved
@@ -162,6 +163,7 @@ class UmlEngine:
         """Run the machine to its end; see `Engine.run`."""
         try:
             self.verify()
+            job = replace(job, memory_bytes=machine_bytes(self.kernel.path, job.memory_bytes))
         except EngineError as error:
             return Outcome("failed", str(error))
         if reason := too_many_mappings(job.lab):

@@ -156,7 +156,7 @@ def _order(request: Request, name: str | None, cache: Path, tree: Path, console:
     files = [Path(patch) if "/" in patch else shipped_patches(tree)[patch] for patch in request.patches]
     if gone := [str(path) for path in files if not path.is_file()]:
         raise SourceMissing(f"The patch {gone[0]} is not there any more: name another with --patch.")
-    user = UserChanges(tuple(files), given_options(request.config, tree))
+    user = UserChanges(tuple(files), given_options(request.config, tree, series))
     return _Order(source, series, user, recipe_of(source.digest, tree, series, user), tree, name, request.command())
 
 
@@ -230,8 +230,9 @@ def _prepare(objects: ObjectTree, order: _Order, cache: Path, log: Log, display:
     """Bring the tree to the files that are to be compiled."""
     source, compiler = order.source, order.recipe.compiler
     if not objects.can_become(source, compiler):
-        others = (ObjectTree(path) for path in sorted((cache / TREES).glob("*"))) if order.name else iter(())
-        like = next((other for other in others if other.can_become(source, compiler)), None)
+        kept = [ObjectTree(path) for path in sorted((cache / TREES).glob("*"))] if order.name else []
+        fitting = [other for other in kept if other.can_become(source, compiler)]
+        like = min(fitting, key=lambda other: other.differing_options(_options(order)), default=None)
         display.step(
             f"Unpacking {source.path.name}" if like is None else f"Copying the objects of {like.directory.name}"
         )

@@ -63,19 +63,17 @@ class ObjectTree:
         self.directory = directory
         self.tree, self._original = directory / "tree", directory / "original"
 
-    def fits(self, source: Source, compiler: str) -> bool:
-        """Whether what is there can be brought to another state of this source."""
-        state = self._state()
-        if state is None or state.compiling or state.compiler != compiler or state.format != _FORMAT:
-            return False
-        return state.source == _name_of(source)
-
     def can_become(self, source: Source, compiler: str) -> bool:
         """Whether a copy can be brought to this source: of a directory every file is compared, so whatever it was."""
         state = self._state()
         if state is None or state.compiling or state.compiler != compiler or state.format != _FORMAT:
             return False
         return state.source == _name_of(source) or (source.files is not None and bool(state.files))
+
+    def differing_options(self, options: Options) -> int:
+        """In how many lines of its configuration it differs: with other options most is compiled again."""
+        state = self._known()
+        return len({*(state.options or ())} ^ {*options.lines})
 
     def prepare(self, source: Source, compiler: str, log: Log, like: ObjectTree | None = None) -> None:
         """Unpack the source, or copy a tree that can become it, unless a tree that fits is here already."""

@@ -185,13 +185,16 @@ def option_name(line: str) -> str:
     return line.removeprefix("# ").partition("=")[0].partition(" ")[0]
 
 
-def given_options(given: Sequence[str], tree: Path = TREE) -> tuple[str, ...]:
-    """The lines of a `.config` that `--config` asks for: `NAME=VALUE`, or a preset's name. Raises `KernelError`."""
+def given_options(given: Sequence[str], tree: Path = TREE, series: str = DEFAULT_SERIES) -> tuple[str, ...]:
+    """The lines of a `.config` that `--config` asks for: `NAME=VALUE`, or a preset's name. Raises `KernelError`.
+
+    A preset is of all series; where one cannot have all of it, it has lines of its own, which hold.
+    """
     options: dict[str, str] = {}
     for word in given:
         name, equals, value = word.partition("=")
         if not equals:
-            lines = options_of(_preset(word, tree))
+            lines = options_of(*_preset(word, tree, series))
         elif re.fullmatch(r"(CONFIG_)?\w+", name) and value and "\n" not in value:
             name = f"CONFIG_{name.removeprefix('CONFIG_')}"
             lines = [f"# {name} is not set" if value == "n" else f"{name}={value}"]
@@ -206,12 +209,13 @@ def presets(tree: Path = TREE) -> list[str]:
     return sorted(path.stem for path in (tree / "presets").glob("*.config"))
 
 
-def _preset(name: str, tree: Path) -> Path:
+def _preset(name: str, tree: Path, series: str) -> list[Path]:
     if name not in (known := presets(tree)):
         raise KernelError(
             f'There is no preset "{name}"{did_you_mean(name, known)}. --config takes a preset\'s name, or NAME=VALUE.'
         )
-    return tree / "presets" / f"{name}.config"
+    places = (folder / "presets" / f"{name}.config" for folder in (tree, tree / series))
+    return [path for path in places if path.is_file()]
 
 
 def unmet_options(options: Sequence[str], config: str) -> list[str]:

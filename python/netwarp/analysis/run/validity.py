@@ -23,7 +23,16 @@ CONSOLE = "console.log"
 """What a virtual machine's kernel printed, in its run directory."""
 LIMITED_SHARE = 0.05
 _MAX_REASONS = 5
-_WARNING = re.compile(r"^(?:<\d>)?((?:WARNING: CPU: \d+ PID: \d+ at |BUG: |INFO: possible |UBSAN: ).*)$", re.MULTILINE)
+_LOCKING = (
+    r"possible |inconsistent lock state|suspicious RCU usage|bad \w+ (?:balance )?detected!|held lock freed!"
+    r"|lock held when |Nested lock was not taken|\S+-safe -> \S+-unsafe lock order|\S+/\d+ still has locks held!"
+)
+"""What kernel/locking/lockdep.c reports, in kernels that check locks."""
+_WARNING = re.compile(
+    rf"^(?:<\d>)?((?:WARNING: (?:CPU: \d+ PID: \d+ at |{_LOCKING})|BUG: "
+    r"|INFO: (?:possible |trying to register non-static key)|UBSAN: ).*)$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)

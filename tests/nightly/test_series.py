@@ -1,0 +1,47 @@
+"""Linux 6.1 beside 6.12: it is built, gives what a link must give, and the tests of netwarp hold on it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from netwarp.kernels import Kernel, build
+from netwarp.store.result import open_result
+from nightly_command import netwarp
+
+OLD = "linux-6.1"
+E2E = Path(__file__).parent.parent / "e2e"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def old() -> Kernel:
+    return build(name=OLD, series="6.1")
+
+
+def test_two_series_in_one_sweep(tmp_path: Path, old: Kernel) -> None:
+    queue = "links.bottleneck.queue=pfifo limit 100"
+    done = netwarp("run", "bufferbloat", "--set", queue, "--sweep", f"kernel={OLD},stock", "-o", tmp_path / "r")
+    assert done.returncode == 0, done.stderr
+    result = open_result(tmp_path / "r")
+    assert {run.point["kernel"] for run in result.planned} == {OLD, "stock"}
+    for run in result.planned:
+        made = result.run(run.id)
+        assert made.status()["status"] == "ok", made.status()
+    metrics = result.summary().filter(name="bulk")
+    goodput = metrics.filter(metric="goodput_mbps")["value"]
+    assert goodput.len() == 4
+    # 10 Mbit/s less the headers of a frame, which both fill
+    assert goodput.to_list() == pytest.approx([10 * 1448 / 1514] * 4, rel=0.002)
+    assert (tmp_path / "r" / "plots" / "cwnd-bulk.png").exists(), "one figure for both"
+    release = netwarp("exec", "--kernel", OLD, "-o", tmp_path / "e", "--", "uname", "-r")
+    assert release.stdout.strip() == old.version
+    assert old.version.startswith("6.1.")
+
+
+@pytest.mark.parametrize("name", ["drops", "kills", "time", "segments", "modules", "theory_labs", "chance"])
+def test_the_tests_of_netwarp_hold_on_it(name: str) -> None:
+    command = [sys.executable, "-m", "pytest", E2E / f"test_{name}.py", "--kernel", OLD, "-p", "no:cacheprovider"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

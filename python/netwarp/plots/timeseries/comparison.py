@@ -14,6 +14,7 @@ from netwarp.plots.labels import is_ordered, natural_key, short_case, shortened_
 from netwarp.plots.legibility import MAX_ORDERED, MAX_PANELS, fits_one_panel
 from netwarp.plots.timeseries.curves import RunCurves, duration_s, run_curves, schedules
 from netwarp.plots.timeseries.figure_spec import Band, Bar, Curve, Quantity, Schedule
+from netwarp.scenario.points.identity import KERNEL
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
@@ -78,8 +79,8 @@ class RunSet:
 def run_sets(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None = None) -> Iterator[RunSet]:
     """What the figures of a result compare; `curves_of` reads what they show of a run, as a rule all quantities.
 
-    They compare tuners with the default, or the values of the sweep's first axis, for each combination of the others;
-    without axes the cases, or the seeds. Of several seeds the first stands for all. Where the scenario names a
+    They compare tuners with the default, or kernels, or the values of the sweep's first axis, for each combination of
+    the others; without axes the cases, or the seeds. Of several seeds the first stands for all. Where the scenario names a
     baseline, cases that set the same are compared with each other and with it; and where something else is compared,
     each run with its like in it. Of more values than a reader could tell apart some are shown; of more seeds, what all
     of them have in common.
@@ -184,9 +185,9 @@ def _discipline(run: RunDir, queue: str | None, case: str) -> str:
 
 
 def compared_axis(result: ResultDir) -> str:
-    """The axis whose values a figure compares: tuners, else the first swept one, else the cases, else the seeds."""
-    if TUNER in result.axes:
-        return TUNER
+    """The axis whose values a figure compares: tuners, kernels, else the first swept one, else the cases, or seeds."""
+    if chosen := [axis for axis in (TUNER, KERNEL) if axis in result.axes]:
+        return chosen[0]
     return next((axis for axis in result.axes if axis != CASE), CASE if result.axes else SEED)
 
 

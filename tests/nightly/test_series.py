@@ -35,7 +35,9 @@ def test_two_series_in_one_sweep(tmp_path: Path, old: Kernel) -> None:
     # 10 Mbit/s less the headers of a frame, which both fill
     assert goodput.to_list() == pytest.approx([10 * 1448 / 1514] * 4, rel=0.002)
     for cc in ("cubic", "reno"):
-        assert (tmp_path / "r" / "plots" / f"cwnd-bulk--{cc}.png").exists(), "one figure for both kernels"
+        assert (tmp_path / "r" / "plots" / f"cwnd-bulk--pfifo-limit-100-{cc}.png").exists(), (
+            "one figure for both kernels"
+        )
     release = netwarp("exec", "--kernel", OLD, "-o", tmp_path / "e", "--", "uname", "-r")
     assert release.stdout.strip() == old.version
     assert old.version.startswith("6.1.")

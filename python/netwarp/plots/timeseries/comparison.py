@@ -79,11 +79,11 @@ class RunSet:
 def run_sets(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None = None) -> Iterator[RunSet]:
     """What the figures of a result compare; `curves_of` reads what they show of a run, as a rule all quantities.
 
-    They compare tuners with the default, or kernels, or the values of the sweep's first axis, for each combination of
-    the others; without axes the cases, or the seeds. Of several seeds the first stands for all. Where the scenario
-    names a baseline, cases that set the same are compared with each other and with it; and where something else is compared,
-    each run with its like in it. Of more values than a reader could tell apart some are shown; of more seeds, what all
-    of them have in common.
+    They compare tuners with the default, or kernels, or the values of the sweep's first axis, for each combination
+    of the others; without axes the cases, or the seeds. Of several seeds the first stands for all. Where the
+    scenario names a baseline, cases that set the same are compared with each other and with it; and where something
+    else is compared, each run with its like in it. Of more values than a reader could tell apart some are shown; of
+    more seeds, what all of them have in common.
     """
     axis = compared_axis(result)
     runs = list(_wanted(result, _first_seeds(result, axis)))

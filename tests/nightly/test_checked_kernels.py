@@ -20,12 +20,13 @@ COUNTING = "	t->acked += rs->acked_sacked;"
 """The line of the template that runs after each ACK."""
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def debug() -> Kernel:
     """The kernel with KASAN, lockdep and all else that `debug` has."""
     return build(name="debug", config=("debug",))
 
 
+@pytest.mark.usefixtures("debug")
 @pytest.mark.parametrize(
     ("scenario", "words"),
     [
@@ -68,6 +69,7 @@ def failure(place: Path, kernel: str, change: str, declared: str = "") -> str | 
     return None if status["status"] == "ok" else f"{status['status']}: {status['reason']}"
 
 
+@pytest.mark.usefixtures("debug")
 def test_a_use_after_free_is_found(tmp_path: Path) -> None:
     """What no other kernel sees: the byte is still what it was."""
     freed = "	{ volatile u8 *gone = kmalloc(64, GFP_ATOMIC); kfree((void *)gone); t->losses += gone[8] & 0; }"
@@ -78,6 +80,7 @@ def test_a_use_after_free_is_found(tmp_path: Path) -> None:
     assert f"at template_main() (tcp_mine.c:{line})" in why, why
 
 
+@pytest.mark.usefixtures("debug")
 def test_a_write_beyond_an_array_of_the_stack_is_found(tmp_path: Path) -> None:
     beyond = "	{ volatile u32 few[4]; volatile u32 at = 4; few[at] = few[at]; }"
     why = str(failure(tmp_path, "debug", beyond))
@@ -87,6 +90,7 @@ def test_a_write_beyond_an_array_of_the_stack_is_found(tmp_path: Path) -> None:
     assert "BUG: KASAN: stack-out-of-bounds in template_main+0x" in console.read_text()
 
 
+@pytest.mark.usefixtures("debug")
 def test_a_corrupt_list_is_found(tmp_path: Path) -> None:
     twice = "	list_add(&entry, &entries); list_add(&entry, &entries);"
     why = str(failure(tmp_path, "debug", twice, "static LIST_HEAD(entries);\nstatic LIST_HEAD(entry);"))
@@ -94,6 +98,7 @@ def test_a_corrupt_list_is_found(tmp_path: Path) -> None:
     assert "__list_add_valid" in why, why
 
 
+@pytest.mark.usefixtures("debug")
 def test_two_locks_in_both_orders_are_found(tmp_path: Path) -> None:
     locks = "static DEFINE_SPINLOCK(one);\nstatic DEFINE_SPINLOCK(other);"
     first = "	spin_lock(&one); spin_lock(&other); spin_unlock(&other); spin_unlock(&one);"

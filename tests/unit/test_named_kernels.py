@@ -19,6 +19,7 @@ from netwarp.kernels.recipe import (
     given_options,
     known_series,
     nearest_series,
+    patches_of_presets,
     presets,
     tree_digest,
 )
@@ -221,6 +222,7 @@ def test_the_presets_that_come_with_netwarp(workshop: Workshop) -> None:
     debug, kcov = (given_options((name,)) for name in presets())
     assert {"CONFIG_KASAN=y", "CONFIG_PROVE_LOCKING=y", "CONFIG_DEBUG_LIST=y"} <= set(debug)
     assert {"CONFIG_KCOV=y", "CONFIG_DEBUG_FS=y"} <= set(kcov)
+    assert [path.name for path in patches_of_presets(["debug", "HZ=100", "kcov"])] == ["kcov.patch"]
     assert "CONFIG_DEBUG_ATOMIC_SLEEP=y" in debug
     assert "# CONFIG_DEBUG_ATOMIC_SLEEP is not set" in given_options(("debug",), series="6.1")
     for series in known_series():

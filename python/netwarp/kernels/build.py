@@ -42,6 +42,7 @@ from netwarp.kernels.recipe import (
     given_options,
     nearest_series,
     patches_of,
+    patches_of_presets,
     recipe_of,
     tree_digest,
 )
@@ -153,7 +154,8 @@ def _order(request: Request, name: str | None, cache: Path, tree: Path, console:
             "apply, the build says which",
             soft_wrap=True,
         )
-    files = [Path(patch) if "/" in patch else shipped_patches(tree)[patch] for patch in request.patches]
+    files = patches_of_presets(request.config, tree)
+    files += [Path(patch) if "/" in patch else shipped_patches(tree)[patch] for patch in request.patches]
     if gone := [str(path) for path in files if not path.is_file()]:
         raise SourceMissing(f"The patch {gone[0]} is not there any more: name another with --patch.")
     user = UserChanges(tuple(files), given_options(request.config, tree, series))

@@ -209,6 +209,12 @@ def presets(tree: Path = TREE) -> list[str]:
     return sorted(path.stem for path in (tree / "presets").glob("*.config"))
 
 
+def patches_of_presets(given: Sequence[str], tree: Path = TREE) -> list[Path]:
+    """What presets among the words of `--config` change in the source, without which they would not run."""
+    places = (tree / "presets" / f"{word}.patch" for word in given if "=" not in word)
+    return [path for path in places if path.is_file()]
+
+
 def _preset(name: str, tree: Path, series: str) -> list[Path]:
     if name not in (known := presets(tree)):
         raise KernelError(

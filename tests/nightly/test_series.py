@@ -12,6 +12,8 @@ from netwarp.store.result import open_result
 from nightly_command import netwarp
 
 OLD = "linux-6.1"
+UNNAMED = "what_remains_of_a_closed_connection or what_checksums_drop"
+"""Of what 6.12 drops for a reason of its own, 6.1 gives none (SKB_DROP_REASON_NOT_SPECIFIED)."""
 E2E = Path(__file__).parent.parent / "e2e"
 
 
@@ -46,5 +48,6 @@ def test_two_series_in_one_sweep(tmp_path: Path, old: Kernel) -> None:
 @pytest.mark.parametrize("name", ["drops", "kills", "time", "segments", "modules", "theory_labs", "chance"])
 def test_the_tests_of_netwarp_hold_on_it(name: str) -> None:
     command = [sys.executable, "-m", "pytest", str(E2E / f"test_{name}.py"), "--kernel", OLD, "-p", "no:cacheprovider"]
+    command += ["-k", f"not ({UNNAMED})"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -18,6 +18,7 @@ use super::confinement::Confinement;
 use super::options::Options;
 use super::surroundings;
 use crate::keyboard;
+use crate::machine::program::HOME;
 use crate::machine::root::READABLE;
 use crate::network::TC_DIRECTORY;
 
@@ -184,10 +185,26 @@ fn only(cpu: usize) -> Result<CpuSet> {
     Ok(cpus)
 }
 
-/// For the agent in the machine (machine/root.rs).
+/// For the agent in the machine (machine/root.rs): what lies beneath a home directory, at its real place. The machine
+/// learns of no other path of the host's, whose length would move its memory.
 fn readable(options: &Options) -> Vec<u8> {
-    let names = options.read.iter().map(|path| path.as_os_str().as_bytes());
-    names.flat_map(|name| [name, b"\0"].concat()).collect()
+    let homes: Vec<PathBuf> = std::env::var_os("HOME")
+        .into_iter()
+        .chain([HOME.into()])
+        .filter_map(|home| Path::new(&home).canonicalize().ok())
+        .collect();
+    let places = options.read.iter().filter_map(|path| real_place(path));
+    places
+        .filter(|place| homes.iter().any(|home| place.starts_with(home)))
+        .flat_map(|place| [place.as_os_str().as_bytes(), b"\0"].concat())
+        .collect()
+}
+
+/// Where a path lies; a link lies where it is, wherever it leads.
+fn real_place(path: &Path) -> Option<PathBuf> {
+    let parent = path.parent()?.canonicalize().ok()?;
+    let name = path.file_name().filter(|_| path.exists())?;
+    Some(parent.join(name))
 }
 
 /// The directory of the agent, for the machine's kernel to mount (netwarp_mount_agent() in

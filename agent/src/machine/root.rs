@@ -28,7 +28,7 @@ const BUILT_IN: &str = "modules/built-in";
 /// Beneath the run directory, from the guard: paths with a NUL after each.
 pub const READABLE: &str = ".uml/readable";
 
-/// What the machine may read of the host, as the guard allows it. No program sees the list, since it names the host's
+/// What the machine may read of the host beneath a home directory, as the guard allows it. No program sees the list, since it names the host's
 /// directories.
 pub fn readable() -> Result<Vec<PathBuf>> {
     static READ: Mutex<Option<Vec<PathBuf>>> = Mutex::new(None);
@@ -137,7 +137,7 @@ pub struct Inside {
     pub modules: String,
     /// Whether the run directory is there.
     pub run_dir: bool,
-    /// What the machine may read of the host, everything beneath it included.
+    /// What the machine may read of a home directory of the host, everything beneath it included.
     pub readable: Vec<PathBuf>,
 }
 
@@ -212,7 +212,7 @@ fn empty(home: &Path, readable: &[PathBuf]) -> Result<()> {
     make_place(other)?;
     mount_at("tmpfs", other, "mode=700")?;
     for path in readable {
-        let Some(place) = place_beneath(&home, path) else {
+        let Ok(place) = path.strip_prefix(&home) else {
             continue;
         };
         let place = other.join(place);
@@ -234,14 +234,6 @@ fn empty(home: &Path, readable: &[PathBuf]) -> Result<()> {
     )
     .with_context(|| format!("cannot mount {}", home.display()))?;
     Ok(std::fs::remove_dir(other)?)
-}
-
-/// Where a path lies beneath a directory; a link lies where it is, wherever it leads.
-fn place_beneath(directory: &Path, path: &Path) -> Option<PathBuf> {
-    let parent = path.parent()?.canonicalize().ok()?;
-    path.exists().then_some(())?;
-    let place = parent.join(path.file_name()?);
-    Some(place.strip_prefix(directory).ok()?.to_path_buf())
 }
 
 fn share_controllers(root: &Path) -> Result<()> {

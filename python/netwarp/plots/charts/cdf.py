@@ -50,6 +50,8 @@ def draw(chart: Chart) -> Figure:
     narrow = current().narrow
     curves = [Curve(*cumulative(chart.spread[key])) for key in keys]
     limits, log = _limits([chart.spread[key] for key in keys])
+    if log:  # What lies before the axis, such as 0, is a share of its left end.
+        curves = [replace(curve, times=np.maximum(curve.times, limits[0] / 10)) for curve in curves]
     shades, dashes = _looks(chart, keys, ordered)
     lines = [
         Variant(text, colour, dash, [curve])
@@ -93,9 +95,7 @@ def _coinciding(lines: Sequence[Variant], limits: tuple[float, float], log: bool
     if not log:
         return coinciding(lines, limits, steps=True)
     scaled = [
-        replace(line, curves=[Curve(np.log10(np.maximum(curve.times, limits[0] / 10)), curve.values)])
-        for line in lines
-        for curve in line.curves
+        replace(line, curves=[Curve(np.log10(curve.times), curve.values)]) for line in lines for curve in line.curves
     ]
     return coinciding(scaled, (float(np.log10(limits[0])), float(np.log10(limits[1]))), steps=True)
 

@@ -14,13 +14,12 @@ from netwarp.plots.labels import is_ordered, natural_key, short_case, shortened_
 from netwarp.plots.legibility import MAX_ORDERED, MAX_PANELS, fits_one_panel
 from netwarp.plots.timeseries.curves import RunCurves, duration_s, run_curves, schedules
 from netwarp.plots.timeseries.figure_spec import Band, Bar, Curve, Quantity, Schedule
-from netwarp.scenario.points.identity import KERNEL
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
 from netwarp.threads import on_each
 
-TUNER, DEFAULT_TUNER = "run.tuner", "default"
+TUNER, DEFAULT_TUNER, KERNEL = "run.tuner", "default", "kernel"
 MAX_SEEDS = 8
 """Of more than this nobody could tell the lines apart."""
 

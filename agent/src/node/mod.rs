@@ -221,8 +221,9 @@ impl Session {
                 Some(keeper) => keeper.tell_run(STOP_RUN),
                 None => Ok(()),
             },
+            // The keeper stays: should this process be killed now, it removes the last traces.
             Order::Fetch {} => {
-                let failed = self.restore_after_run();
+                let failed = self.restore();
                 let root = self.options.dir.join(RUN);
                 self.output.files(&root, &root)?;
                 self.output.answer(&json!({"restored": failed}))

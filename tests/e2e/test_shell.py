@@ -75,14 +75,17 @@ def test_the_scenarios_flows_run_if_they_are_asked_for(tmp_path: Path) -> None:
     assert only_run(tmp_path / "result").path.joinpath("pings.arrows").exists()
 
 
+LINE = """\
+name = "line"
+duration = "5s"
+nodes = { h1 = {}, h2 = {} }
+links.line = { ends = ["h1", "h2"], rate = "10mbit", delay = "10ms" }
+"""
+
+
 def test_a_network_without_flows_only_waits(tmp_path: Path) -> None:
     """Nothing happens but what is typed: 10 ms each way, and twice 98 bytes at 10 Mbit/s."""
-    (tmp_path / "quiet.toml").write_text("""
-        name = "quiet"
-        duration = "5s"
-        nodes = { h1 = {}, h2 = {} }
-        links.line = { ends = ["h1", "h2"], rate = "10mbit", delay = "10ms" }
-    """)
+    (tmp_path / "quiet.toml").write_text(LINE)
     answer = script("ping -q -c 1 h2; sleep 3600; uptime -p", scenario="quiet.toml", cwd=tmp_path)
     assert answer.code == 0, answer.err
     assert "1 packets transmitted, 1 received" in answer.out
@@ -95,13 +98,8 @@ def test_a_network_without_flows_only_waits(tmp_path: Path) -> None:
 
 def test_programs_of_flows_run_beside_the_shell(tmp_path: Path) -> None:
     """Each has a root of its own."""
-    (tmp_path / "beside.toml").write_text("""
-        name = "beside"
-        duration = "5s"
-        nodes = { h1 = {}, h2 = {} }
-        links.line = { ends = ["h1", "h2"], rate = "10mbit", delay = "10ms" }
-        flows.own = { from = "h1", to = "h2", tool = "command", client = ["sh", "-c", "echo flow > /etc/mine"] }
-    """)
+    own = 'flows.own = { from = "h1", to = "h2", tool = "command", client = ["sh", "-c", "echo flow > /etc/mine"] }'
+    (tmp_path / "beside.toml").write_text(f"{LINE}{own}\n")
     answer = script("sleep 2; ls /etc/mine; echo shell > /etc/mine", "--flows", scenario="beside.toml", cwd=tmp_path)
     assert answer.code == 0, answer.err
     assert "/etc/mine" in answer.err

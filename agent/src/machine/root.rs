@@ -28,8 +28,8 @@ const BUILT_IN: &str = "modules/built-in";
 /// Beneath the run directory, from the guard: paths with a NUL after each.
 pub const READABLE: &str = ".uml/readable";
 
-/// What the machine may read of the host beneath a home directory, as the guard allows it. No program sees the list, since it names the host's
-/// directories.
+/// What the machine may read of the host beneath a home directory, as the guard allows it. No program sees the list,
+/// since it names the host's directories.
 pub fn readable() -> Result<Vec<PathBuf>> {
     static READ: Mutex<Option<Vec<PathBuf>>> = Mutex::new(None);
     let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);

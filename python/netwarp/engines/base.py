@@ -93,6 +93,11 @@ class Job:
     read: tuple[Path, ...] = ()
     live: bool = False
 
+    @property
+    def overdue(self) -> str:
+        """What is said of a run that has reached its time limit."""
+        return f"it did not end within {self.time_limit_s:g} s of real time ([run] time_limit)"
+
 
 @dataclass(frozen=True)
 class Outcome:

@@ -340,8 +340,7 @@ def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
     if report["end"] == "output_closed":
         return "its output is no longer read"
     if report["end"] == "time_limit":
-        limit = f"it did not end within {job.time_limit_s:g} s of real time ([run] time_limit)"
-        return f"{limit}: {running}" if running else limit + console_tail(directory)
+        return f"{job.overdue}: {running}" if running else job.overdue + console_tail(directory)
     if report["end"] == "computing":
         return (
             f"a program computed for {report['computing_s']:g} s without a system call, and virtual time stands still "

@@ -221,7 +221,7 @@ def _failure(job: Job, directory: Path, report: Mapping[str, Any]) -> str | None
     """Why the run failed, as the agent reports it, or the supervisor if the agent could not."""
     outcome = read_outcome(directory)
     if report["end"] == "time_limit":
-        return f"it did not end within {job.time_limit_s:g} s ([run] time_limit){console_tail(directory)}"
+        return job.overdue + console_tail(directory)
     if outcome is None:
         return f"its agent ended early (exit status {report['exit_status']}){console_tail(directory)}"
     return None if outcome["status"] == "ok" else str(outcome.get("reason", "the agent gave no reason"))

@@ -214,8 +214,7 @@ class _Made:
     @property
     def reason(self) -> str | None:
         """Why the run has failed, if it has."""
-        limit = f"it did not end within {self.job.time_limit_s:g} s of real time ([run] time_limit)"
-        return "; ".join([*self.failed.values(), *([limit] if self.is_overdue else [])]) or None
+        return "; ".join([*self.failed.values(), *([self.job.overdue] if self.is_overdue else [])]) or None
 
     def run(self) -> None:
         """Prepare all, begin together, wait, collect. Raises NodeError before it has begun; Interrupted."""

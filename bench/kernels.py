@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from netwarp.kernels import build, remove
+from netwarp.kernels import remove
+from netwarp.kernels.build import build
 from rich.console import Console
 
 from bench.row import Row, measure

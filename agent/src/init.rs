@@ -1,6 +1,7 @@
 //! The first program of a lab, whatever the engine: prepares the machine, runs the lab, writes how it ended, ends the
 //! machine.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -11,6 +12,10 @@ use crate::backend::{self, Backend};
 use crate::constants::LAB_FORMAT;
 use crate::exec::{self, Facts};
 use crate::lab::{Lab, RunFile};
+
+/// Beneath the run directory, if whoever has prepared it left it there: a file that makes room for the outcome where the
+/// records have filled the disk.
+pub const RESERVE: &str = "reserve";
 
 /// Runs the lab in the run directory of this engine. Where the machine is the run's own, it ends with it, whatever
 /// happens here.
@@ -31,17 +36,30 @@ pub fn main(engine: &str) -> ExitCode {
             Facts::from_iter([("reason".into(), format!("{e:#}").into())]),
         ),
     };
-    if let Err(e) = std::fs::write(dir.join("outcome.json"), Value::Object(told).to_string()) {
-        eprintln!("netwarp: cannot write the outcome: {e}");
+    if let Err(e) = write_outcome(&dir, &Value::Object(told).to_string()) {
+        complain(&format!("cannot write the outcome: {e}"));
     }
     let code = match outcome {
         Ok(_) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("netwarp: {e:#}");
+            complain(&format!("{e:#}"));
             ExitCode::FAILURE
         }
     };
     backend.end(code)
+}
+
+fn write_outcome(dir: &Path, text: &str) -> std::io::Result<()> {
+    let path = dir.join("outcome.json");
+    std::fs::write(&path, text).or_else(|e| {
+        std::fs::remove_file(dir.join(RESERVE)).map_err(|_| e)?;
+        std::fs::write(&path, text)
+    })
+}
+
+/// Unlike `eprintln!` it does not end the program where the console's disk is full.
+fn complain(what: &str) {
+    let _ = writeln!(std::io::stderr(), "netwarp: {what}");
 }
 
 fn with_status(status: &str, mut facts: Facts) -> Facts {

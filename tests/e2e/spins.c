@@ -62,6 +62,10 @@ static void spin(const char *kind)
 		waitpid(own, NULL, 0);
 	} else if (!strcmp(kind, "clock")) {
 		now();
+	} else if (!strcmp(kind, "ask")) {
+		struct timespec asked;
+
+		syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &asked);
 	} else {
 		_exit(2);
 	}
@@ -76,10 +80,12 @@ int main(int argc, char **argv)
 	signal(SIGALRM, on_alarm);
 	if (argc != 2 || pipe(pipe_ends) || fcntl(pipe_ends[0], F_SETFL, O_NONBLOCK))
 		return 2;
-	child = fork();
-	if (!child) {
-		pause();
-		_exit(0);
+	if (!strcmp(argv[1], "wait")) {
+		child = fork();
+		if (!child) {
+			pause();
+			_exit(0);
+		}
 	}
 	begin = now();
 	setitimer(ITIMER_REAL, &second, NULL);
@@ -88,6 +94,7 @@ int main(int argc, char **argv)
 		calls++;
 	}
 	printf("%lld %lld\n", calls, now() - begin - 1000000000);
-	kill(child, SIGKILL);
+	if (child)
+		kill(child, SIGKILL);
 	return 0;
 }

@@ -90,6 +90,10 @@ def test_nor_does_the_environment(scenario: Path, reference: Mapping[str, str], 
     assert _digests(scenario, tmp_path / "odd", env=odd) == reference
 
 
+def test_programs_run_by_ptrace_do_the_same(scenario: Path, reference: Mapping[str, str], tmp_path: Path) -> None:
+    assert _digests(scenario, tmp_path / "ptrace", env={"NETWARP_PTRACE": "1"}) == reference
+
+
 def test_runs_side_by_side_do_not_touch_each_other(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.toml"
     scenario.write_text(SCENARIO.replace("seeds = 1", "seeds = 4"))

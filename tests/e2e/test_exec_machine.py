@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -9,9 +10,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from e2e_command import Answer, digests, finished, netwarp, start, wait_until_gone
 from e2e_runs import only_run
@@ -222,6 +225,32 @@ def test_the_time_stamp_counter_is_virtual_time(place: Path) -> None:
     subprocess.run(["gcc", "-O1", "-o", place / "counter", place / "counter.c"], check=True)
     answer = run(place, "./counter")
     assert answer.out == "3000 0\na loop that waits by it ends\n", answer.err
+
+
+@pytest.mark.parametrize("environment, traced", [({}, False), ({"NETWARP_PTRACE": "1"}, True)])
+def test_programs_are_traced_only_where_that_is_asked_for(
+    place: Path, environment: dict[str, str], traced: bool
+) -> None:
+    with start("exec", "-o", result_of(place), "--", "sh", "-c", "while :; do :; done", env=environment) as process:
+        try:
+            tracer = _tracer_of_the_loop(process.pid)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=60)
+    assert (tracer != 0) == traced
+
+
+def _tracer_of_the_loop(pid: int) -> int:
+    """By which process the host's process is traced that a program computes in; 0 is none."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for found in psutil.Process(pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if found.name() == "linux" and found.parent().name() == "linux" and found.cpu_times().user > 0.5:
+                    lines = Path(f"/proc/{found.pid}/status").read_text().splitlines()
+                    return int(next(line for line in lines if line.startswith("TracerPid:")).split()[1])
+        time.sleep(0.1)
+    raise AssertionError("no program of the machine computed for half a second in a minute")
 
 
 def test_modprobe_answers_for_what_is_built_in(place: Path) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from e2e_command import netwarp
+from e2e_compile import compiled
 from e2e_runs import Runs, only_run
 from e2e_traffic import flow, pair
 from netwarp.store.digests import read_digests
@@ -58,10 +58,7 @@ def _spinners(program: Path) -> str:
 
 @pytest.fixture(scope="module")
 def spins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = tmp_path_factory.mktemp("spins") / "spins"
-    source = Path(__file__).with_name("spins.c")
-    subprocess.run(["gcc", "-O2", "-Wall", "-Werror", "-o", program, source], check=True)
-    return program
+    return compiled(Path(__file__).with_name("spins.c"), tmp_path_factory.mktemp("spins") / "spins")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from netwarp.kernels import Kernel, build
+from netwarp.kernels import Kernel
+from netwarp.kernels.build import build
 from netwarp.module import shipped_modules
 from netwarp.store.result import open_result
 from netwarp.store.rundir import RunDir

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from netwarp.analysis.summary.expectations import check_expectations
-from netwarp.kernels import build, remove
-from netwarp.kernels.build import shipped_patches
+from netwarp.kernels import remove
+from netwarp.kernels.build import build, shipped_patches
 from netwarp.kernels.source import find_source
 from netwarp.scenario import load_scenario
 from netwarp.store.result import open_result

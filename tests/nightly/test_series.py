@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from netwarp.kernels import Kernel, build
+from netwarp.kernels import Kernel
+from netwarp.kernels.build import build
 from netwarp.store.result import open_result
 from nightly_command import netwarp
 

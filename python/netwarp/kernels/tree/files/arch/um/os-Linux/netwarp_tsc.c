@@ -3,9 +3,7 @@
  * netwarp: RDTSC and RDTSCP of a program read virtual time. The processor is told
  * to fault at them (PR_SET_TSC), since the host's counter would leak into a run.
  */
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <netwarp_os.h>
 #include <os.h>
 #include <sysdep/ptrace.h>
@@ -13,23 +11,25 @@
 #define RDTSC	0x310fUL	/* 0f 31 */
 #define RDTSCP	0xf9010fUL	/* 0f 01 f9 */
 
-/* In the host's process of a program. On a host that refuses, the counter is the host's. */
+/*
+ * From the start of the kernel's own process, from which all others inherit it:
+ * a switch between two of which one alone may read the counter writes a control
+ * register of the processor, for which a virtual machine leaves its guest. On a
+ * host that refuses, the counter is the host's.
+ */
 void netwarp_trap_tsc(void)
 {
 	prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
 }
 
 /* Whether a general protection fault was one of these; then `gp` is what follows it. */
-int netwarp_emulated_tsc(int pid, int code, unsigned long *gp)
+int netwarp_emulated_tsc(unsigned long *gp)
 {
 	unsigned long long now;
 	unsigned long text;
 	int size;
 
-	if (code != SI_KERNEL)
-		return 0;
-	/* Across the end of a page an error and -1 look alike: then it is no RDTSC. */
-	text = ptrace(PTRACE_PEEKTEXT, pid, gp[HOST_IP], 0);
+	text = netwarp_text(gp[HOST_IP]);
 	if ((text & 0xffff) == RDTSC)
 		size = 2;
 	else if ((text & 0xffffff) == RDTSCP)

@@ -14,7 +14,8 @@ void netwarp_leave(void);
 int netwarp_asked(void);
 unsigned long long netwarp_read_tsc(void);
 void netwarp_trap_tsc(void);
-int netwarp_emulated_tsc(int pid, int code, unsigned long *gp);
+int netwarp_emulated_tsc(unsigned long *gp);
+unsigned long netwarp_text(unsigned long ip);
 void netwarp_answer(unsigned long ip);
 void netwarp_answer_of_kernel(unsigned long ip, unsigned long sp);
 

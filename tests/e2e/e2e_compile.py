@@ -1,0 +1,12 @@
+"""C programs of tests."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+
+def compiled(source: Path, program: Path, *options: str) -> Path:
+    """The program that a C file gives, without a warning."""
+    subprocess.run(["gcc", "-O2", "-Wall", "-Werror", *options, "-o", program, source], check=True)
+    return program

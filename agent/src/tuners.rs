@@ -38,6 +38,7 @@ impl Tuners {
                         directory: &work_dir,
                         temporary: &work_dir,
                         root: None,
+                        rules: backend.program_rules(),
                     };
                     program::start(&tuner.program, &place, &out, &errors)
                 })?

@@ -61,6 +61,11 @@ class Confinement:
     seccomp: bool
 
     @property
+    def lacks_in_real_time(self) -> list[str]:
+        """Likewise where a scenario's programs are ordinary processes, in namespaces of their own."""
+        return [] if self.landlock else [_NO_LANDLOCK]
+
+    @property
     def lacks(self) -> list[str]:
         """What is missing, and what follows from that: a sentence each."""
         found = []

@@ -16,7 +16,30 @@ from pathlib import Path
 from e2e_command import NETWARP, Answer, environment
 
 NAMES = ("client", "bottleneck", "server")
-INTERFACES = {"client": {"near": "eth1"}, "bottleneck": {"near": "eth1", "far": "eth2"}, "server": {"far": "eth1"}}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the hosts are reached, in a network of /24, and their interfaces at the links between them."""
+
+    addresses: Mapping[str, str]
+    interfaces: Mapping[str, Mapping[str, str]]
+
+    @property
+    def names(self) -> list[str]:
+        """Of all interfaces, each once."""
+        return sorted({name for own in self.interfaces.values() for name in own.values()})
+
+
+USUAL = Layout(
+    {"client": "10.99.0.1", "bottleneck": "10.99.0.2", "server": "10.99.0.3"},
+    {"client": {"near": "eth1"}, "bottleneck": {"near": "eth1", "far": "eth2"}, "server": {"far": "eth1"}},
+)
+STUDY = Layout(
+    {"client": "192.168.122.104", "bottleneck": "192.168.122.103", "server": "192.168.122.105"},
+    {"client": {"near": "enp0s3"}, "bottleneck": {"near": "enp0s3", "far": "enp0s8"}, "server": {"far": "enp0s8"}},
+)
+"""That of the inventory which ships with the scenario `three-node`."""
 CLOCKS = {"client": "3000000000 60", "bottleneck": "-7000000000 -80", "server": "500000000 40"}
 """How each host's clock differs from this machine's: nanoseconds ahead, and parts in a million that it gains."""
 _NAMESPACES = ["unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"]
@@ -46,10 +69,12 @@ PasswordAuthentication no
 LogLevel VERBOSE
 SetEnv NETWARP_TEST_CLOCK="{clock}"
 """
+_PROCESSES = "ps -e -o args="
+"""Alone, since another program in its pipe is listed under one name before it has started and another afterwards."""
 _USERS = ("lab", "guest")
 """Accounts of every host beside root's: the first may become root by sudo, the second may not."""
 _CLIENT = """\
-Host {name}
+Host {name} {address}
   HostName {address}
   User root
   IdentityFile {place}/id
@@ -64,6 +89,7 @@ class Hosts:
 
     place: Path
     control: subprocess.Popen[bytes]
+    layout: Layout = USUAL
     pids: dict[str, int] = field(default_factory=dict)
     sshds: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
@@ -81,7 +107,7 @@ class Hosts:
         """An inventory; `replaced` are tables of nodes that are other than usual (empty: none), `more` is in each."""
         tables = [f'ssh_config = "{self.place}/ssh_config"\n']
         for name in NAMES:
-            interfaces = "\n".join(f'{link} = "{own}"' for link, own in INTERFACES[name].items())
+            interfaces = "\n".join(f'{link} = "{own}"' for link, own in self.layout.interfaces[name].items())
             table = f'[nodes.{name}]\nhost = "{name}"\n{more}[nodes.{name}.interfaces]\n{interfaces}\n'
             tables.append((replaced or {}).get(name, table))
         path.write_text("\n".join(tables))
@@ -127,18 +153,19 @@ class Hosts:
         return {name: self._listing(name) for name in NAMES}
 
     def _listing(self, name: str) -> dict[str, str]:
+        interfaces = " ".join(self.layout.names)
         commands = {
             "links": "ip -d link",
-            "offload": "for i in eth1 eth2; do ethtool -k $i 2>/dev/null || true; done",
+            "offload": f"for i in {interfaces}; do ethtool -k $i 2>/dev/null || true; done",
             "addresses": "ip address",
             "routes": "ip route show table all; ip -6 route show table all",
-            "queues": "tc qdisc; for i in eth1 eth2; do tc class show dev $i 2>/dev/null || true; done",
+            "queues": f"tc qdisc; for i in {interfaces}; do tc class show dev $i 2>/dev/null || true; done",
             "sysctls": "sysctl -a 2>/dev/null --pattern '^net'",
-            "processes": "ps -e -o args= | grep -v -e 'ps -e' -e 'sh -c' -e 'grep -v'",
+            "processes": f"exec {_PROCESSES}",
             "files": "ls -A /tmp /run",
         }
         # What the kernel counts or draws by itself.
-        moving = ("nf_conntrack_count", "tcp_fastopen_key", "stable_secret", "cookie")
+        moving = ("nf_conntrack_count", "tcp_fastopen_key", "stable_secret", "cookie", _PROCESSES)
         out = {what: self.inside(name, "sh", "-c", command) for what, command in commands.items()}
         return {
             what: "\n".join(line for line in text.splitlines() if not any(word in line for word in moving))
@@ -179,7 +206,7 @@ def _words(pid: int) -> list[bytes]:
 
 
 @contextlib.contextmanager
-def hosts(place: Path, clocks: Mapping[str, str] | None = None) -> Iterator[Hosts]:
+def hosts(place: Path, clocks: Mapping[str, str] | None = None, layout: Layout = USUAL) -> Iterator[Hosts]:
     """Three hosts, until the block ends. They take root."""
     for name in ("id", *(f"{name}.key" for name in NAMES)):
         _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(place / name))
@@ -188,10 +215,8 @@ def hosts(place: Path, clocks: Mapping[str, str] | None = None) -> Iterator[Host
     with contextlib.ExitStack() as stack:
         stack.callback(_end, control)
         _wait(lambda: _children(control.pid) != [])
-        made = Hosts(place, control)
-        made.control = control
-        for number, name in enumerate(NAMES, 1):
-            address = f"10.99.0.{number}"
+        made = Hosts(place, control, layout)
+        for name, address in layout.addresses.items():
             clock = (CLOCKS if clocks is None else clocks).get(name, "")
             (place / f"{name}.conf").write_text(_CONFIG.format(name=name, address=address, clock=clock))
             sshd = subprocess.Popen(
@@ -231,28 +256,30 @@ def _connect(made: Hosts) -> None:
     control = str(_children(made.control.pid)[0])
     inside = ["nsenter", "--target", control, "--net", "--"]
     _run(*inside, "ip", "link", "add", "mgmt", "type", "bridge")
-    _run(*inside, "ip", "address", "add", "10.99.0.254/24", "dev", "mgmt")
+    network = made.layout.addresses["client"].rpartition(".")[0]
+    _run(*inside, "ip", "address", "add", f"{network}.254/24", "dev", "mgmt")
     _run(*inside, "ip", "link", "set", "mgmt", "up")
     for number, name in enumerate(NAMES, 1):
         pid = str(made.pids[name])
         words = ["ip", "link", "add", f"m{number}", "type", "veth", "peer", "name", "eth0", "netns", pid]
         _run(*inside, *words)
         _run(*inside, "ip", "link", "set", f"m{number}", "master", "mgmt", "up")
-        _inside(pid, "ip", "address", "add", f"10.99.0.{number}/24", "dev", "eth0")
+        _inside(pid, "ip", "address", "add", f"{made.layout.addresses[name]}/24", "dev", "eth0")
         _inside(pid, "ip", "link", "set", "eth0", "up")
     client, bottleneck, server = (str(made.pids[name]) for name in NAMES)
-    _cable(client, "eth1", bottleneck, "eth1")
-    _cable(bottleneck, "eth2", server, "eth1")
+    own, middle, other = (made.layout.interfaces[name] for name in NAMES)
+    _cable(client, own["near"], bottleneck, middle["near"])
+    _cable(bottleneck, middle["far"], server, other["far"])
     # One of them is a host that somebody has set up already; the others' cables lie unused.
-    _inside(bottleneck, "ip", "link", "set", "eth1", "up")
-    for pid, interface in ((bottleneck, "eth2"), (server, "eth1")):
+    _inside(bottleneck, "ip", "link", "set", middle["near"], "up")
+    for pid, interface in ((bottleneck, middle["far"]), (server, other["far"])):
         # An interface that has never been up has the queue noop, and none afterwards can have it.
         _inside(pid, "ip", "link", "set", interface, "up")
         _inside(pid, "ip", "link", "set", interface, "down")
-    _inside(client, "ip", "link", "set", "eth1", "up")
-    _inside(client, "ip", "address", "add", "172.20.7.1/24", "dev", "eth1")
+    _inside(client, "ip", "link", "set", own["near"], "up")
+    _inside(client, "ip", "address", "add", "172.20.7.1/24", "dev", own["near"])
     _inside(client, "ip", "route", "add", "172.21.0.0/16", "via", "172.20.7.9")
-    _inside(client, "tc", "qdisc", "replace", "dev", "eth1", "root", "handle", "7:", "pfifo", "limit", "77")
+    _inside(client, "tc", "qdisc", "replace", "dev", own["near"], "root", "handle", "7:", "pfifo", "limit", "77")
 
 
 def _cable(a: str, own: str, b: str, other: str) -> None:
@@ -261,8 +288,7 @@ def _cable(a: str, own: str, b: str, other: str) -> None:
 
 def _start_sshds(made: Hosts) -> None:
     config, known = [], []
-    for number, name in enumerate(NAMES, 1):
-        address = f"10.99.0.{number}"
+    for name, address in made.layout.addresses.items():
         config.append(_CLIENT.format(name=name, address=address, place=made.place))
         key = (made.place / f"{name}.key.pub").read_text().split()
         known.append(f"{address} {key[0]} {key[1]}\n")

@@ -62,6 +62,50 @@ IN_MEMORY = {
 """What works within the machine, in a layer that is discarded; that the host has none of it is looked at there."""
 
 
+# What they try in namespaces of the host itself, where no machine is between them and it.
+ATTEMPTS_IN_REAL_TIME = """
+read a file of the home directory|cat {home}/.ssh/id_rsa
+list the home directory|ls {home}
+write into the home directory|echo x > {home}/new
+make the files of the host writable|mount -o remount,bind,rw /
+write after that|echo x > {home}/new || echo x > {home}/.ssh/id_rsa
+mount the home directory|mkdir -p /run/h && mount --bind {home} /run/h
+read there|cat /run/h/.ssh/id_rsa
+write by namespaces of its own|unshare -rm sh -c 'mount -o remount,bind,rw / && echo x > {home}/new'
+read by the first process of the run|cat /proc/1/root/{home}/.ssh/id_rsa
+read the environment of that process|grep -az . /proc/1/environ
+read what its user has in the environment|test -n "$A_SECRET"
+read what others left in /tmp|cat {beside}
+read the password hashes|cat /etc/shadow
+read a host key|cat /etc/ssh/ssh_host_*_key
+write into the log of the kernel|echo "a test of netwarp" > /dev/kmsg
+press a key of the kernel|echo h > /proc/sysrq-trigger
+open a terminal of the host|exec 3<>/dev/ptmx
+set a sysctl of the host|echo 7 > /proc/sys/kernel/printk
+connect to the host|exec 3<>/dev/tcp/127.0.0.1/{port}
+write into shared memory|echo x > /dev/shm/new
+write beside the scenario|echo x > {home}/../study/new
+write where it was started|echo x > new && ln -s new link && cat link
+write into the run directory|echo x > /run/netwarp/new
+read the directory of the scenario|cat {home}/../study/hostile.toml
+set a sysctl of its node|echo 1 > /proc/sys/net/ipv4/ip_forward
+read statistics of its node|cat /proc/net/snmp /sys/class/net/*/mtu
+start programs|python3 -c 'import socket, subprocess; subprocess.run(["ss", "-ti"], check=True)'
+make an interface|ip link add v8 type veth peer name v9
+listen|python3 -c 'import socket; socket.create_server(("", 7777))'
+"""
+OWN_IN_REAL_TIME = {
+    "write where it was started",
+    "write into the run directory",
+    "read the directory of the scenario",
+    "set a sysctl of its node",
+    "read statistics of its node",
+    "start programs",
+    "make an interface",
+    "listen",
+}
+
+
 @dataclass(frozen=True)
 class Host:
     """A user with a home directory, and how to run netwarp as that user."""
@@ -89,7 +133,7 @@ def host(request: pytest.FixtureRequest) -> Iterator[Host]:
         (place / "home/.ssh/id_rsa").write_text(SECRET)
         (place / "study").mkdir()
         (place / "beside").write_text("somebody's\n")
-        env = {"HOME": str(place / "home")}
+        env = {"HOME": str(place / "home"), "A_SECRET": SECRET}
         prefix: list[str] = []
         if request.param == "nobody":
             if os.geteuid() != 0:
@@ -105,17 +149,17 @@ def host(request: pytest.FixtureRequest) -> Iterator[Host]:
         yield Host(place, prefix, env)
 
 
-def hostile(host: Host, port: int) -> Path:
+def hostile(host: Host, port: int, attempts: str = ATTEMPTS, delay: str = "5ms") -> Path:
     """A scenario that makes every attempt and prints what came of each."""
     lines = ["#!/bin/sh"]
-    for attempt in ATTEMPTS.strip().splitlines():
+    for attempt in attempts.strip().splitlines():
         what, command = attempt.format(home=host.home, beside=host.place / "beside", port=port).split("|", 1)
         lines.append(f"( {command} ) >/dev/null 2>&1 && echo 'out: {what}' || echo 'in: {what}'")
     script = host.place / "study/attempts.sh"
     script.write_text("\n".join([*lines, ""]))
     text = flow("hostile", "command", f'client = ["bash", "{script}"]')
     scenario = host.place / "study/hostile.toml"
-    scenario.write_text(pair(text, duration="3s"))
+    scenario.write_text(pair(text, duration="3s", delay=delay))
     return scenario
 
 
@@ -141,6 +185,41 @@ def test_what_a_scenario_runs_comes_out_of_nothing(host: Host) -> None:
     # Runs of other tests have memory files there, too; nothing else of this one's may be left.
     new = set(Path("/dev/shm").iterdir()) - shared
     assert [path for path in new if not path.name.startswith("netwarp-memory")] == []
+
+
+def test_in_real_time_it_reads_and_writes_what_it_does_in_virtual_time(host: Host) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        before = [(path, path.lstat()) for path in sorted(host.home.rglob("*"))]
+        scenario = hostile(host, server.getsockname()[1], ATTEMPTS_IN_REAL_TIME, delay="0ms")
+        result = host.place / "study/result"
+        answer = host.run("run", scenario, "--engine", "host", "--no-plots", "-o", result)
+    run = only_run(result)
+    out = (run.path / "hostile-client.out").read_text().splitlines()
+    assert len(out) == len(ATTEMPTS_IN_REAL_TIME.strip().splitlines()), answer.err
+    assert {line.removeprefix("out: ") for line in out if not line.startswith("in: ")} == OWN_IN_REAL_TIME
+    status = run.status()
+    assert status["status"] in ("ok", "suspect"), "tests share their machine, which may have disturbed the run"
+    assert status["confinement"]["landlock"] >= 6
+    assert (host.home / ".ssh/id_rsa").read_text() == SECRET
+    assert [(path, found.st_mode, found.st_mtime_ns) for path, found in before] == [
+        (path, path.lstat().st_mode, path.lstat().st_mtime_ns) for path in sorted(host.home.rglob("*"))
+    ]
+    assert not (host.place / "study/new").exists()
+    assert not Path("/dev/shm/new").exists()
+
+
+@pytest.mark.parametrize("engine", ["uml", "host"])
+def test_in_every_engine_a_scenario_names_what_it_needs(tmp_path: Path, engine: str) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/words").write_text("hello\n")
+    (tmp_path / "study").mkdir()
+    scenario = tmp_path / "study/s.toml"
+    command = f'client = ["sh", "-c", "cat {tmp_path}/data/words || true"]'
+    scenario.write_text(pair(flow("say", "command", command), duration="1s", delay="0ms"))
+    for granted, out in (((), ""), (("--read", tmp_path / "data"), "hello\n")):
+        result = tmp_path / f"study/{len(granted)}"
+        answer = netwarp("run", scenario, "--engine", engine, "-o", result, "--no-plots", *granted)
+        assert (only_run(result).path / "say-client.out").read_text() == out, answer.err
 
 
 def says(host: Host, folder: Path, words: str, run: str = "") -> Path:
@@ -229,6 +308,22 @@ if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
 os.execv(sys.argv[1], sys.argv[1:])
 """
 """Runs a command on a host without Landlock."""
+
+
+def test_in_real_time_it_is_said_that_there_is_no_landlock(tmp_path: Path) -> None:
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(
+        pair(flow("say", "command", 'client = ["sh", "-c", "cat /etc/shadow; true"]'), duration="1s", delay="0ms")
+    )
+    answers = [
+        netwarp("run", scenario, "--engine", "host", "-o", tmp_path / place, "--no-plots", prefix=before)
+        for place, before in (("with", ()), ("without", [sys.executable, "-c", WITHOUT]))
+    ]
+    assert ["no Landlock" in answer.words for answer in answers] == [False, True]
+    runs = [only_run(tmp_path / place) for place in ("with", "without")]
+    levels = [run.status()["confinement"]["landlock"] for run in runs]
+    assert levels[0] >= 6 and levels[1] == 0
+    assert (runs[0].path / "say-client.out").read_text() == ""
 
 
 def test_without_landlock_the_bytes_are_the_same_and_it_is_said(tmp_path: Path) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 from e2e_command import netwarp
+from e2e_compile import compiled
 from e2e_runs import Runs
 from e2e_traffic import account, flow, pair, values
 from netwarp.store.result import open_result
@@ -113,12 +113,15 @@ def test_a_program_that_misbehaves_fails_its_run_alone(tmp_path: Path) -> None:
     assert size < 10 << 20, "what was written too much is not kept"
 
 
-def test_a_program_keeps_its_registers(runs: Runs, tmp_path: Path) -> None:
+@pytest.mark.parametrize("env", [{}, {"NETWARP_PTRACE": "1"}], ids=["seccomp", "ptrace"])
+def test_a_program_keeps_its_registers(
+    runs: Runs, tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The kernel leaves the FPU state in the host process that runs an address space, as long as nobody else needs it
     there (patch 0008): threads, signals, forks and children that share memory are those who do."""
-    program = tmp_path / "registers"
-    source = Path(__file__).with_name("registers.c")
-    subprocess.run(["gcc", "-O2", "-Wall", "-Werror", "-pthread", "-o", program, source], check=True)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    program = compiled(Path(__file__).with_name("registers.c"), tmp_path / "registers", "-pthread")
     run = runs(pair(flow("kept", "command", f'client = ["{program}"]'), duration="2s"), "--read", str(tmp_path))
     assert (run.path / "kept-client.out").read_text() == "kept\n"
 

@@ -16,6 +16,7 @@ import pytest
 from e2e_command import Answer, finished, netwarp, wait_for, wait_until
 from e2e_hosts import CLOCKS, NAMES, Hosts, hosts, missing_programs
 from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_metrics
+from netwarp.agent import find_static_agent
 from netwarp.analysis.run.machine import machine_doubts
 from netwarp.store.rundir import RunDir
 
@@ -299,17 +300,21 @@ def test_host_keys_are_always_checked(made: Hosts, tmp_path: Path, known: str) -
     content = (
         "" if known == "none" else "".join(f"{h} {k}\n" for h, k in zip(hosts_of, keys[1:] + keys[:1], strict=True))
     )
+    before = made.listing()
     answer = _run(made, _short(tmp_path), tmp_path / "r", "--inventory", _client_file(made, tmp_path, "known", content))
     assert answer.code == 4, answer.err
     assert "Host key verification failed" in answer.words, answer.err
+    assert made.settled(before) == before
 
 
 def test_a_wrong_key_is_refused(made: Hosts, tmp_path: Path) -> None:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "other")], check=True)
     inventory = _client_file(made, tmp_path, "id", (tmp_path / "other").read_text())
+    before = made.listing()
     answer = _run(made, _short(tmp_path), tmp_path / "r", "--inventory", inventory)
     assert answer.code == 4
     assert "Permission denied" in answer.words, answer.err
+    assert made.settled(before) == before
 
 
 def test_a_full_directory_is_named(made: Hosts, tmp_path: Path) -> None:
@@ -326,11 +331,79 @@ def test_a_full_directory_is_named(made: Hosts, tmp_path: Path) -> None:
         made.inside("server", "sh", "-c", "umount /run/full && rmdir /run/full")
 
 
+def test_a_directory_that_fills_up_during_the_run_fails_it(made: Hosts, tmp_path: Path) -> None:
+    """Room for the agent, and for little of what it records."""
+    size_kB = find_static_agent().stat().st_size // 1000 + 400
+    made.inside("client", "sh", "-c", f"mkdir -p /run/small && mount -t tmpfs -o size={size_kB}k tmpfs /run/small")
+    before = made.listing()
+    near = '[nodes.client.interfaces]\nnear = "eth1"\n'
+    inventory = made.write_inventory(
+        tmp_path / "inventory.toml", {"client": f'[nodes.client]\nhost = "client"\ndirectory = "/run/small"\n{near}'}
+    )
+    try:
+        answer = _run(made, _short(tmp_path, "5s"), tmp_path / "r", "--inventory", inventory)
+        assert answer.code == 3, answer.err
+        reason = str(_only(tmp_path / "r").status()["reason"])
+        assert reason.startswith("client: ") and "No space left on device" in reason, reason
+        assert made.inside("client", "ls", "-A", "/run/small") == ""
+        assert made.settled(before) == before
+    finally:
+        made.inside("client", "sh", "-c", "umount /run/small && rmdir /run/small")
+
+
+def test_what_an_older_agent_left_and_nobody_can_read_is_named(made: Hosts, tmp_path: Path) -> None:
+    place = "/run/netwarp-node"
+    made.inside("server", "sh", "-c", f"mkdir {place} && echo '{{\"version\": 0}}' > {place}/state.json")
+    before = made.listing()
+    try:
+        answer = _run(made, _short(tmp_path), tmp_path / "r")
+        assert answer.code == 4, answer.err
+        assert f"what it has left in {place}/state.json cannot be read: restore the network by hand" in answer.words
+        assert made.settled(before) == before
+        assert "version" in made.inside("server", "cat", f"{place}/state.json")
+    finally:
+        made.inside("server", "rm", "-r", place)
+
+
+def test_programs_are_confined_on_the_machines(made: Hosts, tmp_path: Path) -> None:
+    """They are root there, on a machine of somebody's."""
+    made.inside("client", "sh", "-c", "mkdir /tmp/home && echo secret > /tmp/home/key && echo hello > /tmp/words")
+    attempts = (
+        *("cat /tmp/home/key", "cat /etc/shadow", "echo x > /tmp/home/new", "mount -o remount,bind,rw /tmp"),
+        *("echo x > /tmp/home/key", "echo 7 > /proc/sys/kernel/printk", "cat /proc/1/environ", "echo h > /dev/kmsg"),
+        *('test -n "$SSH_CONNECTION"', "echo x > new", "cat /tmp/words", "echo x > /run/netwarp/new"),
+    )
+    tries = "; ".join(f"( {attempt} ) && echo {number}" for number, attempt in enumerate(attempts))
+    flow = f"""
+[flows.hostile]
+from = "client"
+to = "server"
+tool = "command"
+client = ["sh", "-c", {json.dumps(tries + "; true")}]
+"""
+    scenario = _short(tmp_path)
+    scenario.write_text(scenario.read_text() + flow)
+    try:
+        answer = _run(made, scenario, tmp_path / "r", "--read", "/tmp/words")
+        assert answer.code == 0, answer.err
+        run = _only(tmp_path / "r")
+        out = (run.path / "hostile-client.out").read_text().splitlines()
+        assert [attempts[int(line)] for line in out if line.isdigit()] == list(attempts[-3:]), out
+        assert set(run.status()["confinement"]) == set(NAMES)
+        assert made.inside("client", "cat", "/tmp/home/key") == "secret\n"
+        refused = _run(made, scenario, tmp_path / "r2", "--set", 'flows.hostile.client=["/tmp/home/program"]')
+        assert refused.code == 2 and "--read /tmp/home/program" in refused.words, refused.err
+    finally:
+        made.inside("client", "rm", "-r", "/tmp/home", "/tmp/words")
+
+
 def test_a_clock_that_is_an_hour_off_is_refused(tmp_path: Path) -> None:
     with hosts(tmp_path, {"server": f"{3600 * 10**9} 0"}) as made:
+        before = made.listing()
         answer = _run(made, _short(tmp_path), tmp_path / "r")
         assert answer.code == 4, answer.err
         assert re.search(r"its clock is (1 h|(60|59\.\d+) min) ahead of this machine's", answer.words), answer.err
+        assert made.settled(before) == before
 
 
 def test_two_labs_at_once_are_refused_and_a_killed_one_is_restored(made: Hosts, tmp_path: Path) -> None:

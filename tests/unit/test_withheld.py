@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from netwarp.agent import Confinement
 from netwarp.engines import confinement
-from netwarp.engines.confinement import is_private, readable
+from netwarp.engines.confinement import is_private, readable, readable_there, withheld_there
 from netwarp.engines.leavings import odd_files, read_start
 from netwarp.files import read_file
 from netwarp.scenario import load_scenario
@@ -52,6 +52,15 @@ def test_no_keys_and_no_passwords_can_be_read(home: Path) -> None:
     ):
         assert not any(Path(secret).is_relative_to(place) for place in places), secret
     assert all(place.exists() for place in places)
+
+
+def test_of_another_machine_it_cannot_be_seen_what_is_there(tmp_path: Path) -> None:
+    loaded = load_scenario(str(scenario(tmp_path, '["/srv/lab/tuner", "/usr/bin/env"]', 'read = ["/srv/data"]')))
+    found = list(withheld_there(loaded, ()))
+    assert [keys for keys, _ in found] == [("run", "read"), ("flows", "bulk", "client")]
+    assert all("on its machines" in sentence and "add `--read /srv/" in sentence for _, sentence in found)
+    assert list(withheld_there(loaded, (Path("/srv"),))) == []
+    assert "/etc/python3*" in readable_there(())
 
 
 def scenario(folder: Path, client: str, run: str = "") -> Path:
@@ -120,3 +129,5 @@ def test_a_host_that_cannot_confine_is_reported() -> None:
     (old,) = Confinement(2, True).lacks
     assert "version 2 of Landlock" in old and "signals" in old
     assert len(Confinement(0, False).lacks) == 2
+    assert Confinement(0, False).lacks_in_real_time == [none]
+    assert Confinement(1, False).lacks_in_real_time == []

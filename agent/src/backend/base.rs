@@ -2,7 +2,7 @@
 //! time: a lab that asks for more is refused with the reason.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -42,6 +42,11 @@ pub trait Backend: Sync {
     /// lab's alone has one.
     fn program_root(&self, _names: &[String]) -> Result<Option<ProgramRoot>> {
         Ok(None)
+    }
+
+    /// Landlock's rules for the programs of a scenario, where these are processes of a machine that is others' as well.
+    fn program_rules(&self) -> Option<BorrowedFd<'static>> {
+        None
     }
 
     /// Applies the settings of the whole machine. Only a machine that is the lab's alone may have sysctls set.

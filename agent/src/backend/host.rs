@@ -1,9 +1,9 @@
 //! Namespaces of this machine in real time: a kernel that knows nothing of netwarp, a clock that does not wait, and
 //! processors that others use as well.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use anyhow::{Result, ensure};
 use nix::sys::resource::{Resource, getrlimit};
@@ -32,6 +32,13 @@ pub struct Host;
 
 /// Captures that are open, each with its file.
 static CAPTURES: Mutex<Vec<PacketSocket>> = Mutex::new(Vec::new());
+
+static PROGRAM_RULES: OnceLock<OwnedFd> = OnceLock::new();
+
+/// Landlock's rules for the programs of this process's run.
+pub fn confine_programs(rules: OwnedFd) {
+    let _ = PROGRAM_RULES.set(rules);
+}
 
 impl Backend for Host {
     fn name(&self) -> &'static str {
@@ -72,6 +79,10 @@ impl Backend for Host {
 
     fn work_dir(&self) -> PathBuf {
         machine::WORK_DIR.into()
+    }
+
+    fn program_rules(&self) -> Option<BorrowedFd<'static>> {
+        PROGRAM_RULES.get().map(AsFd::as_fd)
     }
 
     fn origin_ns(&self, lab: &Lab) -> Result<i64> {

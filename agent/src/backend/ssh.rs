@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -123,6 +123,10 @@ impl Backend for Ssh {
 
     fn work_dir(&self) -> PathBuf {
         machine::WORK_DIR.into()
+    }
+
+    fn program_rules(&self) -> Option<BorrowedFd<'static>> {
+        Host.program_rules()
     }
 
     /// Says that the network is built, and waits until netwarp, which has heard that of all nodes, names the instant.

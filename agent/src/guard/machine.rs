@@ -23,11 +23,17 @@ use crate::machine::root::READABLE;
 use crate::network::TC_DIRECTORY;
 
 const UML_DIR: &str = ".uml";
+/// An environment variable: the machine's programs run by ptrace, not by seccomp.
+const PTRACE: &str = "NETWARP_PTRACE";
 const PIPE_BYTES: i32 = 1 << 20;
 /// Where the machine's kernel mounts the directory of this program.
 const AGENT_PLACE: &str = "/run";
 /// Above whatever the caller may have left open.
 const AGENT_FD: i32 = 100;
+/// What a program's first write to a page brings along, as Linux does for reads of files (fault_around_bytes).
+const FAULT_AROUND_BYTES: u64 = 64 << 10;
+/// How often a program reads the clock by itself before it has to ask (arch/um/kernel/netwarp_time.c).
+const CLOCK_READS: u32 = 16;
 /// Any fixed moment: the guest's wall clock at boot. 2026-01-01T00:00:00Z, in seconds.
 const EPOCH_S: u64 = 1_767_225_600;
 
@@ -88,6 +94,10 @@ impl Machine {
             .stdin(Stdio::null())
             .stdout(console_end.try_clone()?)
             .stderr(console_end);
+        // For whoever compares the two: netwarp_stub.c.
+        if let Some(value) = std::env::var_os(PTRACE) {
+            command.env(PTRACE, value);
+        }
         if options.records() {
             command.env("NETWARP_RECORD_FD", records_end.as_raw_fd().to_string());
             fcntl(&records_end, FcntlArg::F_SETFD(FdFlag::empty()))?;
@@ -245,7 +255,11 @@ fn arguments(options: &Options, agent: &Path) -> Vec<String> {
         // What the kernel does not know becomes the environment of init, and so of every program in the lab.
         format!("PATH={}", options.search_path),
     ];
-    if !options.output {
+    if options.output {
+        // A command starts programs, and what that takes is mostly page faults and readings of the clock.
+        arguments.push(format!("netwarp_fault_around_bytes={FAULT_AROUND_BYTES}"));
+        arguments.push(format!("netwarp_clock_reads={CLOCK_READS}"));
+    } else {
         // A lab has no use for it, and its periodic work would share instants with timers of the network.
         arguments.push("cgroup_disable=memory".into());
     }

@@ -34,8 +34,8 @@ use anyhow::{Context, Result};
 use nix::poll::{PollFd, PollFlags, poll};
 use serde::Serialize;
 
-pub use confinement::confine_program;
 use confinement::{Confinement, Level, Places, confine_guard};
+pub use confinement::{confine_program, landlock_version, rules_of_programs};
 use events::Recorder;
 use keyboard::Keyboard;
 use machine::Machine;

@@ -8,9 +8,11 @@ pub mod mounts;
 mod options;
 mod probe;
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -27,7 +29,8 @@ pub use enter::Privilege;
 pub use options::Options;
 pub use probe::main as probe;
 
-use crate::backend::HOST;
+use crate::backend::{self, HOST};
+use crate::guard::{landlock_version, rules_of_programs};
 use crate::init;
 
 /// How often the supervisor looks at the time while nothing happens, in milliseconds.
@@ -46,6 +49,8 @@ struct Report {
     privilege: Privilege,
     /// Of its processes: below 0 they go before others
     nice: i32,
+    /// The version of Landlock that its programs were confined with; 0: none
+    landlock: u32,
     real_s: f64,
     cpu_s: f64,
 }
@@ -97,6 +102,7 @@ fn supervise(options: &Options) -> Result<Report> {
         exit_status,
         privilege,
         nice,
+        landlock: landlock_version(),
         real_s: begin.elapsed().as_secs_f64(),
         cpu_s: cpu_us as f64 / 1e6,
     })
@@ -118,21 +124,39 @@ pub fn go_before_others() -> i32 {
 fn first_process(options: &Options, console: &File, parent_ends: &OwnedFd) -> i32 {
     let prepared = end_with(parent_ends)
         .and_then(|()| print_into(console))
-        .and_then(|()| mounts::prepare(&options.dir));
+        .and_then(|()| mounts::prepare(&options.dir))
+        .and_then(|()| confine(&options.read));
     if let Err(e) = prepared {
         let text = serde_json::json!({"status": "failed", "reason": format!("{e:#}")});
         let _ = std::fs::write(options.dir.join("outcome.json"), text.to_string());
         return 1;
     }
+    settle_environment(&options.search_path, options.tc_directory.as_deref());
+    i32::from(init::main(HOST) != ExitCode::SUCCESS)
+}
+
+/// Confines the programs that this process will start for a scenario: to what is in `read`, and to what is the run's own
+/// in the file systems that are mounted now. Where there is no Landlock it does nothing.
+pub fn confine(read: &[PathBuf]) -> Result<()> {
+    if let Some(rules) = rules_of_programs(read)? {
+        backend::confine_programs(rules);
+    }
+    Ok(())
+}
+
+/// The environment of this process, which has one thread, and of all that it starts. None of it comes from whoever
+/// started netwarp: it may have secrets in it, and what names libraries (LD_PRELOAD) would decide results.
+pub fn settle_environment(search_path: &str, tc_directory: Option<&Path>) {
+    let names: Vec<OsString> = std::env::vars_os().map(|(name, _)| name).collect();
     // SAFETY: this process has one thread.
     unsafe {
-        std::env::set_var("PATH", &options.search_path);
+        names.iter().for_each(|name| std::env::remove_var(name));
+        std::env::set_var("PATH", search_path);
         std::env::set_var("HOME", mounts::HOME);
-        if let Some(place) = &options.tc_directory {
+        if let Some(place) = tc_directory {
             std::env::set_var(crate::network::TC_DIRECTORY, place);
         }
     }
-    i32::from(init::main(HOST) != ExitCode::SUCCESS)
 }
 
 /// This process ends when its parent does, however that ends. The kernel forgets that at a change of credentials, of

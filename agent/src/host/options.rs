@@ -16,6 +16,9 @@ pub struct Options {
     /// Seconds after which the run is killed
     #[arg(long)]
     pub time_limit: f64,
+    /// What programs of the lab may read, directories with all that is in them, beside what is the lab's own
+    #[arg(long)]
+    pub read: Vec<PathBuf>,
     /// PATH of every program in the lab
     #[arg(long)]
     pub search_path: String,

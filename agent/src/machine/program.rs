@@ -3,7 +3,7 @@
 
 use std::ffi::CString;
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -19,11 +19,13 @@ pub const MAX_FILE_BYTES: u64 = 256 << 20;
 /// How much of what a program printed is quoted.
 const TAIL_BYTES: usize = 400;
 
-/// Where a program starts, and where it keeps temporary files; in the mount namespace `root`, if there is one.
+/// Where a program starts, and where it keeps temporary files; in the mount namespace `root` and under the `rules` of
+/// Landlock, if there are any.
 pub struct Place<'a> {
     pub directory: &'a Path,
     pub temporary: &'a Path,
     pub root: Option<&'a File>,
+    pub rules: Option<BorrowedFd<'a>>,
 }
 
 /// Starts a program in the network namespace of this thread, in a process group of its own. What it prints goes into two
@@ -43,8 +45,10 @@ pub fn start(words: &[String], place: &Place, stdout: &Path, stderr: &Path) -> R
         Some(_) => command.env("HOME", HOME),
         None => command.current_dir(place.directory),
     };
+    let rules = place.rules.map(|rules| rules.as_raw_fd());
     let directory = CString::new(place.directory.as_os_str().as_bytes())?;
-    // SAFETY: between fork and exec only setns, chdir, sigprocmask and setrlimit are called, which are async-signal-safe.
+    // SAFETY: between fork and exec only setns, chdir, sigprocmask, setrlimit, prctl and landlock_restrict_self are called,
+    // which are async-signal-safe.
     unsafe {
         command.pre_exec(move || {
             if let Some(root) = root
@@ -59,6 +63,12 @@ pub fn start(words: &[String], place: &Place, stdout: &Path, stderr: &Path) -> R
                 rlim_max: MAX_FILE_BYTES,
             };
             if libc::setrlimit(libc::RLIMIT_FSIZE, &limit) < 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            if let Some(rules) = rules
+                && (libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
+                    || libc::syscall(libc::SYS_landlock_restrict_self, rules, 0) < 0)
+            {
                 return Err(std::io::Error::last_os_error());
             }
             Ok(())

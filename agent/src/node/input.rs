@@ -1,6 +1,8 @@
 //! The orders of netwarp, each a line of JSON.
 
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -53,7 +55,34 @@ pub struct Prepare {
     pub interfaces: BTreeMap<String, String>,
     /// run.json
     pub run: Value,
+    /// What programs of the lab may read, as far as it is there; names that end in `*` begin with the rest
+    pub read: Vec<String>,
     pub search_path: String,
+}
+
+impl Prepare {
+    /// What programs may read, by the names that are here.
+    pub fn readable(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for path in &self.read {
+            match path.strip_suffix('*') {
+                Some(begin) => found.extend(beginning_with(Path::new(begin))),
+                None => found.push(path.into()),
+            }
+        }
+        found
+    }
+}
+
+fn beginning_with(begin: &Path) -> Vec<PathBuf> {
+    let (Some(place), Some(name)) = (begin.parent(), begin.file_name()) else {
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_name().as_bytes().starts_with(name.as_bytes()))
+        .map(|entry| entry.path())
+        .collect()
 }
 
 /// Standard input.

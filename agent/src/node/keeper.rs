@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -21,7 +21,9 @@ use nix::unistd::{ForkResult, Pid, fork};
 use super::lock::remove_dir;
 use super::state::State;
 use crate::backend::{self, SSH};
-use crate::host::{end_with, go_before_others, mounts, print_into, process_fd};
+use crate::host::{
+    confine, end_with, go_before_others, mounts, print_into, process_fd, settle_environment,
+};
 use crate::init;
 use crate::part::Own;
 
@@ -40,6 +42,8 @@ pub struct Keeper {
 pub struct Surroundings<'a> {
     pub node: &'a str,
     pub own: &'a BTreeMap<String, Own>,
+    /// Of programs.
+    pub read: &'a [PathBuf],
     pub search_path: &'a str,
 }
 
@@ -74,9 +78,15 @@ impl Keeper {
         }
     }
 
-    /// Tells the run the instant at which it begins, or `STOP_RUN`.
+    /// Tells the run the instant at which it begins, or `STOP_RUN`. A run that has just died hears nothing, and its end is
+    /// reported by itself.
     pub fn tell_run(&mut self, order: i64) -> Result<()> {
-        Ok(self.run.write_all(&order.to_ne_bytes())?)
+        match self.run.write_all(&order.to_ne_bytes()) {
+            Err(e) if matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
+                Ok(())
+            }
+            written => Ok(written?),
+        }
     }
 
     /// Ends both, and waits for all that they leave.
@@ -119,7 +129,8 @@ fn keep(
             let prepared = end_with(&parent_ends)
                 .and_then(|()| print_into(console))
                 .and_then(|()| unshare(rest).context("this machine refuses a mount namespace"))
-                .and_then(|()| mounts::prepare(dir));
+                .and_then(|()| mounts::prepare(dir))
+                .and_then(|()| confine(around.read));
             if let Err(e) = prepared {
                 let text = serde_json::json!({"status": "failed", "reason": format!("{e:#}")});
                 let _ = std::fs::write(dir.join("outcome.json"), text.to_string());
@@ -174,14 +185,7 @@ fn exit_status(status: WaitStatus) -> u8 {
 
 /// The life of the run's first process.
 fn run(around: &Surroundings, of_run: OwnedFd) -> ! {
-    // SAFETY: this process has one thread.
-    unsafe {
-        std::env::set_var("PATH", around.search_path);
-        std::env::set_var("HOME", mounts::HOME);
-        if let Some(place) = tc_directory() {
-            std::env::set_var(crate::network::TC_DIRECTORY, place);
-        }
-    }
+    settle_environment(around.search_path, tc_directory().as_deref());
     backend::connect_ssh(of_run, around.node, around.own);
     let code = init::main(SSH);
     std::process::exit(i32::from(code != ExitCode::SUCCESS));
@@ -189,7 +193,7 @@ fn run(around: &Surroundings, of_run: OwnedFd) -> ! {
 
 /// Where tc has its tables of distributions and its plug-ins. Debian keeps them with the libraries of the machine's
 /// architecture.
-fn tc_directory() -> Option<String> {
+fn tc_directory() -> Option<PathBuf> {
     let architecture = std::env::consts::ARCH;
     let places = [
         format!("/usr/lib/{architecture}-linux-gnu/tc"),
@@ -197,5 +201,29 @@ fn tc_directory() -> Option<String> {
         "/usr/lib64/tc".to_string(),
         "/lib/tc".to_string(),
     ];
-    places.into_iter().find(|place| Path::new(place).is_dir())
+    let mut places = places.into_iter().map(PathBuf::from);
+    places.find(|place| place.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::backend::STOP_RUN;
+
+    #[test]
+    fn an_order_for_a_run_that_has_just_died_is_no_error() -> Result<()> {
+        let (run, of_run) = UnixStream::pair()?;
+        let (report, _of_report) = UnixStream::pair()?;
+        let mut keeper = Keeper {
+            pid: Pid::from_raw(1),
+            ended: File::open("/dev/null")?.into(),
+            run: OwnedFd::from(run).into(),
+            report: OwnedFd::from(report).into(),
+        };
+        keeper.tell_run(STOP_RUN)?;
+        drop(of_run);
+        keeper.tell_run(STOP_RUN)
+    }
 }

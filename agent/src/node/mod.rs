@@ -28,6 +28,8 @@ use self::output::Output;
 use self::state::State;
 use crate::backend::{STOP_RUN, StartSignal};
 use crate::constants::LAB_FORMAT;
+use crate::guard::landlock_version;
+use crate::init::RESERVE;
 use crate::lab::{Lab, RunFile};
 use crate::part::{self, Own};
 use crate::time::{monotonic_ns, realtime_offset_ns, skew_clocks};
@@ -36,6 +38,8 @@ use crate::time::{monotonic_ns, realtime_offset_ns, skew_clocks};
 const TEST_CLOCK: &str = "NETWARP_TEST_CLOCK";
 /// Beneath the session's directory.
 const RUN: &str = "run";
+/// More than the reason of a run takes.
+const RESERVE_BYTES: usize = 64 << 10;
 /// How often the session looks whether netwarp is still there, in milliseconds.
 const MOMENT_MS: u16 = 1000;
 
@@ -225,6 +229,7 @@ impl Session {
             Order::Fetch {} => {
                 let failed = self.restore();
                 let root = self.options.dir.join(RUN);
+                let _ = fs::remove_file(root.join(RESERVE));
                 self.output.files(&root, &root)?;
                 self.output.answer(&json!({"restored": failed}))
             }
@@ -294,6 +299,7 @@ impl Session {
         self.output.answer(&json!({
             "kernel": kernel.join(" "),
             "release": uname.release().to_string_lossy(),
+            "landlock": landlock_version(),
             "programs": programs,
             "refused": refused,
             "problems": problems,
@@ -310,12 +316,15 @@ impl Session {
         let dir = self.options.dir.join(RUN);
         fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
         fs::write(dir.join("run.json"), asked.run.to_string()).context("run.json")?;
+        fs::write(dir.join(RESERVE), vec![0; RESERVE_BYTES]).context(RESERVE)?;
         let state = State::read(&self.options.dir, &own)?;
         self.lock
             .as_ref()
             .context("the agent is not root")?
             .remember(&state)?;
+        let read = asked.readable();
         let around = Surroundings {
+            read: &read,
             search_path: &asked.search_path,
             node: &asked.node,
             own: &own,
@@ -335,7 +344,9 @@ impl Session {
             return Ok(());
         };
         match StartSignal::read(&mut keeper.run) {
-            Ok(StartSignal::Built) => self.output.answer(&json!({"built": true})),
+            Ok(StartSignal::Built) => self
+                .output
+                .answer(&json!({"built": true, "landlock": landlock_version()})),
             Ok(StartSignal::Begun(late_ns)) => {
                 self.late_ns = Some(late_ns);
                 Ok(())

@@ -236,6 +236,7 @@ fn start(
         directory: &root.map_or(work_dir.clone(), |_| ProgramRoot::directory(&own)),
         temporary: &work_dir,
         root: root.map(ProgramRoot::namespace),
+        rules: backend.program_rules(),
     };
     backend.name_randomness(name)?;
     backend.own_sockets(owner)?;

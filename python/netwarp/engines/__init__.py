@@ -12,8 +12,7 @@ from netwarp.engines.base import (
 )
 from netwarp.engines.check import refuse_unsupported, refuse_withheld
 from netwarp.engines.identity import differing, identity_here, identity_of, name_of, sources_digest
-from netwarp.engines.registry import engine_names, find_engine, find_same_engine, with_kernel_of
-from netwarp.engines.ssh import SSH
+from netwarp.engines.registry import SSH, engine_names, find_engine, find_same_engine, with_kernel_of
 
 __all__ = [
     "SSH",

@@ -5,7 +5,7 @@ names one: whoever needs to know something of an engine asks for the property.
 """
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -76,12 +76,17 @@ class EngineSpec:
     options: EngineOptions
 
 
+def unheard() -> None:
+    """What nobody waits for."""
+
+
 @dataclass(frozen=True)
 class Job:
     """One run, ready to be executed. `memory_bytes` is the virtual machine's, `time_limit_s` real seconds.
 
     What it runs may read the scenario's `folder`, and what whoever runs it allows beyond that (`read`). Of a `live` one
-    what its command prints goes to this process's standard output and error as well.
+    what its command prints goes to this process's standard output and error as well. An engine in
+    virtual time calls `started` when it has nothing left to do but wait, so that this process may use the time.
     """
 
     id: str
@@ -92,6 +97,7 @@ class Job:
     folder: Path
     read: tuple[Path, ...] = ()
     live: bool = False
+    started: Callable[[], None] = unheard
 
     @property
     def overdue(self) -> str:

@@ -1,4 +1,5 @@
-"""The part of the host that a machine may read. The agent's guard enforces that it reads nothing else (SECURITY.md).
+"""The part of the host that a scenario's programs may read, in whatever engine. The agent enforces that they read
+nothing else (SECURITY.md).
 
 A scenario grants itself nothing: of what lies outside of its own directory and the system's it can only say that it
 needs it (`[run] read`); whoever runs it allows it (`--read`).
@@ -12,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import netwarp
-from netwarp.engines.programs import guests_own, named_files
+from netwarp.engines.programs import guests_own, named_files, named_paths
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 
@@ -49,6 +50,11 @@ def readable(agent: Path, folder: Path, granted: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys([*filter(Path.exists, paths), *granted]))
 
 
+def readable_there(granted: Iterable[Path]) -> list[str]:
+    """Likewise on another machine, where the scenario has no directory; `NAME*` is what begins with NAME there."""
+    return list(map(str, (*SYSTEM, *(Path("/etc", name) for name in ETC), *granted)))
+
+
 def is_private(folder: Path) -> bool:
     """Whether a directory holds more than a scenario: a home directory, what is above one, a place that all share."""
     path = folder.resolve()
@@ -62,9 +68,19 @@ def is_private(folder: Path) -> bool:
 
 def withheld(scenario: Scenario, agent: Path, granted: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
     """The files that a scenario names and its machine may not read, or that are not there: where, and a sentence."""
-    paths = [path.resolve() for path in readable(agent, scenario.source.folder, granted)]
+    everything = Path("/")
+    paths = [everything] if everything in granted else readable(agent, scenario.source.folder, granted)
     yield from _missing(granted)
-    yield from _withheld(scenario, paths)
+    yield from _withheld(scenario, [path.resolve() for path in paths])
+
+
+def withheld_there(scenario: Scenario, granted: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
+    """The files that a scenario names and its programs may not read on other machines: where, and a sentence. Whether
+    they are there cannot be seen from here."""
+    allowed = list(map(Path, readable_there(granted)))
+    for keys, path in (*_declared(scenario), *named_paths(scenario)):
+        if not any(path.is_relative_to(place) for place in allowed):
+            yield keys, _advice(path, f"{path} on its machines")
 
 
 def _missing(granted: Sequence[Path]) -> Iterator[tuple[Keys, str]]:
@@ -82,8 +98,14 @@ def _withheld(scenario: Scenario, paths: Sequence[Path]) -> Iterator[tuple[Keys,
         elif path.is_file() and path.stat().st_size > MAX_BYTES:
             yield keys, f"{path} is larger than {MAX_BYTES >> 30} GiB, which takes too long to hash"
         elif not all(any(name.is_relative_to(path) for path in paths) for name in names):
-            advice = f"if you trust it with that, add `--read {path}`, or a directory above it"
-            yield keys, f"what the scenario runs may not read {path} (SECURITY.md); {advice}"
+            yield keys, _advice(path, str(path))
+
+
+def _advice(path: Path, what: str) -> str:
+    return (
+        f"what the scenario runs may not read {what} (SECURITY.md); if you trust it with that, add `--read {path}`, or "
+        "a directory above it"
+    )
 
 
 def _declared(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:

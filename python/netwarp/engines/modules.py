@@ -15,12 +15,11 @@ from netwarp.kernels.modules import Compiled, Object, compile_module
 from netwarp.module import Module, module_of
 from netwarp.plan import Plan
 from netwarp.scenario.source import Keys
+from netwarp.store.console import COMPLAINT
 from netwarp.words import did_you_mean
 
 FOLDER = "modules"
 """Beneath a run directory while the run lasts (agent/src/machine/modules.rs)."""
-TOLD = re.compile(r"Kernel panic|BUG: |WARNING: |UBSAN: |INFO: trying to register |netwarp: stuck: ")
-"""What the kernel begins its complaints with, the end of it aside."""
 
 _FRAME = re.compile(r"(?P<function>[\w.]+)\+(?P<offset>0x[0-9a-f]+)/0x[0-9a-f]+ \[(?P<module>\w+)\]")
 _PLACE = re.compile(r":(\d+)(?: \(discriminator \d+\))?$")
@@ -81,7 +80,7 @@ def complaint(directory: Path, modules: list[Compiled], t0_ns: int) -> str | Non
     if not modules:
         return None
     lines = console_lines(directory)
-    first = next((number for number, line in enumerate(lines) if TOLD.search(line)), None)
+    first = next((number for number, line in enumerate(lines) if COMPLAINT.search(line)), None)
     if first is None:
         return None
     panic = next((line for line in lines if "Kernel panic" in line), None)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from netwarp.engines.leavings import read_start
+from netwarp.store.console import CONSOLE
 
 OUTCOME = "outcome.json"
-CONSOLE = "console.log"
 _GRACE_S = 10.0
 _TICK_S = 0.05
 _TAIL_LINES = 12

@@ -1,5 +1,6 @@
 //! Landlock: the files that may be opened, and what may be done with them (landlock(7)).
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -27,12 +28,33 @@ const START: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | Execute})
 const WRITE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{
     ReadFile | ReadDir | WriteFile | Truncate | MakeReg | MakeDir | RemoveFile | RemoveDir
 });
+const CHANGE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{
+    ReadFile | ReadDir | WriteFile | Truncate
+});
+const DEVICE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | WriteFile | IoctlDev});
+
+/// What is the lab's own in the file systems that the programs of a lab in real time see (host/mounts.rs), and the
+/// devices that are nobody's.
+fn places_of_labs() -> [(&'static str, BitFlags<AccessFs>); 10] {
+    [
+        ("/proc", READ),
+        ("/proc/sys/net", CHANGE),
+        ("/sys", READ),
+        ("/run", AccessFs::from_all(TESTED)),
+        (NULL, DEVICE),
+        ("/dev/zero", DEVICE),
+        ("/dev/full", DEVICE),
+        ("/dev/random", DEVICE),
+        ("/dev/urandom", DEVICE),
+        ("/dev/net/tun", DEVICE),
+    ]
+}
 
 /// Rules that are yet to be applied.
 pub struct Files {
     rules: RulesetCreated,
     /// Open until the kernel has been started: a rule on a file in /proc lasts as long as the file is in memory.
-    _pinned: Vec<PathFd>,
+    pinned: Vec<PathFd>,
 }
 
 impl Files {
@@ -66,16 +88,32 @@ impl Files {
         Ok(files)
     }
 
+    /// Of the programs of a lab in real time, which read and start what is in `read`, as far as it is there. Their
+    /// network is the lab's.
+    fn of_lab(read: &[PathBuf]) -> Result<Self> {
+        let mut files = Self::of(Self::handled()?)?;
+        let own = places_of_labs();
+        let own = own.iter().map(|(path, access)| (Path::new(path), *access));
+        let read = read.iter().map(|path| (&**path, READ | AccessFs::Execute));
+        for (path, access) in own.chain(read).filter(|(path, _)| path.exists()) {
+            files.allow(path, access)?;
+        }
+        Ok(files)
+    }
+
     fn none() -> Result<Self> {
-        let rules = Ruleset::default()
-            .handle_access(AccessFs::from_all(TESTED))?
-            .handle_access(AccessNet::from_all(TESTED))?
-            .scope(Scope::from_all(TESTED))?
-            .create()
-            .context("Landlock")?;
+        Self::of(Self::handled()?.handle_access(AccessNet::from_all(TESTED))?)
+    }
+
+    fn handled() -> Result<Ruleset> {
+        let rules = Ruleset::default().handle_access(AccessFs::from_all(TESTED))?;
+        Ok(rules.scope(Scope::from_all(TESTED))?)
+    }
+
+    fn of(handled: Ruleset) -> Result<Self> {
         Ok(Self {
-            rules,
-            _pinned: Vec::new(),
+            rules: handled.create().context("Landlock")?,
+            pinned: Vec::new(),
         })
     }
 
@@ -103,7 +141,7 @@ impl Files {
         (&mut self.rules)
             .add_rule(PathBeneath::new(&file, access))
             .with_context(cannot)?;
-        self._pinned.push(file);
+        self.pinned.push(file);
         Ok(())
     }
 
@@ -111,6 +149,15 @@ impl Files {
         self.rules.restrict_self().context("Landlock")?;
         Ok(())
     }
+}
+
+/// Rules that a process which is about to become a program of a lab in real time can apply with one system call. None
+/// where there is no Landlock.
+pub fn rules_of_programs(read: &[PathBuf]) -> Result<Option<OwnedFd>> {
+    let Files { rules, pinned } = Files::of_lab(read)?;
+    // For as long as this process lives.
+    std::mem::forget(pinned);
+    Ok(rules.into())
 }
 
 /// The version that is enforced here; 0: none.

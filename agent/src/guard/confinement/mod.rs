@@ -16,6 +16,7 @@ use seccompiler::BpfProgram;
 use serde::Serialize;
 
 use files::Files;
+pub use files::{abi as landlock_version, rules_of_programs};
 pub use places::Places;
 
 /// What this host can enforce.

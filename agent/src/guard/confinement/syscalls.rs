@@ -1,6 +1,7 @@
 //! seccomp: the system calls that User Mode Linux makes of its host, and no other (the imports of its binary, and what
-//! the C library does for them). The guest's own system calls never get here: the host skips them (PTRACE_SYSEMU) before
-//! it asks a filter, and where it does not, the kernel has put its own getpid() in their place.
+//! the C library does for them). The guest's own system calls fail here or not, but none is done: the processes of its
+//! programs have a filter of their own that has precedence (arch/um/os-Linux/netwarp_stub.c). With ptrace the host skips
+//! them (PTRACE_SYSEMU) before it asks a filter.
 //!
 //! Missing on purpose, because Landlock does not govern them: socket() and all that goes with it (a socket in the file
 //! system, such as a container engine's, takes nothing but connect()), chmod, chown, utime and extended attributes (of
@@ -188,6 +189,22 @@ fn conditional() -> Result<Vec<(c_long, Vec<SeccompRule>)>> {
                 all([
                     is(0, SeccompCmpOp::Eq, libc::PR_SET_TSC as u64),
                     is(1, SeccompCmpOp::Eq, libc::PR_TSC_SIGSEGV as u64),
+                ])?,
+                all([is(0, SeccompCmpOp::Eq, libc::PR_SET_NO_NEW_PRIVS as u64)])?,
+            ],
+        ),
+        // The filter of the guest's programs, which takes more away. None that another process answers for.
+        (
+            libc::SYS_seccomp,
+            vec![
+                all([is(
+                    0,
+                    SeccompCmpOp::Eq,
+                    libc::SECCOMP_GET_ACTION_AVAIL as u64,
+                )])?,
+                all([
+                    is(0, SeccompCmpOp::Eq, libc::SECCOMP_SET_MODE_FILTER as u64),
+                    is(1, SeccompCmpOp::Eq, libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW),
                 ])?,
             ],
         ),

@@ -511,7 +511,10 @@ fn on_the_rest(host: &Host) -> Vec<Attempt> {
         ("identity", plain(libc::SYS_setuid)),
         ("host name", plain(libc::SYS_sethostname)),
         ("ports", call(libc::SYS_iopl, [3, 0, 0, 0, 0])),
-        ("another filter", call(libc::SYS_seccomp, [1, 0, 0, 0, 0])),
+        (
+            "a filter that another process answers for",
+            call(libc::SYS_seccomp, [1, 8, 0, 0, 0]),
+        ),
         ("x32", call(0x4000_0000 | libc::SYS_getpid, [0; 5])),
         (
             "type into a terminal",

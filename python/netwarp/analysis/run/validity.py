@@ -1,6 +1,5 @@
 """Whether a run measured what it claims to measure."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from netwarp.analysis.queue.queue_transit import load_transits
 from netwarp.analysis.run.capacity import capacity_doubts
 from netwarp.analysis.run.conservation import conservation_doubts
 from netwarp.analysis.run.machine import machine_doubts
+from netwarp.store.console import CONSOLE, WARNING
 from netwarp.store.description import Flow
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_text
@@ -19,20 +19,8 @@ from netwarp.store.rundir import RunDir, open_run
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState
 
-CONSOLE = "console.log"
-"""What a virtual machine's kernel printed, in its run directory."""
 LIMITED_SHARE = 0.05
 _MAX_REASONS = 5
-_LOCKING = (
-    r"possible |inconsistent lock state|suspicious RCU usage|bad \w+ (?:balance )?detected!|held lock freed!"
-    r"|lock held when |Nested lock was not taken|\S+-safe -> \S+-unsafe lock order|\S+/\d+ still has locks held!"
-)
-"""What kernel/locking/lockdep.c reports, in kernels that check locks."""
-_WARNING = re.compile(
-    rf"^(?:<\d>)?((?:WARNING: (?:CPU: \d+ PID: \d+ at |{_LOCKING})|BUG: "
-    r"|INFO: (?:possible |trying to register non-static key)|UBSAN: ).*)$",
-    re.MULTILINE,
-)
 
 
 @dataclass(frozen=True)
@@ -80,7 +68,7 @@ def _kernel_warnings(run: RunDir) -> Iterator[str]:
         text = read_text(run.path / CONSOLE)
     except StoreError:
         return  # of an engine without a console
-    lines = dict.fromkeys(match[1] for match in _WARNING.finditer(text))
+    lines = dict.fromkeys(match[1] for match in WARNING.finditer(text))
     yield from (f"its kernel warned: {line.strip()} (see {CONSOLE})" for line in lines)
 
 

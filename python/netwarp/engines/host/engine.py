@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from netwarp.agent import AgentError, find_agent
+from netwarp.agent import AgentError, confinement_here, find_agent
 from netwarp.constants import SEARCH_PATH
 from netwarp.engines.base import Capabilities, EngineError, EngineOptions, EngineSpec, Job, Outcome
-from netwarp.engines.confinement import withheld
+from netwarp.engines.confinement import readable, withheld
 from netwarp.engines.host.needs import impairments, opportunities, sysctls, used_sections
 from netwarp.engines.host.probe import Refused, probe
 from netwarp.engines.leavings import odd_files
@@ -34,6 +34,10 @@ NAME = "host"
 _NAMED = 5
 """How many odd files a reason names."""
 _NETEM = "netem"
+_AS_ROOT = (
+    "this host allows no user namespaces, so what a scenario runs is root on this machine (SECURITY.md): run only "
+    "scenarios that you trust"
+)
 _MODULES = "sch_"
 """What the modules of queue disciplines begin with."""
 
@@ -117,13 +121,13 @@ class HostEngine:
     @property
     def warnings(self) -> Sequence[str]:
         """What whoever runs it on this machine should know. Raises EngineError."""
-        privilege = probe(self.agent).privilege
-        if privilege != "root":
-            return ()
-        return (
-            "this host allows no user namespaces, so what a scenario runs is root on this machine (SECURITY.md): run "
-            "only scenarios that you trust",
-        )
+        try:
+            found = list(confinement_here(self.agent).lacks_in_real_time)
+        except AgentError as error:
+            raise EngineError(str(error)) from error
+        if probe(self.agent).privilege == "root":
+            found.append(_AS_ROOT)
+        return found
 
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         """Run the lab to its end; see `Engine.run`. It has all processors, as nodes of a real network would."""
@@ -149,7 +153,8 @@ class HostEngine:
         if directory_of_tc := tc_directory():
             options["tc-directory"] = directory_of_tc
         words = [part for name, value in options.items() for part in (f"--{name}", str(value))]
-        return [str(self.agent), "host", *words]
+        read = [part for path in readable(self.agent, job.folder, job.read) for part in ("--read", str(path))]
+        return [str(self.agent), "host", *words, *read]
 
 
 def find_host_engine(options: EngineOptions) -> HostEngine:
@@ -207,6 +212,7 @@ def _judge(job: Job, directory: Path, report: dict[str, Any] | None, said: str, 
     if report is None:
         return Outcome("failed", said)
     facts = {name: report[name] for name in ("real_s", "cpu_s", "privilege", "nice")} | {"events": 0}
+    facts["confinement"] = {"landlock": report["landlock"]}
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
     reasons = (

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from netwarp.agent import AgentError, find_static_agent
 from netwarp.constants import SEARCH_PATH
 from netwarp.engines.base import Capabilities, EngineError, EngineOptions, EngineSpec, Job, Outcome
+from netwarp.engines.confinement import readable_there, withheld_there
 from netwarp.engines.host.needs import impairments, opportunities, used_sections
 from netwarp.engines.programs import digest_of, program_names
 from netwarp.engines.ssh.clocks import NodeClock, read_clock, refuse_wrong_date
@@ -39,10 +40,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """What a machine is: its kernel, and SHA-256 of its programs."""
+    """What a machine is: its kernel, the version of Landlock that it has (0: none), and SHA-256 of its programs."""
 
     kernel: str
     release: str
+    landlock: int
     programs: Mapping[str, str | None]
 
 
@@ -53,14 +55,16 @@ class SshEngine:
     agent: Path
     inventory_file: Path
     inventory: Inventory
+    read: tuple[Path, ...] = ()
+    """What programs may read on the machines, beside the system's files."""
     _facts: dict[str, NodeFacts] = field(default_factory=dict, compare=False)
 
     capabilities = Capabilities(clock="real", deterministic=False, exact=False, captures=True, portable=False)
 
     @property
     def spec(self) -> EngineSpec:
-        """This engine with its inventory."""
-        return EngineSpec(NAME, EngineOptions(inventory=self.inventory_file))
+        """This engine with its inventory, and what runs may read."""
+        return EngineSpec(NAME, EngineOptions(inventory=self.inventory_file, read=self.read))
 
     @property
     def parts(self) -> Mapping[str, str]:
@@ -114,7 +118,7 @@ class SshEngine:
                 programs=programs,
                 search_path=SEARCH_PATH,
             )
-            return NodeFacts(answer["kernel"], answer["release"], answer["programs"])
+            return NodeFacts(answer["kernel"], answer["release"], answer["landlock"], answer["programs"])
 
         with self._sessions(nodes, threading.Event()) as sessions:
             answers, failed = _each(sessions, ask)
@@ -126,8 +130,9 @@ class SshEngine:
             raise EngineError("; ".join(lacks))
 
     def check_files(self, scenario: Scenario) -> Iterator[tuple[Keys, str]]:
-        """What the inventory lacks for the scenario; files of programs are the machines' own."""
-        return disagreements(self.inventory, scenario)
+        """What the inventory lacks for the scenario, and files of the machines that nobody has allowed."""
+        yield from disagreements(self.inventory, scenario)
+        yield from withheld_there(scenario, self.read)
 
     def check(self, plan: Plan) -> Iterator[tuple[Keys, str]]:
         """What stands in the way on the machines, and what their kernels lack. Raises EngineError."""
@@ -167,7 +172,10 @@ class SshEngine:
     @property
     def warnings(self) -> Sequence[str]:
         """What whoever runs it should know."""
-        return ("what a scenario runs is root on its nodes' machines: run only scenarios that you trust",)
+        said = "what a scenario runs is root on its nodes' machines: run only scenarios that you trust"
+        without = [node for node, facts in self._facts.items() if not facts.landlock]
+        lack = f"nothing keeps it from reading and writing all files on {', '.join(without)}: no Landlock (SECURITY.md)"
+        return (said, lack) if without else (said,)
 
     @contextlib.contextmanager
     def _sessions(self, nodes: Iterable[str], cancelled: threading.Event) -> Iterator[dict[str, Session]]:
@@ -198,7 +206,12 @@ class SshEngine:
             return Outcome("cancelled", "it was interrupted", {"real_s": time.monotonic() - begin})
         except (EngineError, NodeError) as error:
             return Outcome("failed", str(error), {"real_s": time.monotonic() - begin, "cpu_s": 0.0, "events": 0})
-        facts = {"real_s": time.monotonic() - begin, "cpu_s": 0.0, "events": 0}
+        facts = {
+            "real_s": time.monotonic() - begin,
+            "cpu_s": 0.0,
+            "events": 0,
+            "confinement": {node: {"landlock": version} for node, version in sorted(made.landlock.items())},
+        }
         return Outcome("failed" if made.reason else "ok", made.reason, facts)
 
 
@@ -210,6 +223,8 @@ class _Made:
         self.failed: dict[str, str] = {}
         """Nodes that did not come to the end, and why."""
         self.is_overdue = False
+        self.landlock: dict[str, int] = {}
+        """The version that programs are confined with, by node; 0: none."""
 
     @property
     def reason(self) -> str | None:
@@ -244,20 +259,15 @@ class _Made:
             node=session.node,
             interfaces=self.inventory.nodes[session.node].interfaces,
             run={"lab": self.job.lab},
+            read=readable_there(self.job.read),
             search_path=SEARCH_PATH,
         )
         answer = session.answer(_BUILD_S)
         if "ended" in answer:
-            raise NodeError(f"{session.node}: {self._why(session, answer)}")
-
-    def _why(self, session: Session, answer: Mapping[str, Any]) -> str:
-        """Why a node's part of the run ended early."""
-        with scratch(RUNS) as place:
-            session.fetch(place)
-            outcome = read_outcome(place) or {}
-        status = answer["ended"]
-        how = "it was killed" if status is None or status > 128 else f"exit status {status}"
-        return str(outcome.get("reason") or f"its part of the run ended early ({how})")
+            with scratch(RUNS) as place:
+                session.fetch(place)
+                raise NodeError(f"{session.node}: {_failure(place, answer)}")
+        self.landlock[session.node] = answer["landlock"]
 
     def _wait(self, session: Session) -> Mapping[str, Any]:
         """How a node's part of the run ended. Where it failed, the others have nothing more to measure and end too."""
@@ -282,11 +292,8 @@ class _Made:
     def _fetch(self, session: Session, place: Path, ended: Mapping[str, Any]) -> None:
         place.mkdir()
         unrestored = session.fetch(place)
-        outcome = read_outcome(place) or {}
-        if ended["ended"] != 0 or outcome.get("status") != "ok":
-            status = ended["ended"]
-            how = "killed" if status is None or status > 128 else f"exit status {status}"
-            self.failed[session.node] = f"{session.node}: {outcome.get('reason') or f'its agent ended early ({how})'}"
+        if reason := _failure(place, ended):
+            self.failed[session.node] = f"{session.node}: {reason}"
         if unrestored:
             why = "; ".join(unrestored)
             self.failed[session.node] = f"{session.node}: what the run changed could not be restored: {why}"
@@ -304,6 +311,15 @@ class _Made:
         done, failed = _each(living, work)
         self.failed.update(failed)
         return done
+
+
+def _failure(place: Path, ended: Mapping[str, Any]) -> str | None:
+    """Why a node's part of the run failed, whose files are in `place`; None if it did not."""
+    outcome, status = read_outcome(place) or {}, ended["ended"]
+    if status == 0 and outcome.get("status") == "ok":
+        return None
+    how = "it was killed" if status is None or status > 128 else f"exit status {status}"
+    return str(outcome.get("reason") or f"its part of the run ended early ({how})")
 
 
 K = TypeVar("K")
@@ -342,7 +358,7 @@ def find_ssh_engine(options: EngineOptions) -> SshEngine:
     except AgentError as error:
         raise EngineError(str(error)) from error
     path = options.inventory.absolute()
-    return SshEngine(agent, path, read_inventory(path))
+    return SshEngine(agent, path, read_inventory(path), tuple(path.absolute() for path in options.read))
 
 
 def _lacking(

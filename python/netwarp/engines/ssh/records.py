@@ -13,7 +13,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from netwarp.engines.ssh.clocks import NodeClock
-from netwarp.engines.supervisor import CONSOLE, OUTCOME
+from netwarp.engines.supervisor import OUTCOME
+from netwarp.store.console import CONSOLE
 from netwarp.store.schemas import CLOCKS, FLOWS, TABLES, Table
 from netwarp.store.streams import open_stream, whole_batches, write_stream
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from netwarp import kernels
-from netwarp.kernels import build
+from netwarp.kernels.build import build
 from rich.console import Console
 
 FAKE_MAKE = r"""#!/bin/sh

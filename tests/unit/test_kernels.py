@@ -183,7 +183,7 @@ def test_a_patch_that_does_not_apply_stops_the_build_by_name(workshop: Workshop)
 def test_an_interrupted_build_leaves_nothing_and_nothing_running(workshop: Workshop, number: signal.Signals) -> None:
     (workshop.state / "hang").touch()
     code = (
-        "import sys, pathlib; from netwarp.kernels import build; p = pathlib.Path\n"
+        "import sys, pathlib; from netwarp.kernels.build import build; p = pathlib.Path\n"
         "build(p(sys.argv[1]), cache=p(sys.argv[2]), tree=p(sys.argv[3]))"
     )
     arguments = [str(workshop.archive), str(workshop.cache), str(workshop.tree)]

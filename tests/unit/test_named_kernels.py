@@ -5,13 +5,15 @@ import re
 import shutil
 import subprocess
 import tarfile
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 from kernel_workshop import Workshop, open_workshop
 from netwarp import kernels
-from netwarp.kernels import BuildFailed, KernelError, KernelMissing, SourceMissing, build, find_kernel, list_kernels
-from netwarp.kernels.names import read_name
+from netwarp.kernels import BuildFailed, KernelError, KernelMissing, SourceMissing, find_kernel, list_kernels
+from netwarp.kernels.build import build
+from netwarp.kernels.names import NamedKernel, Request, read_name, write_name
 from netwarp.kernels.recipe import (
     TREE,
     Options,
@@ -254,6 +256,21 @@ def test_names_are_checked_and_removed(workshop: Workshop) -> None:
     assert list_kernels(workshop.cache) == []
     with pytest.raises(KernelMissing, match="kernel build --name two"):
         find_kernel("two", cache=workshop.cache)
+
+
+def _name_often(cache: Path, key: str) -> None:
+    for _ in range(300):
+        write_name(cache, NamedKernel("mine", key, Request()))
+
+
+def test_builds_of_one_name_that_end_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(2) as pool:
+        for written in [pool.submit(_name_often, tmp_path, key) for key in ("1" * 16, "2" * 16)]:
+            written.result()
+    found = read_name(tmp_path, "mine")
+    assert found is not None
+    assert found.key in ("1" * 16, "2" * 16)
+    assert [path.name for path in (tmp_path / "names").iterdir()] == ["mine.json"]
 
 
 def test_sources_that_are_none_say_what_to_take(workshop: Workshop) -> None:

@@ -1,6 +1,6 @@
-"""Which kernel: its source, options and changes, how it is built, and those that have been built."""
+"""Which kernel: its source, options and changes, how it is built (`build.py`, which running one needs not), and those
+that have been built."""
 
-from netwarp.kernels.build import build
 from netwarp.kernels.cache import (
     Kernel,
     cache_directory,
@@ -21,7 +21,6 @@ __all__ = [
     "KernelError",
     "KernelMissing",
     "SourceMissing",
-    "build",
     "cache_directory",
     "find_kernel",
     "list_kernels",

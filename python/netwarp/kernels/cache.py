@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-
-from rich.console import Console
+from typing import TYPE_CHECKING
 
 from netwarp.kernels.description import KernelDescription, read_description
 from netwarp.kernels.errors import KernelError, KernelMissing
@@ -21,6 +20,9 @@ from netwarp.kernels.names import STOCK, forget_name, list_names, read_name, unf
 from netwarp.kernels.recipe import DEFAULT_SERIES, TREE, recipe_of, tree_digest
 from netwarp.kernels.source import find_source, read_source
 from netwarp.words import did_you_mean
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 BINARY = "linux"
 CONFIG = "config"
@@ -116,8 +118,8 @@ def find_kernel(name: str | None = None, *, cache: Path | None = None, tree: Pat
     cache = cache or cache_directory()
     if name is not None and name != STOCK:
         return _named(name, cache)
-    kernels = list_kernels(cache)
-    fitting = [kernel for kernel in kernels if kernel.own and kernel.tree_digest == tree_digest(tree)]
+    kernels, wanted = list_kernels(cache), tree_digest(tree)
+    fitting = [kernel for kernel in kernels if kernel.own and kernel.tree_digest == wanted]
     if not fitting:
         why = "those there are were built with other options or changes" if kernels else "none has been built yet"
         raise KernelMissing(f"There is no kernel to run on in {cache}: {why}. {_BUILD}")

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-
-import pyarrow as pa  # type: ignore[import-untyped]
+from typing import TYPE_CHECKING
 
 from netwarp.kernels.errors import KernelError
 from netwarp.scratch import clean_stale, held
+
+if TYPE_CHECKING:
+    import tarfile
 
 PACKED = "development.tar.zst"
 """The file's name in a kernel's directory."""
@@ -36,6 +37,11 @@ _NO_HEADERS = ("arch/um", "arch/x86/um")
 
 def pack(tree: Path, directory: Path) -> None:
     """Write the development files of a compiled tree into a kernel's directory. The same tree gives the same bytes."""
+    # Lazily, as below: few runs have modules, and this is slow to load.
+    import tarfile
+
+    import pyarrow as pa  # type: ignore[import-untyped]
+
     with (
         pa.CompressedOutputStream(str(directory / PACKED), "zstd") as stream,
         tarfile.open(fileobj=stream, mode="w|", format=tarfile.GNU_FORMAT) as archive,
@@ -49,6 +55,10 @@ def unpacked(directory: Path, key: str, cache: Path) -> Path:
     place = cache / key
     if place.is_dir():
         return place
+    import tarfile
+
+    import pyarrow as pa
+
     cache.mkdir(parents=True, exist_ok=True)
     clean_stale([(cache, TEMPORARY)])
     work = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=cache))

@@ -21,8 +21,16 @@ def remembered(memory: Path) -> dict[str, Any]:
 
 def remember(memory: Path, known: Mapping[str, Any]) -> None:
     """Write it for the next time. Another user's shared cache cannot be written; it is then computed again."""
-    fresh = memory.with_name(f"{memory.name}.{os.getpid()}")
     with contextlib.suppress(OSError):
         memory.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
-        fresh.replace(memory)
+        write_whole(memory, json.dumps(known, indent=1, sort_keys=True) + "\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that others read as it was or as it is now, never in part; of several writers the last one's stays.
+
+    Raises OSError.
+    """
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    fresh.write_text(text)
+    fresh.replace(path)

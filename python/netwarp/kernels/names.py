@@ -10,6 +10,7 @@ from pathlib import Path
 
 from netwarp.fields import KERNEL_NAME
 from netwarp.kernels.errors import KernelError
+from netwarp.kernels.memory import write_whole
 
 STOCK = "stock"
 """The name of netwarp's own kernel, which nobody else has."""
@@ -92,12 +93,9 @@ def unfinished(cache: Path) -> list[str]:
 
 
 def write_name(cache: Path, named: NamedKernel) -> None:
-    """Let a name stand for a kernel from now on."""
+    """Let a name stand for a kernel from now on; of several who do so at once, the last."""
     (cache / NAMES).mkdir(parents=True, exist_ok=True)
-    place = cache / NAMES / f"{named.name}.json"
-    fresh = place.with_suffix(".new")
-    fresh.write_text(json.dumps(asdict(named), indent=1) + "\n")
-    fresh.replace(place)
+    write_whole(cache / NAMES / f"{named.name}.json", json.dumps(asdict(named), indent=1) + "\n")
 
 
 def forget_name(cache: Path, name: str) -> None:

@@ -22,6 +22,7 @@ from netwarp.constants import KERNEL_SUFFIX
 from netwarp.kernels.commands import Log
 from netwarp.kernels.display import Display
 from netwarp.kernels.errors import BuildFailed
+from netwarp.kernels.memory import write_whole
 from netwarp.kernels.patches import Patch, changed_files
 from netwarp.kernels.recipe import Options, unmet_options
 from netwarp.kernels.source import LEFT_OUT, Source, refuse_no_uml
@@ -192,9 +193,7 @@ class ObjectTree:
             return None
 
     def _write(self, state: _State) -> None:
-        fresh = self.directory / f"{STATE}.new"
-        fresh.write_text(json.dumps(asdict(state)))
-        fresh.replace(self.directory / STATE)
+        write_whole(self.directory / STATE, json.dumps(asdict(state)))
 
     def _forget(self) -> None:
         (self.directory / STATE).unlink(missing_ok=True)

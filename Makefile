@@ -39,7 +39,9 @@ TEST_PACKAGES := tshark chromium ifstat mininet openvswitch-switch openssh-serve
 AGENT_INPUTS := pyproject.toml packaging/netwarp.data/scripts/netwarp $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock capture/Cargo.toml) \
 	$(shell find agent/src capture/src -type f 2>/dev/null)
 
+# Bytecode is made once, whatever the environment says: without it each command would compile all that it imports.
 setup: packages $(STAMPS)/netwarp kernel
+	@$(BIN)/python -m compileall -q python/netwarp
 
 demo: setup
 	$(BIN)/netwarp run bufferbloat

@@ -15,6 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 from matplotlib.figure import Figure
+from netwarp.evaluation import draw_figures
 from netwarp.plots import style
 from netwarp.plots.charts.chart import Chart
 from netwarp.plots.charts.metric import KINDS, charts
@@ -24,7 +25,6 @@ from netwarp.report.figures import wishes
 from netwarp.scenario import shipped_scenarios
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import ResultDir, open_result
-from netwarp.study import draw_figures
 
 from bench.legible import problems
 

@@ -50,6 +50,7 @@ STAGES = [
     "exports",
     "views",
     "report",
+    "evaluation",
     "study",
     "dev",
     "bisect",
@@ -60,6 +61,7 @@ STAGES = [
     "serve",
     "api",
     "cli",
+    "__main__",
 ]
 """In the order of the way. A new module or folder has its place in it, or this test fails."""
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from netwarp import scenario as scenarios
 from netwarp.engines import EngineError, EngineOptions, find_engine
+from netwarp.evaluation import Study, open_study
 from netwarp.scenario import Scenario, ScenarioError
 from netwarp.scenario.model.paths import setting_of
 from netwarp.store.errors import StoreError
-from netwarp.study import Study, default_directory, make_study, open_study
+from netwarp.study import default_directory, make_study
 from netwarp.terminal import Terminal
 
 __all__ = ["EngineError", "ScenarioError", "StoreError", "Study", "load_result", "load_scenario", "run"]

@@ -18,7 +18,8 @@ from rich.console import Console
 
 from netwarp.analysis.summary.expectations import Judgement, check_expectations
 from netwarp.engines import find_engine
-from netwarp.kernels import BuildFailed, KernelError, build, cache_directory
+from netwarp.kernels import BuildFailed, KernelError, cache_directory
+from netwarp.kernels.build import build
 from netwarp.kernels.commands import environment
 from netwarp.scenario.check.study import SCOPES, check_expectation
 from netwarp.scenario.errors import Problem, ScenarioError

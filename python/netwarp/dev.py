@@ -11,10 +11,11 @@ import polars as pl
 
 from netwarp.analysis.summary.main_metrics import MAIN_METRICS
 from netwarp.engines import Engine, EngineError
+from netwarp.evaluation import Study
 from netwarp.module import FILE, load_module
 from netwarp.scenario import Scenario, ScenarioError, load_scenario
 from netwarp.scenario.model.paths import setting_of
-from netwarp.study import Study, make_study
+from netwarp.study import make_study
 from netwarp.terminal import Terminal
 
 _LOOK_S = 0.2

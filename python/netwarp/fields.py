@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    WithJsonSchema,
+)
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, core_schema
 
 from netwarp import units
 
@@ -23,7 +34,37 @@ NODE_WIRE = "wire"
 class Model(BaseModel):
     """What all parts of a scenario share: unknown fields refused, values frozen once validated."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, defer_build=True)
+
+
+if TYPE_CHECKING:
+    OnDemand = Annotated[T, "on demand"]
+else:
+
+    class OnDemand:
+        """A part of a scenario, `OnDemand[Link]`: what validates it is built when the first such part is validated.
+
+        Building it takes milliseconds, and a scenario has few of the parts there are; that of a command has none.
+        """
+
+        def __init__(self, part: Any) -> None:
+            self.part = part
+
+        def __class_getitem__(cls, part: Any) -> Any:
+            return Annotated[part, cls(part)]
+
+        @cached_property
+        def adapter(self) -> TypeAdapter[Any]:
+            """What validates the part."""
+            return TypeAdapter(self.part)
+
+        def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+            return core_schema.with_info_plain_validator_function(
+                lambda value, info: self.adapter.validate_python(value, context=info.context)
+            )
+
+        def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+            return handler(core_schema.definitions_schema(self.adapter.core_schema, []))
 
 
 def about(

@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from netwarp.engines import Engine, EngineError, Outcome, identity_of, refuse_unsupported, refuse_withheld
+from netwarp.evaluation import scenario_of, summarise
 from netwarp.execute import execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
@@ -23,7 +24,7 @@ from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.files import read_json
 from netwarp.store.planfile import IMPORTED, place_of
 from netwarp.store.result import ResultDir, create_result, open_result
-from netwarp.study import keep_files, note_warnings, scenario_of, summarise
+from netwarp.study import keep_files, note_warnings
 from netwarp.terminal import Terminal
 
 

@@ -1,82 +1,33 @@
-"""From a scenario to a result, and from an old result to new tables and figures: what `run` and `report` do."""
+"""From a scenario to a result: what `run` and `exec` do.
+
+What comes before the runs and around them is here; what is made of them is `evaluation.py`, which loads libraries
+that take longer to load than a machine takes to start.
+"""
 
 import sys
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import polars as pl
-from rich.console import Console
-
-from netwarp.analysis.run.faults import FaultError, contained
-from netwarp.analysis.run.run_metrics import compute_metrics, is_current
-from netwarp.analysis.summary.ensemble import statistics_frame
-from netwarp.analysis.summary.expectations import Checked, check_expectations
-from netwarp.analysis.summary.harm import with_harm
-from netwarp.engines import Engine, identity_of, refuse_unsupported, refuse_withheld
+from netwarp.engines import Engine, Outcome, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute import Execution, execute
 from netwarp.execute.manifest import manifest, plan_json
-from netwarp.execute.progress import RunProgress
 from netwarp.module import KEPT as MODULES
 from netwarp.module import module_files
-from netwarp.plan import make_plan
-from netwarp.plots.look import Look
-from netwarp.scenario import Scenario, parse_scenario
+from netwarp.plan import Plan, Run, make_plan
+from netwarp.scenario import Scenario
 from netwarp.scenario.model.trace import KEPT, trace_files
-from netwarp.store.errors import SelectionError, StoreError
-from netwarp.store.files import make_folder, read_text, write_bytes, write_text
-from netwarp.store.findings import NAME as FINDINGS
-from netwarp.store.findings import Finding, read_findings
-from netwarp.store.lock import locked
-from netwarp.store.result import ResultDir, create_result, open_verified
-from netwarp.terminal import Terminal
-from netwarp.threads import on_each
-from netwarp.views import write_views
-from netwarp.words import nearest
+from netwarp.store.files import make_folder, write_bytes, write_text
+from netwarp.store.making import ResultWriter, begin_result
 
+if TYPE_CHECKING:
+    from rich.console import Console
 
-@dataclass(frozen=True)
-class Study:
-    """A result: its directory, what was executed now, the summary's rows, what came of the expectations, figures, and
-    what the scenario's views wrote (figures of theirs included)."""
-
-    result: ResultDir
-    execution: Execution
-    summary: pl.DataFrame
-    expectations: tuple[Checked, ...]
-    figures: tuple[Path, ...]
-    views: tuple[Path, ...] = ()
-    page: Path | None = None
-
-    @property
-    def path(self) -> Path:
-        """The result directory."""
-        return self.result.path
-
-    def scan(self, table: str) -> pl.LazyFrame:
-        """A table of the records over all good runs, read when it is collected; see `ResultDir.scan`."""
-        return self.result.scan(table)
-
-    @property
-    def statistics(self) -> pl.DataFrame:
-        """Median and interval of each metric at each point (`statistics.parquet`)."""
-        return statistics_frame(self.summary, self.result.axes)
-
-    @property
-    def findings(self) -> list[Finding]:
-        """What the views found, in their order. Raises StoreError."""
-        return [finding for path in self.views if path.name == FINDINGS for finding in read_findings(path)]
-
-    @property
-    def failed(self) -> bool:
-        """Whether any of its runs failed."""
-        return bool((self.summary["status"] == "failed").any())
-
-
-_BEFORE = "before_the_fault"
-"""The field of status.json with what a run was, and why, before it could not be analysed."""
+    from netwarp.evaluation import Study
+    from netwarp.execute.progress import RunProgress
 
 
 def default_directory(scenario: Scenario) -> Path:
@@ -84,7 +35,7 @@ def default_directory(scenario: Scenario) -> Path:
     return Path("results") / f"{scenario.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
 
 
-def keep_files(scenario: Scenario, result: ResultDir) -> None:
+def keep_files(scenario: Scenario, result: ResultWriter) -> None:
     """Copy the traces and modules that the scenario names into the result, so that it can be run again from there."""
     files = trace_files(scenario.source.data, scenario.source.folder)
     for name, content in files.items():
@@ -109,212 +60,75 @@ def make_study(
     plots: bool = True,
     page: bool = False,
     live: bool = False,
-    console: Console | None = None,
-) -> Study:
+    console: "Console | None" = None,
+) -> "Study":
     """Plan, execute (on the workers of the Dask scheduler at `dask`, if given), summarise, check, draw.
 
     What the commands of `live` runs print is seen here at once, and nothing else. With `page` write `report.html`.
     Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
-    console = console or Terminal(stderr=True)
-    if dask is None:
-        note_warnings(engine, console)
     refuse_withheld(scenario, engine)
     plan = make_plan(scenario, seeds, cases, identity_of(engine, scenario))
     refuse_unsupported(plan, engine)
-    with create_result(
+    if dask is None:
+        note_warnings(engine, console)
+    with begin_result(
         directory,
         scenario_toml=scenario.source.text,
         plan=plan_json(plan, engine.spec.name, seeds, cases),
         manifest=manifest(engine.spec.name, engine.own_identity, sys.argv),
     ) as result:
         keep_files(scenario, result)
-        with RunProgress(plan, Terminal(quiet=True) if live else console) as progress:
+        with nullcontext(_silent) if live else _progress(plan, console) as progress:
             make = partial(execute, jobs=jobs, live=live) if dask is None else _on_cluster(dask, console)
             execution = make(plan, engine, result, fail_fast=fail_fast, retry_failed=retry_failed, progress=progress)
-        summary = summarise(result, reported=execution.done)
-        checked = () if execution.interrupted else check_expectations(summary, scenario.expect)
-        figures = _draw(result, summary, console) if plots and not execution.interrupted else ()
-        views = () if execution.interrupted else _view(result, scenario, summary, plots, console)
-        study = Study(result, execution, summary, tuple(checked), figures, views)
-        return _with_page(study, scenario, plots, console) if page and not execution.interrupted else study
+        # Not sooner: the runs are made before it is loaded.
+        from netwarp.evaluation import evaluate
+        from netwarp.store.result import ResultDir
+
+        shown = console or _terminal()
+        return evaluate(ResultDir(result.path), scenario, execution, plots=plots, page=page, console=shown)
 
 
-def note_warnings(engine: Engine, console: Console) -> None:
+def note_warnings(engine: Engine, console: "Console | None") -> None:
     """Say what whoever runs an engine on this machine should know. Raises EngineError."""
+    notes = list(engine.warnings)
     if not engine.capabilities.exact:
-        console.print(
-            f'note: the engine "{engine.spec.name}" samples, and makes no exact records: metrics that need them are '
-            "absent (docs/host.md)",
-            style="yellow",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
+        notes.insert(
+            0,
+            f'the engine "{engine.spec.name}" samples, and makes no exact records: metrics that need them are absent '
+            "(docs/host.md)",
         )
-    for sentence in engine.warnings:
-        console.print(f"note: {sentence}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    for sentence in notes:
+        shown = console or _terminal()
+        shown.print(f"note: {sentence}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
-def _on_cluster(address: str, console: Console) -> Callable[..., Execution]:
+def _terminal() -> "Console":
+    # Lazily: a command whose own output is all that is shown needs none before it has ended.
+    from netwarp.terminal import Terminal
+
+    return Terminal(stderr=True)
+
+
+def _progress(plan: Plan, console: "Console | None") -> "RunProgress":
+    # Lazily, as above.
+    from netwarp.execute.progress import RunProgress
+
+    return RunProgress(plan, console or _terminal())
+
+
+def _silent(event: str, run: Run, outcome: Outcome | None) -> None:
+    """Progress of which nothing is shown."""
+
+
+def _on_cluster(address: str, console: "Console | None") -> Callable[..., Execution]:
     # Lazily: what speaks to other machines takes a second to import.
     from netwarp.execute.cluster import execute_on_cluster
 
+    shown = console or _terminal()
+
     def report(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        shown.print(text, markup=False, highlight=False, soft_wrap=True)
 
     return partial(execute_on_cluster, address=address, report=report)
-
-
-def analyse_again(directory: Path, *, plots: bool = True, console: Console | None = None) -> Study:
-    """Metrics, summary, expectations, figures and page of an old result anew, from its records; nothing is run.
-
-    Raises StoreError, and ScenarioError if this netwarp no longer understands the result's scenario.
-    """
-    console = console or Terminal(stderr=True)
-    with console.status("verifying the records"):
-        result = open_verified(directory)
-    scenario = scenario_of(result)
-    with locked(directory):
-        with console.status("computing metrics"):
-            on_each(lambda run: _compute_metrics(result, run.id), result.planned)
-        summary = summarise(result)
-        figures = _draw(result, summary, console) if plots else ()
-        views = _view(result, scenario, summary, plots, console)
-        checked = tuple(check_expectations(summary, scenario.expect))
-        return _with_page(Study(result, Execution(), summary, checked, figures, views), scenario, plots, console)
-
-
-def open_study(directory: Path) -> Study:
-    """An old result as it stands: nothing is run, computed or drawn. Raises StoreError, ScenarioError."""
-    result = open_verified(directory)
-    summary = result.summary()
-    checked = tuple(check_expectations(summary, scenario_of(result).expect))
-    figures = tuple(sorted(result.plots.glob("*.png")))
-    return Study(result, Execution(kept=[run.id for run in result.planned]), summary, checked, figures)
-
-
-def summarise(result: ResultDir, reported: Collection[str] = ()) -> pl.DataFrame:
-    """Write the result's summary and its statistics; returns the summary. `reported`: see `ResultDir.write_summary`."""
-    summary = result.write_summary(reported, lambda rows: with_harm(rows, result.axes))
-    result.write_statistics(statistics_frame(summary, result.axes))
-    return summary
-
-
-def draw_figures(directory: Path, look: Look) -> list[Path]:
-    """Draw the figures of a result, or those that `look` names, those of its scenario's views included.
-
-    Returns the files. Raises StoreError; SelectionError, with what there is, for a figure, flow or value that is not.
-    """
-    # Lazily: matplotlib takes longer to import than a command takes to say what is wrong.
-    from netwarp.plots import check_look, plot_result
-    from netwarp.plots.look import looking, names
-
-    result = open_verified(directory)
-    check_look(result, look)
-    with looking(look):
-        files = plot_result(result.path)
-        unknown = [name for name in look.figures if not any(names(name, file.stem) for file in files)]
-        views = scenario_of(result).views if unknown or not look.figures else ()
-        if views and look.out is not None:
-            make_folder(look.out)
-        written = write_views(result, views) if views else []
-        files += [path for path in written if path.suffix in (".png", ".svg", ".pdf")]
-    _refuse_unknown(result, look, [file.stem for file in files])
-    return files
-
-
-def write_scripts(directory: Path, look: Look) -> list[Path]:
-    """Write the script of each figure that `look` names; returns the files. Raises StoreError, SelectionError."""
-    from netwarp.plots import check_look
-    from netwarp.plots.look import looking
-    from netwarp.plots.scripts.script import script_of
-    from netwarp.plots.timeseries.result import figures_of
-
-    result = open_verified(directory)
-    check_look(result, look)
-    if not look.figures:
-        raise SelectionError(f"--script takes the name of a figure; there are: {', '.join(figure_names(result))}")
-    folder = make_folder(look.out or result.plots)
-    with looking(look):
-        wanted = [figure for figure in figures_of(result) if look.draws(figure.stem)]
-        _refuse_unknown(result, look, [figure.stem for figure in wanted])
-        texts = {folder / f"{figure.stem}.py": script_of(result, figure) for figure in wanted}
-    for path, text in texts.items():
-        write_text(path, text)
-    return list(texts)
-
-
-def _refuse_unknown(result: ResultDir, look: Look, stems: Sequence[str]) -> None:
-    """Raise SelectionError for the name of a figure that none of these has."""
-    from netwarp.plots.look import names
-
-    for figure in look.figures:
-        if not any(names(figure, stem) for stem in stems):
-            known = figure_names(result)
-            raise SelectionError(
-                f'there is no figure "{figure}"{nearest(figure, known)}; there are: {", ".join(known)}'
-            )
-
-
-def figure_names(result: ResultDir) -> list[str]:
-    """The names of the figures over time that a result has, and of all that have been drawn of it."""
-    from netwarp.plots.timeseries.result import figures_of
-
-    drawn = (path.stem for path in result.plots.glob("*.png"))
-    return list(dict.fromkeys([*(figure.stem for figure in figures_of(result)), *sorted(drawn)]))
-
-
-def scenario_of(result: ResultDir) -> Scenario:
-    """The scenario that a result was made from, settings included. Raises StoreError, ScenarioError."""
-    path = result.path / "scenario.toml"
-    return parse_scenario(read_text(path), str(path), result.plan.get("asked", {}).get("settings", ()), result.path)
-
-
-def _compute_metrics(result: ResultDir, run_id: str) -> None:
-    run = result.run(run_id)
-    if not result.is_complete(run_id):
-        return
-    status = run.status()
-    # A run that failed by a fault of netwarp's own keeps what it was before: another version may be without the fault.
-    before = status.get(_BEFORE, status)
-    if before.get("status") == "failed" or (before is status and is_current(run)):
-        return
-    facts = {name: value for name, value in status.items() if name not in ("status", "reason", _BEFORE)}
-    try:
-        with contained(run.path, StoreError):
-            compute_metrics(run)
-    except FaultError as error:
-        kept = {name: before.get(name) for name in ("status", "reason")}
-        run.write_status("failed", str(error), **facts, **{_BEFORE: kept})
-        return
-    if before is not status:
-        run.write_status(str(before.get("status")), before.get("reason"), **facts)
-
-
-def _draw(result: ResultDir, summary: pl.DataFrame, console: Console) -> tuple[Path, ...]:
-    if summary["value"].is_null().all():
-        return ()
-    # Lazily: matplotlib takes longer to import than a short run takes to run.
-    from netwarp.plots import plot_result
-
-    with console.status("drawing"):
-        return tuple(plot_result(result.path))
-
-
-def _with_page(study: Study, scenario: Scenario, plots: bool, console: Console) -> Study:
-    """The study with its `report.html` written."""
-    # Lazily: most runs write none.
-    from netwarp.report import Written, write_report
-
-    written = Written(scenario.summary, study.expectations, study.findings, study.views)
-    with console.status("writing the page"):
-        return replace(study, page=write_report(study.result, study.summary, written, figures=plots))
-
-
-def _view(
-    result: ResultDir, scenario: Scenario, summary: pl.DataFrame, plots: bool, console: Console
-) -> tuple[Path, ...]:
-    if not scenario.views or summary["value"].is_null().all():
-        return ()
-    with console.status("writing the scenario's own tables and figures"):
-        return tuple(write_views(result, scenario.views, figures=plots))

@@ -1,7 +1,6 @@
 """Text for people, used by every stage."""
 
 import codecs
-import difflib
 import io
 from collections.abc import Iterable
 from itertools import islice
@@ -35,6 +34,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """` (did you mean "x"?)` for the known word nearest to `word`; nothing where none is near."""
+    import difflib  # few commands have anything to correct, and all import this module
+
     near = difflib.get_close_matches(word[:_LONGEST], list(islice(known, _MAX_KNOWN)), n=1, cutoff=0.6)
     return f' (did you mean "{near[0]}"?)' if near else ""
 

@@ -39,12 +39,12 @@ def test_a_killed_program_fails_the_run_and_says_what_may_have_killed_it(
 ) -> None:
     """The agent is the first of the programs, and needed to the end.
 
-    Before it there are children by which the kernel finds out whether it can trace; without one of them it may do.
+    Before it there is a child from which the kernel learns what registers a new process has.
     """
     for number in range(10):
         fate = strike(Blow((S.SIGKILL,), "program", number * 0.02), usual[0], tmp_path / str(number))
         assert not fate.wrong, fate
-        if fate.status == "failed" and "check_" not in fate.reason:
+        if fate.status == "failed" and "ptraced_child" not in fate.reason:
             break
     assert fate.status == "failed"
     assert "the host killed a process of the machine with signal 9" in fate.reason

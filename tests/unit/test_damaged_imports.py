@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from mutate import damage, mutate_by_name
+from netwarp.evaluation import analyse_again
 from netwarp.imports.errors import UnreadableError
 from netwarp.imports.ifstat import read_ifstat
 from netwarp.imports.iperf3 import read_test
@@ -18,7 +19,6 @@ from netwarp.imports.result import import_result
 from netwarp.imports.ss import read_ss
 from netwarp.store.documents import MAX_RUN_NS
 from netwarp.store.errors import StoreError
-from netwarp.study import analyse_again
 from repetitions import repeated
 
 SAMPLES = Path(__file__).parent / "samples"

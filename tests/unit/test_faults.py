@@ -7,11 +7,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from netwarp import study
+from netwarp import evaluation
 from netwarp.analysis.run.faults import LOG, FaultError, contained
 from netwarp.analysis.run.run_metrics import compute_metrics
 from netwarp.engines import Outcome
-from netwarp.execute import single
+from netwarp.execute import conclusion
 from netwarp.scratch import RUNS, clean_stale, scratch
 from netwarp.store.errors import StoreError
 from netwarp.store.result import ResultDir
@@ -25,8 +25,8 @@ def faulty(_run: object) -> None:
 
 def test_a_fault_fails_the_run_that_it_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(tmp_path)
-    monkeypatch.setattr(single, "compute_metrics", faulty)
-    outcome = single._analysed(tmp_path, Outcome("ok", None, {}))
+    monkeypatch.setattr(conclusion, "compute_metrics", faulty)
+    outcome = conclusion._analysed(tmp_path, Outcome("ok", None, {}))
     assert outcome.status == "failed"
     assert str(outcome.reason).startswith("internal error while it was analysed: KeyError: 'nobody thought of this'")
     assert "Traceback" in (tmp_path / LOG).read_text()
@@ -63,13 +63,13 @@ def test_a_run_that_a_fault_failed_comes_back_without_it(tmp_path: Path, monkeyp
             faulty(run)
         compute_metrics(run)
 
-    monkeypatch.setattr(study, "compute_metrics", faulty_in_one)
+    monkeypatch.setattr(evaluation, "compute_metrics", faulty_in_one)
     for name in ("aa", "bb"):
-        study._compute_metrics(result, name)
+        evaluation._compute_metrics(result, name)
     assert [outcome.status for outcome in result.outcomes()] == ["failed", "suspect"]
     assert "internal error" in str(result.run("aa").status()["reason"])
-    monkeypatch.setattr(study, "compute_metrics", compute_metrics)
-    study._compute_metrics(result, "aa")
+    monkeypatch.setattr(evaluation, "compute_metrics", compute_metrics)
+    evaluation._compute_metrics(result, "aa")
     assert result.run("aa").status() == {"status": "suspect", "reason": "a reason", "real_s": 1.5}
     assert [outcome.status for outcome in result.outcomes()] == ["suspect", "suspect"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from netwarp.cli import app
+from netwarp.cli import application
 from scenario_texts import DUMBBELL
 from syrupy.assertion import SnapshotAssertion
 
@@ -30,7 +30,7 @@ def _plain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """Exit code, standard output and standard error of a command."""
     try:
-        code = app(list(arguments), exit_on_error=False)
+        code = application()(list(arguments), exit_on_error=False)
     except SystemExit as end:
         code = end.code
     out, err = capsys.readouterr()
@@ -48,7 +48,7 @@ def test_help_of_commands(command: str, capsys: pytest.CaptureFixture[str], snap
 
 
 def test_every_command_has_its_help_here() -> None:
-    shown = {command for command in app if not command.startswith("-")}
+    shown = {command for command in application() if not command.startswith("-")}
     assert shown - set(COMMANDS) == {"pcap", "watch"}, "these two are the agent's own"
 
 

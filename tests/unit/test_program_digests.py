@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 from netwarp.constants import SEARCH_PATH
 from netwarp.engines import EngineError, differing, identity_of
+from netwarp.engines import programs as programs_
 from netwarp.engines.programs import find_program, libraries_digest, program_digests, tc_digest, tc_directory
 from netwarp.engines.uml import UmlEngine
 from netwarp.plan import make_plan
@@ -148,9 +150,17 @@ def test_the_libraries_of_a_program_count() -> None:
     assert {"libiperf.so.0", "libc.so.6", "ld-linux-x86-64.so.2"} <= found
 
 
+@pytest.mark.parametrize("name", ["tc", "iperf3", "tcpdump", "sh", "python3", "ldconfig", "ldd"])
+def test_libraries_are_those_that_ldd_names(name: str) -> None:
+    """Of programs with libraries, of one without (ldconfig), and of a script, which the loader does not load."""
+    program = find_program(name)
+    assert program is not None
+    answer = subprocess.run(["ldd", program], capture_output=True, text=True, check=False, env={"PATH": SEARCH_PATH})
+    named = [word for word in answer.stdout.split() if word.startswith("/")] if answer.returncode == 0 else []
+    assert [str(path) for path in programs_._libraries(program)] == named
+
+
 def _forget() -> None:
     """What was found before must not stand in for what is found now."""
-    from netwarp.engines import programs
-
-    programs._loaded.cache_clear()
-    programs._content.cache_clear()
+    programs_._loaded.cache_clear()
+    programs_._content.cache_clear()

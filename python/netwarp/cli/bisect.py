@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from netwarp.cli.common import OK, errors, positive, say, stderr
+from netwarp.cli.common import ABORT, OK, errors, positive, say, stderr
 
 if TYPE_CHECKING:
     from netwarp.bisect import Culprit, Tested
 
-NOT_GOOD, UNTESTABLE, ABORT = 1, 125, 128
-"""Exit codes of one step, as `git bisect run` takes them; with 128 and above it stops."""
+NOT_GOOD, UNTESTABLE = 1, 125
+"""Exit codes of one step, as `git bisect run` takes them; with `ABORT` and above it stops."""
 
 
 def bisect(

@@ -1,11 +1,13 @@
 """What all commands share: exit codes, errors as sentences, consoles."""
 
 import contextlib
+import inspect
 import os
+import re
 import resource
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 if TYPE_CHECKING:
     from netwarp.terminal import Terminal
@@ -13,10 +15,22 @@ if TYPE_CHECKING:
 OK, FAILED_EXPECTATION, USAGE, FAILED_RUN, ENVIRONMENT, INTERRUPTED = 0, 1, 2, 3, 4, 130
 CLOSED_PIPE = 141
 """A shell's exit code for a program that SIGPIPE ended: the output's reader has gone, so there is no verdict."""
+ABORT = 128
+"""Of `netwarp bisect` for what is no answer; `git bisect run` stops at it."""
 NO_MEMORY = "there is not enough memory for this (ulimit -v, or what the machine has); give it more"
 _WIDE = 160
+_Command = TypeVar("_Command", bound=Callable[..., object])
 _ADDRESS_SPACE, _ADDRESS_SPACE_PER_CPU = 2_500_000_000, 256_000_000
 """Address space, in bytes, with which every command works."""
+
+
+def unwrapped(command: _Command) -> _Command:
+    """The command with each paragraph of its docstring on one line, which help breaks where the terminal's end."""
+    text, heading, parameters = inspect.cleandoc(command.__doc__ or "").partition("\nParameters\n----------\n")
+    text = re.sub(r"(?<=\S)\n(?=\S)", " ", text)
+    parameters = re.sub(r" {4}\S.*(?:\n {4}\S.*)+", lambda found: f"    {' '.join(found[0].split())}", parameters)
+    command.__doc__ = text + heading + parameters
+    return command
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 from cyclopts import Parameter
 
-from netwarp.cli.common import CLOSED_PIPE, FAILED_RUN, INTERRUPTED, OK, USAGE, errors, positive, say, stderr
+from netwarp.cli.common import CLOSED_PIPE, FAILED_RUN, INTERRUPTED, OK, USAGE, errors, positive, say
 
 _COMMA = re.compile(r"(?<!\\),")
 
@@ -104,7 +104,6 @@ def exec_(
             retry_failed=retry_failed,
             plots=False,
             live=live,
-            console=stderr(),
         )
         say(f"result: {study.path}")
         if study.execution.interrupted:

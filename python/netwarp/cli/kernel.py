@@ -6,12 +6,13 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from netwarp.cli.common import OK, errors, positive, stderr
+from netwarp.cli.common import OK, errors, positive, stderr, unwrapped
 
 kernel_app = App(name="kernel", help="Build, list and remove the kernels that labs run on.", help_format="plaintext")
 
 
 @kernel_app.command
+@unwrapped
 def build(
     *,
     name: str | None = None,
@@ -43,12 +44,13 @@ def build(
         Let other users of this machine read the cache.
     """
     with errors():
-        from netwarp import kernels
+        from netwarp.kernels import KernelError
+        from netwarp.kernels.build import build as build_kernel
 
         positive("--jobs", jobs)
         if source is not None and series is not None:
-            raise kernels.KernelError("--source has a series of its own: leave --series out.")
-        found = kernels.build(
+            raise KernelError("--source has a series of its own: leave --series out.")
+        found = build_kernel(
             source,
             name=name,
             series=series,
@@ -63,6 +65,7 @@ def build(
 
 
 @kernel_app.command(name="list")
+@unwrapped
 def kernel_list() -> int:
     """List the kernels in the cache, each with its names."""
     with errors():
@@ -76,6 +79,7 @@ def kernel_list() -> int:
 
 
 @kernel_app.command
+@unwrapped
 def remove(name: str, /) -> int:
     """Remove a kernel from the cache, and of a named one what is kept to build it again.
 

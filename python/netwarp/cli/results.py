@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from netwarp.analysis.summary.expectations import Checked
+    from netwarp.evaluation import Study
     from netwarp.plots.look import Look
     from netwarp.store.findings import Finding
-    from netwarp.study import Study
 
 MAX_FINDINGS_WITH_VALUES = 12
 """If there are more, only the statements are printed; their values are in the view's tables."""
@@ -158,11 +158,11 @@ def plot(
             with looking(replace(look, figures=())):
                 files = _draw_metric(directory, metric, by, kind, look)
         elif script:
-            from netwarp.study import write_scripts
+            from netwarp.evaluation import write_scripts
 
             files = write_scripts(directory, look)
         else:
-            from netwarp.study import draw_figures
+            from netwarp.evaluation import draw_figures
 
             files = draw_figures(directory, look)
         for file in files:
@@ -214,7 +214,7 @@ def report(directory: Path, /, *, plots: bool = True, json: Annotated[bool, Para
         Print the summary as JSON instead of a table.
     """
     with errors():
-        from netwarp.study import analyse_again
+        from netwarp.evaluation import analyse_again
 
         return print_study(analyse_again(directory, plots=plots, console=stderr()), as_json=json)
     raise AssertionError("unreachable")

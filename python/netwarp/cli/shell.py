@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 from cyclopts import Parameter
 
-from netwarp.cli.common import INTERRUPTED, USAGE, errors, say, stderr
+from netwarp.cli.common import INTERRUPTED, USAGE, errors, say
 from netwarp.cli.exec import code_of_one
 
 OTHERWISE = "/lab"
@@ -94,7 +94,6 @@ def shell(
                 cases=[case] if case else [loaded.cases[0].name] if loaded.cases else None,
                 plots=False,
                 live=True,
-                console=stderr(),
             )
             if output is not None:
                 say(f"result: {study.path}")

@@ -5,7 +5,8 @@ import signal
 from pathlib import Path
 
 from netwarp.engines.mappings import max_mappings
-from netwarp.engines.supervisor import CONSOLE, console_lines, console_tail
+from netwarp.engines.supervisor import console_lines, console_tail
+from netwarp.store.console import CONSOLE
 
 _NAMED = 5
 """How many programs a reason names."""

@@ -24,6 +24,10 @@ FILTER_COMPILER = "tcpdump"
 
 _PREFIX = "program "
 _LDD_S = 60.0
+_ELF = b"\x7fELF"
+_LOADER = Path("/lib64/ld-linux-x86-64.so.2")
+"""The loader of the psABI, which ldd asks as well; but that is a script, which takes longer than all its answers. Of
+what it cannot load, such as a program for 32 bits, ldd may know more."""
 
 
 def find_program(name: str) -> Path | None:
@@ -85,6 +89,11 @@ def named_files(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:
         found = find_program(name) if "/" not in name else Path(name)
         if found and found.is_file():
             yield keys, found
+
+
+def named_paths(scenario: Scenario) -> Iterator[tuple[Keys, Path]]:
+    """The programs that a scenario names by absolute path, be they there or not: where it does, and the path."""
+    yield from ((keys, Path(name)) for keys, name in _names(scenario.source.data) if name.startswith("/"))
 
 
 def guests_own(path: Path) -> bool:
@@ -236,22 +245,36 @@ def _libraries(path: Path) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=1024)
 def _loaded(path: Path, _ino: int, _size: int, _mtime_ns: int, _ctime_ns: int) -> tuple[Path, ...]:
+    with path.open("rb") as file:
+        if file.read(len(_ELF)) != _ELF:
+            return ()
+    if _LOADER.is_file() and (output := _output_of(_LOADER, "--list", path)) is not None:
+        return _named_in(output)
     ldd = find_program("ldd")
     if ldd is None:
         raise EngineError(
             f"The program ldd is missing (looked for in {SEARCH_PATH}), which names a program's libraries."
         )
     try:
-        # The environment of a lab: the caller's could name other libraries (LD_PRELOAD, LD_LIBRARY_PATH).
-        output = subprocess.run(
-            [ldd, path],
-            env={"PATH": SEARCH_PATH, "LC_ALL": "C"},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_LDD_S,
-        )
+        return _named_in(_output_of(ldd, path, timeout_s=_LDD_S) or "")
     except subprocess.TimeoutExpired:
         raise EngineError(f"`ldd {path}` did not report within {_LDD_S:g} s which libraries it loads.") from None
-    found = re.findall(r"(/\S+) \(0x", output.stdout) if output.returncode == 0 else []
-    return tuple(map(Path, found))
+
+
+def _output_of(*command: str | Path, timeout_s: float | None = None) -> str | None:
+    """What it prints about a program's libraries; None if it cannot say. Raises TimeoutExpired."""
+    output = subprocess.run(
+        command,
+        # That of a lab: the caller's could name other libraries (LD_PRELOAD, LD_LIBRARY_PATH).
+        env={"PATH": SEARCH_PATH, "LC_ALL": "C"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=False,
+        timeout=timeout_s,
+    )
+    return output.stdout if output.returncode == 0 else None
+
+
+def _named_in(output: str) -> tuple[Path, ...]:
+    return tuple(map(Path, re.findall(r"(/\S+) \(0x", output)))

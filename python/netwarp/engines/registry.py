@@ -1,29 +1,31 @@
 """The engines by name: netwarp's own, and those that installed packages offer.
 
 A package offers an engine as an entry point of the group `netwarp.engines`: its name, and a function from
-`EngineOptions` to the engine.
+`EngineOptions` to the engine. Netwarp's own are stated likewise, so that the module of one is imported when it is asked
+for by its name, and not before.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
 from netwarp.engines.base import BY_DIGEST, Engine, EngineError, EngineOptions, EngineSpec
-from netwarp.engines.host import find_host_engine
-from netwarp.engines.ssh import SSH, find_ssh_engine
-from netwarp.engines.uml import find_uml_engine
 from netwarp.words import did_you_mean
 
 GROUP = "netwarp.engines"
 DEFAULT = "uml"
+SSH = "ssh"
 
 Find = Callable[[EngineOptions], Engine]
 """Finds an engine on this machine. Raises EngineError saying what is missing."""
 
-ENGINES: Mapping[str, Find] = {
-    DEFAULT: find_uml_engine,
-    "host": find_host_engine,
-    SSH: find_ssh_engine,
+ENGINES: Mapping[str, EntryPoint] = {
+    name: EntryPoint(name, finds, GROUP)
+    for name, finds in (
+        (DEFAULT, "netwarp.engines.uml:find_uml_engine"),
+        ("host", "netwarp.engines.host.engine:find_host_engine"),
+        (SSH, "netwarp.engines.ssh.engine:find_ssh_engine"),
+    )
 }
 
 
@@ -37,7 +39,8 @@ def find_engine(name: str | None = None, options: EngineOptions | None = None) -
     chosen, given = name or DEFAULT, options or EngineOptions()
     if given.inventory is not None and chosen in ENGINES and chosen != SSH:
         raise EngineError(f"The engine {chosen} runs labs on this machine alone: --inventory is for the engine ssh.")
-    return (ENGINES.get(chosen) or _offered(chosen))(given)
+    found: Find = ENGINES[chosen].load() if chosen in ENGINES else _offered(chosen)
+    return found(given)
 
 
 def find_same_engine(spec: EngineSpec) -> Engine:

@@ -188,6 +188,7 @@ class UmlEngine:
                 inherited = [int(value) for name, value in {**live, **keys}.items() if name != "pace"]
                 guard = start(command, inherited)
                 try:
+                    job.started()
                     report, said = wait(guard, job.time_limit_s, cancelled)
                 finally:
                     end(guard)

@@ -24,7 +24,7 @@ from netwarp.execute.worker import DamagedError, RemoteResult, make_run, unpack
 from netwarp.execute.worker_pool import WorkerPool
 from netwarp.plan import Plan, Run
 from netwarp.store.digests import compare_digests, digest_run, read_digests
-from netwarp.store.result import ResultDir
+from netwarp.store.making import ResultWriter
 
 _AHEAD = 2
 """Runs under way for each place: one being made, one on its way."""
@@ -43,7 +43,7 @@ class _Sent:
 def execute_on_cluster(
     plan: Plan,
     engine: Engine,
-    result: ResultDir,
+    result: ResultWriter,
     address: str,
     *,
     fail_fast: bool = False,
@@ -74,7 +74,7 @@ def execute_on_cluster(
 class _Study:
     """The runs of one plan on the workers of one scheduler."""
 
-    def __init__(self, pool: WorkerPool, result: ResultDir, progress: Progress) -> None:
+    def __init__(self, pool: WorkerPool, result: ResultWriter, progress: Progress) -> None:
         self.pool, self.client, self.engine = pool, pool.client, pool.engine
         self.result, self.progress = result, progress
         self.id = f"netwarp-{uuid.uuid4().hex[:8]}"

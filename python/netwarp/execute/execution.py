@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from netwarp.engines import Outcome
 from netwarp.plan import Plan, Run
-from netwarp.store.result import ResultDir
+from netwarp.store.making import ResultWriter
 
 
 @dataclass
@@ -27,14 +27,14 @@ Progress = Callable[[str, Run, Outcome | None], None]
 
 
 def missing_runs(
-    plan: Plan, result: ResultDir, execution: Execution, retry_failed: bool, progress: Progress
+    plan: Plan, result: ResultWriter, execution: Execution, retry_failed: bool, progress: Progress
 ) -> Iterator[Run]:
     """The runs that `result` does not have yet (or that failed, with `retry_failed`); the others are noted as kept."""
     for run in plan:
         if not result.is_complete(run.id):
             yield run
             continue
-        if retry_failed and result.run(run.id).status().get("status") == "failed":
+        if retry_failed and result.has_failed(run.id):
             yield run
             continue
         execution.kept.append(run.id)

@@ -1,22 +1,27 @@
 """Runs of a plan on this machine: as many at once as asked for, each on a CPU of its own."""
 
+import contextlib
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from importlib import import_module
 
 from netwarp.engines import Engine, EngineError, Outcome, differing
 from netwarp.execute.execution import Execution, Progress, missing_runs
 from netwarp.execute.processors import claimed_processor, processors
 from netwarp.execute.single import Cancelled, changed, execute_run
 from netwarp.plan import Plan, Run
-from netwarp.store.result import ResultDir
+from netwarp.store.making import ResultWriter
 
 _POLL_S = 0.2
+_FIRST_S = 0.1
+"""After so long a machine has begun its work: what else this process does meanwhile would delay that."""
 
 
 def execute(
     plan: Plan,
     engine: Engine,
-    result: ResultDir,
+    result: ResultWriter,
     *,
     jobs: int | None = None,
     fail_fast: bool = False,
@@ -43,13 +48,13 @@ def execute(
             progress("start", run, None)
             if others := differing(engine, plan.identity):
                 raise EngineError(changed(others))
-            outcome = execute_run(run, engine, result, cpu, cancelled, live=live)
+            outcome = execute_run(run, engine, result, cpu, cancelled, live=live, started=started)
             if fail_fast and outcome.status == "failed":
                 cancelled.set()  # here, before this thread takes the next run
             return outcome
 
     usual = len(processors()) if engine.capabilities.clock == "virtual" else 1
-    with ThreadPoolExecutor(jobs or usual) as pool:
+    with _conclusion_loaded_meanwhile() as started, ThreadPoolExecutor(jobs or usual) as pool:
         pending = {pool.submit(work, run): run for run in todo}
         try:
             while pending:
@@ -63,6 +68,29 @@ def execute(
             for future in pending:
                 future.cancel()
     return execution
+
+
+@contextlib.contextmanager
+def _conclusion_loaded_meanwhile() -> Iterator[Callable[[], None]]:
+    """Load what concludes runs while the first of them are being made: from the call of what this yields on.
+
+    In a thread of its own, which no signal interrupts in the middle of an import: numpy cannot be loaded twice.
+    """
+    started, over = threading.Event(), threading.Event()
+
+    def load() -> None:
+        started.wait()
+        if not over.wait(_FIRST_S):
+            import_module("netwarp.execute.conclusion")
+
+    loading = threading.Thread(target=load)
+    loading.start()
+    try:
+        yield started.set
+    finally:
+        over.set()
+        started.set()
+        loading.join()
 
 
 def _collect(pending: "dict[Future[Outcome], Run]", execution: Execution, progress: Progress) -> None:

@@ -2,11 +2,12 @@
 
 import os
 import platform
+import re
 import socket
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any
 
 from netwarp.plan import Plan
@@ -20,21 +21,35 @@ def manifest(engine: str, identity: Mapping[str, str], argv: list[str]) -> dict[
     `engine` is the name of the engine, or of the import, and `identity` what of it decides a result.
     """
     return {
-        "netwarp": version("netwarp"),
+        "netwarp": _version("netwarp"),
         "engine": engine,
         "identity": dict(identity),
         "argv": [os.fsencode(word).decode(errors="backslashreplace") for word in argv],
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
-        "libraries": {name: version(name) for name in ("polars", "pyarrow", "pydantic", "matplotlib")},
+        "libraries": {name: _version(name) for name in ("polars", "pyarrow", "pydantic", "matplotlib")},
         "host": {
             "name": socket.gethostname(),
-            "system": platform.platform(),
-            "machine": platform.machine(),
+            "system": _system(),
+            "machine": os.uname().machine,
             "processors": os.cpu_count(),
         },
         "executable": sys.executable,
     }
+
+
+def _system() -> str:
+    """As `platform.platform()`, which runs a program (`uname -p`) to find the processor's name, and leaves it out."""
+    host = os.uname()
+    return "-".join((host.sysname, host.release, host.machine, "with", "".join(platform.libc_ver())))
+
+
+def _version(package: str) -> str:
+    """Of an installed package. `importlib.metadata.version` parses all of its description for that."""
+    metadata = distribution(package).read_text("METADATA")
+    if metadata is None or (found := re.search(r"^Version: (.+)$", metadata, re.MULTILINE)) is None:
+        raise PackageNotFoundError(package)
+    return found[1].strip()
 
 
 def plan_json(

@@ -1,26 +1,20 @@
-"""One run from its plan to its place in the result directory: lab, engine, digests, metrics, status."""
+"""One run from its plan to its place in the result directory: lab, engine, and what is made of it afterwards."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from netwarp.analysis.run.faults import FaultError, contained
-from netwarp.analysis.run.run_metrics import compute_metrics
-from netwarp.analysis.run.validity import check_run
-from netwarp.discovery import discover, session_flows, with_connections
 from netwarp.engines import Engine, Job, Outcome, identity_of, with_kernel_of
+from netwarp.engines.base import unheard
 from netwarp.lab import build_lab, memory_bytes
 from netwarp.plan import Run
 from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scenario.model.run import MAX_RUN_NS
 from netwarp.scenario.points.identity import with_kernel
-from netwarp.store.digests import write_digests
-from netwarp.store.errors import StoreError
 from netwarp.store.files import write_json
-from netwarp.store.result import ResultDir
-from netwarp.store.rundir import RunDir
+from netwarp.store.making import ResultWriter
 
 _LIMIT_BASE_S = 120.0
 _LIMIT_PER_S = 2.0
@@ -41,15 +35,22 @@ class RunSpec:
 
 
 def execute_run(
-    run: Run, engine: Engine, result: ResultDir, cpu: int | None, cancelled: threading.Event, *, live: bool = False
+    run: Run,
+    engine: Engine,
+    result: ResultWriter,
+    cpu: int | None,
+    cancelled: threading.Event,
+    *,
+    live: bool = False,
+    started: Callable[[], None] = unheard,
 ) -> Outcome:
     """Make one run; a failed one has its directory as well, with the reason. Raises Cancelled, StoreError.
 
-    What the command of a `live` one prints is seen here at once.
+    What the command of a `live` one prints is seen here at once. `started`: see `Job`.
     """
     engine = with_kernel_of(engine, run.kernel)
     spec = spec_of(run, engine)
-    spec = replace(spec, job=replace(spec.job, live=live))
+    spec = replace(spec, job=replace(spec.job, live=live, started=started))
     with result.making(run.id) as directory:
         return execute_spec(spec, engine, directory, cpu, cancelled)
 
@@ -62,23 +63,18 @@ def execute_spec(
     outcome = engine.run(spec.job, directory, cpu, cancelled)
     if outcome.status == "cancelled":
         raise Cancelled(spec.job.id)
-    found = {**outcome.found, **_network(spec, directory, outcome.found)}
-    if found:
-        write_json(directory / "run.json", {**spec.description, "lab": {**spec.job.lab, **found}})
-    write_digests(directory)
-    if outcome.status == "ok":
-        outcome = _analysed(directory, outcome)
-    RunDir(directory).write_status(outcome.status, outcome.reason, **outcome.facts)
-    return outcome
+    from netwarp.execute.conclusion import conclude  # not sooner: it takes longer to load than a machine to start
+
+    return conclude(spec.job, spec.description, directory, outcome)
 
 
-def record_failure(spec: RunSpec, result: ResultDir, reason: str) -> Outcome:
+def record_failure(spec: RunSpec, result: ResultWriter, reason: str) -> Outcome:
     """File the run as failed, without having made it. Raises StoreError."""
     with result.making(spec.job.id) as directory:
         write_json(directory / "run.json", spec.description)
-        write_digests(directory)
-        RunDir(directory).write_status("failed", reason)
-    return Outcome("failed", reason)
+        from netwarp.execute.conclusion import conclude_unmade  # as above
+
+        return conclude_unmade(directory, reason)
 
 
 def changed(others: Sequence[str]) -> str:
@@ -126,26 +122,3 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
         **engine.facts,
         "lab": job.lab,
     }
-
-
-def _network(spec: RunSpec, directory: Path, found: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of the network that only the records show: all of it, or what its commands sent. Raises StoreError."""
-    command = spec.job.lab["exec"]
-    if command and spec.job.lab["nodes"]:
-        return {"flows": session_flows(RunDir(directory), spec.job.lab, found.get("duration_ns", 0))}
-    if command:
-        return discover(RunDir(directory), command["rate_bps"])
-    flows = with_connections(RunDir(directory), spec.job.lab)
-    return {} if flows is None else {"flows": flows}
-
-
-def _analysed(directory: Path, outcome: Outcome) -> Outcome:
-    """The outcome with what the records say of it; their metrics written."""
-    try:
-        with contained(directory, StoreError):
-            verdict = check_run(directory)
-            if verdict.status != "failed":
-                compute_metrics(RunDir(directory))
-    except (StoreError, FaultError) as error:
-        return Outcome("failed", str(error), outcome.facts)
-    return Outcome(verdict.status, verdict.reason, outcome.facts)

@@ -13,6 +13,7 @@ import polars as pl
 
 from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.analysis.summary.expectations import Checked, check_expectations
+from netwarp.evaluation import scenario_of
 from netwarp.report import Written, page_templates, render_report
 from netwarp.report.quantities import count
 from netwarp.report.tables import results_table
@@ -22,7 +23,6 @@ from netwarp.serve.directory import MAX_RESULTS, Directory
 from netwarp.serve.watched import MADE, Progress, RunState, State, Watched
 from netwarp.store.errors import StoreError
 from netwarp.store.summary import MISSING, axis_text, axis_title
-from netwarp.study import scenario_of
 
 MAX_POINTS = 400
 """Of a plan's points so many are shown; the counts are of all."""

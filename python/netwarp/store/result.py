@@ -4,8 +4,6 @@ DIR/manifest.json scenario.toml plan.json runs/<id>/ summary.{csv,parquet} stati
 """
 
 import logging
-import os
-import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +14,9 @@ from typing import Any
 import polars as pl
 
 from netwarp.store.digests import changed_files
-from netwarp.store.documents import ManifestDocument, PlanDocument, checked
-from netwarp.store.errors import PlanMismatchError, StoreError, store_errors
-from netwarp.store.files import make_folder, read_json, write_atomic, write_json, write_text
-from netwarp.store.lock import locked
-from netwarp.store.planfile import refuse_other_plan
+from netwarp.store.errors import StoreError
+from netwarp.store.files import write_atomic
+from netwarp.store.making import ResultWriter, begin_result
 from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import scan_streams
@@ -36,31 +32,18 @@ _SUMMARY_SCHEMA = pl.Schema(
 _STATISTICS_SCHEMA = pl.Schema(
     dict.fromkeys(_WORDS, pl.String()) | {"n": pl.Int64(), "median": pl.Float64(), "left_out": pl.Int64()}
 )
-_TEMPORARY = ".part"
-_RESUMED = ("created", "argv", "netwarp")
 
 
 @dataclass(frozen=True)
-class ResultDir:
+class ResultDir(ResultWriter):
     """One result directory; opening it reads nothing."""
 
-    path: Path
     chosen: frozenset[str] | None = None
     """The ids of the runs that are looked at; None: all that are planned."""
 
     def only(self, run_ids: Collection[str]) -> "ResultDir":
         """The same result, as if these runs alone had been planned."""
         return ResultDir(self.path, frozenset(run_ids))
-
-    @cached_property
-    def plan(self) -> dict[str, Any]:
-        """`plan.json`: `axes` (paths, in order) and `runs` (each with id, seed, point, case). Raises StoreError."""
-        return checked(read_json(self.path / "plan.json"), PlanDocument, self.path / "plan.json")
-
-    @cached_property
-    def manifest(self) -> dict[str, Any]:
-        """`manifest.json`: versions, digests, argv, host. Raises StoreError."""
-        return checked(read_json(self.path / "manifest.json"), ManifestDocument, self.path / "manifest.json")
 
     @cached_property
     def failed(self) -> int:
@@ -110,31 +93,7 @@ class ResultDir:
 
     def run(self, run_id: str) -> RunDir:
         """The directory of a run, whether it exists or not."""
-        return RunDir(self.path / "runs" / run_id)
-
-    def is_complete(self, run_id: str) -> bool:
-        """Whether the run has been made (a run directory appears under its name when complete)."""
-        return self.run(run_id).path.is_dir()
-
-    @contextmanager
-    def making(self, run_id: str) -> Iterator[Path]:
-        """A fresh temporary directory for a run, renamed to `runs/<id>` when the block ends well.
-
-        If the block raises, the directory goes away; a complete run of the same id is replaced. Raises StoreError.
-        """
-        final = self.run(run_id).path
-        # A name of this process's own: a machine whose process was killed may still be writing into another.
-        temporary = final.with_name(f"{run_id}.{os.getpid()}{_TEMPORARY}")
-        with store_errors(temporary, "write"):
-            shutil.rmtree(temporary, ignore_errors=True)
-            temporary.mkdir(parents=True)
-        try:
-            yield temporary
-            with store_errors(final, "write"):
-                _replace(final, temporary)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
+        return RunDir(self.run_path(run_id))
 
     def scan(self, table: str) -> pl.LazyFrame:
         """A lazy frame of one table (`acks`, `packets`, `sockets` …) over all complete runs that did not fail.
@@ -205,23 +164,6 @@ class ResultDir:
         return RunOutcome(run, kind, reason, directory.metrics())
 
 
-def _replace(final: Path, new: Path) -> None:
-    """Put a complete run in its place; at no moment is there a part of one under its name."""
-    if final.exists():
-        old = new.with_name(f"{final.name}.old{_TEMPORARY}")
-        shutil.rmtree(old, ignore_errors=True)
-        final.rename(old)
-        new.rename(final)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        new.rename(final)
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether netwarp may have left this in a directory before it wrote the plan."""
-    return path.name.startswith(".") or path.name in {"runs", "scenario.toml", "manifest.json"}
-
-
 def open_result(path: Path) -> ResultDir:
     """Open a result directory. Raises StoreError if there is no `plan.json` in it."""
     if not (path / "plan.json").is_file():
@@ -252,43 +194,6 @@ def open_verified(path: Path) -> ResultDir:
 def create_result(
     path: Path, *, scenario_toml: str, plan: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> Iterator[ResultDir]:
-    """Create a result directory, or resume one with the same plan, and hold its lock while the block runs.
-
-    Raises PlanMismatchError if it belongs to another plan or holds something else, StoreError if another process
-    holds the lock or the directory cannot be written.
-    """
-    with store_errors(path, "create"):
-        path.mkdir(parents=True, exist_ok=True)
-    with locked(path):
-        result = ResultDir(path)
-        if (path / "plan.json").exists():
-            refuse_other_plan(path, result.plan, plan)
-        elif foreign := sorted(p.name for p in path.iterdir() if not _is_ours(p)):
-            raise PlanMismatchError(
-                f"{path} exists and is not a result directory (it has {foreign[0]}); choose another"
-            )
-        make_folder(path / "runs")
-        _begin(result, scenario_toml, plan, manifest)
-        yield result
-
-
-def _begin(result: ResultDir, scenario_toml: str, plan: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
-    """Write what describes a new result; of a resumed one sweep up what a killed process left, and note the date."""
-    path = result.path
-    if not (path / "plan.json").exists():
-        write_text(path / "scenario.toml", scenario_toml)
-        write_json(path / "manifest.json", manifest)
-        write_json(path / "plan.json", plan)  # the last of the three: a directory with a plan has the others
-        return
-    _sweep(path)
-    resumed = [*result.manifest.get("resumed", []), {key: manifest.get(key) for key in _RESUMED}]
-    write_json(path / "manifest.json", result.manifest | {"resumed": resumed})
-
-
-def _sweep(path: Path) -> None:
-    """Remove what a process that was killed left: runs in flight, and files half written."""
-    for run in (path / "runs").glob(f"*{_TEMPORARY}"):
-        shutil.rmtree(run, ignore_errors=True)
-    for place in (path, path / "plots"):
-        for file in place.glob(".*.tmp"):
-            file.unlink(missing_ok=True)
+    """As `begin_result`, for those who read the result as well."""
+    with begin_result(path, scenario_toml=scenario_toml, plan=plan, manifest=manifest):
+        yield ResultDir(path)

@@ -10,17 +10,17 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from netwarp.store.description import Description, describe
-from netwarp.store.documents import RunDocument, StatusDocument, checked
+from netwarp.store.documents import RunDocument, checked
 from netwarp.store.errors import StoreError
-from netwarp.store.files import open_regular, read_json, write_atomic, write_json
+from netwarp.store.files import open_regular, read_json, write_atomic
 from netwarp.store.network import Network, network_of
 from netwarp.store.schemas import TABLES
+from netwarp.store.status import read_status, write_status
 from netwarp.store.streams import StreamState, has_rows, scan_stream, stream_state
 from netwarp.store.tables import read_parquet
 
 METRICS_SCHEMA = pl.Schema({"scope": pl.String, "name": pl.String, "metric": pl.String, "value": pl.Float64})
 _COMPUTED_BY = "computed_by"
-STATUSES = ("ok", "suspect", "failed")
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,11 @@ class RunDir:
 
     def status(self) -> dict[str, Any]:
         """`status.json`: status, reason, seconds. Raises StoreError."""
-        return checked(read_json(self.path / "status.json"), StatusDocument, self.path / "status.json")
+        return read_status(self.path)
 
     def write_status(self, status: str, reason: str | None, **facts: Any) -> None:
         """Write `status.json`, the only file with wall-clock facts. Raises StoreError, ValueError."""
-        if status not in STATUSES:
-            raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
-        write_json(self.path / "status.json", {"status": status, "reason": reason, **facts})
+        write_status(self.path, status, reason, **facts)
 
 
 def open_run(path: Path) -> RunDir:

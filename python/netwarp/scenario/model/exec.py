@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator
 
 from netwarp import units
-from netwarp.fields import Model, Name, PositiveDuration, about, kind, quantity_pattern
+from netwarp.fields import Model, Name, OnDemand, PositiveDuration, about, kind, quantity_pattern
 from netwarp.scenario.model.link import Link
 from netwarp.scenario.model.node import Node
 from netwarp.scenario.model.scenario import Scenario
@@ -101,5 +101,5 @@ class ExecScenario(Scenario):
 
     exec: Exec = about("The command.")
     duration: PositiveDuration = about("How long it may take, in virtual time.", "1h", default=DAY_NS)
-    nodes: dict[Name, Node] = about("None: the command makes its own network.", default_factory=dict)
-    links: dict[Name, Link] = about("None: the command makes its own network.", default_factory=dict)
+    nodes: dict[Name, OnDemand[Node]] = about("None: the command makes its own network.", default_factory=dict)
+    links: dict[Name, OnDemand[Link]] = about("None: the command makes its own network.", default_factory=dict)

@@ -12,6 +12,7 @@ from netwarp.fields import (
     KernelName,
     Model,
     Name,
+    OnDemand,
     PositiveDuration,
     about,
 )
@@ -50,10 +51,10 @@ class Scenario(Model):
         "Start phases, memory, real-time limit, tuner.", {"start_jitter": "20ms"}, default=RunOptions()
     )
     record: Record = about("Which records and captures are written.", {"exact": False}, default=Record())
-    nodes: dict[Name, Node] = about("Hosts and routers by name.", refused=[{}], min_length=1)
-    links: dict[Name, Link] = about("Links by name.", refused=[{}], min_length=1)
-    flows: dict[Name, Flow] = about("Traffic: groups of flows by name.", refused=[{}], default_factory=dict)
-    modules: tuple[ModuleField, ...] = about(
+    nodes: dict[Name, OnDemand[Node]] = about("Hosts and routers by name.", refused=[{}], min_length=1)
+    links: dict[Name, OnDemand[Link]] = about("Links by name.", refused=[{}], min_length=1)
+    flows: dict[Name, OnDemand[Flow]] = about("Traffic: groups of flows by name.", refused=[{}], default_factory=dict)
+    modules: tuple[OnDemand[ModuleField], ...] = about(
         "Kernel modules of your own, loaded before the network is built, for `queue` and `cc`: C files, or "
         "directories with a Kbuild, each as a path or as a table with `file` and `parameters`. See "
         "[modules.md](modules.md).",
@@ -68,8 +69,8 @@ class Scenario(Model):
         refused=[6.1, "", "two words"],
         default=None,
     )
-    changes: tuple[Change, ...] = about("What changes during a run.", default=())
-    tuners: dict[Name, Tuner] = about(
+    changes: tuple[OnDemand[Change], ...] = about("What changes during a run.", default=())
+    tuners: dict[Name, OnDemand[Tuner]] = about(
         "Named settings of nodes, or programs that tune them.",
         {"big": {"sysctl": {"net.ipv4.tcp_ecn": 1}}},
         default_factory=dict,
@@ -91,11 +92,11 @@ class Scenario(Model):
         refused=[{"bbr": {"flows.blk.cc": "bbr"}}],
         default_factory=dict,
     )
-    cases: tuple[Case, ...] = about("Named points.", [{"name": "as it is"}], default=())
+    cases: tuple[OnDemand[Case], ...] = about("Named points.", [{"name": "as it is"}], default=())
     baseline: str | None = about(
         "The case with which figures compare the others.", "BBR", refused=["CUBIC"], default=None
     )
-    expect: tuple[Expectation, ...] = about("Which results are expected.", default=())
+    expect: tuple[OnDemand[Expectation], ...] = about("Which results are expected.", default=())
     views: tuple[Annotated[str, AfterValidator(view_name)], ...] = about(
         "Names of views: tables and figures for a particular study, in addition to those of every result.",
         ["connection-monitor"],

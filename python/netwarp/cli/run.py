@@ -1,0 +1,112 @@
+"""`netwarp run`: every run of a scenario."""
+
+import contextlib
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from netwarp.cli import results
+from netwarp.cli.common import errors, positive, say, stderr
+from netwarp.cli.serve import served
+
+
+def run(
+    scenario: str,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    sweep: Annotated[list[str] | None, Parameter(negative=())] = None,
+    case: Annotated[list[str] | None, Parameter(negative=())] = None,
+    seeds: int | None = None,
+    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
+    engine: str | None = None,
+    kernel: str | None = None,
+    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
+    inventory: Path | None = None,
+    dask: str | None = None,
+    plots: bool = True,
+    report: Annotated[bool, Parameter(negative=())] = False,
+    serve: Annotated[bool, Parameter(negative=())] = False,
+    port: int | None = None,
+    fail_fast: Annotated[bool, Parameter(negative=())] = False,
+    retry_failed: Annotated[bool, Parameter(negative=())] = False,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Run a scenario: every point of its sweep with every seed.
+
+    Parameters
+    ----------
+    scenario
+        A shipped scenario's name (`netwarp list`) or a file.
+    output
+        Where the result goes; default results/<name>-<UTC>. A result with the same plan is resumed.
+    set_
+        PATH=VALUE replaces a value of the scenario; on a swept path it replaces the whole axis.
+    sweep
+        PATH=[VALUE, ...] adds an axis, or replaces the scenario's axis of that path.
+    case
+        Only this case of the scenario; may be given several times.
+    seeds
+        Run with the seeds 1 to N.
+    jobs
+        Number of runs at once; default: one for each CPU.
+    engine
+        The engine that executes the runs: uml (User Mode Linux in virtual time, the default), host (namespaces of this
+        machine in real time), or ssh (machines of an inventory in real time). Packages may offer others.
+    kernel
+        A kernel of `netwarp kernel list`; default: the newest that fits.
+    read
+        A file or directory that the scenario's programs may read, in addition to the system's files and the scenario's
+        own directory; may be given several times.
+    inventory
+        For the engine ssh: the file that says which machine is which node (docs/ssh.md).
+    dask
+        Address of a Dask scheduler, such as tcp://host:8786: its workers execute the runs instead of this machine.
+    plots
+        Draw the figures.
+    report
+        Also write the page report.html, as `netwarp report` does.
+    serve
+        Show in a browser how the plan fills up, as `netwarp serve` does; the address is printed.
+    port
+        Where `--serve` listens; default: a port that is free.
+    fail_fast
+        Stop at the first run that fails.
+    retry_failed
+        When resuming, repeat failed runs.
+    json
+        Print the summary as JSON instead of a table.
+    """
+    with errors():
+        from netwarp.engines import EngineOptions, find_engine
+        from netwarp.lab import network_notes
+        from netwarp.scenario import load_scenario, notes
+        from netwarp.study import default_directory, make_study
+
+        positive("--seeds", seeds)
+        positive("--jobs", jobs)
+        loaded = load_scenario(scenario, [*(set_ or ()), *(f"sweep.{axis}" for axis in sweep or ())])
+        for note in notes(loaded, network_notes, cases=case):
+            say(f"note: {note.render(loaded.source.label)}")
+        directory = output or default_directory(loaded)
+        with served(directory, port) if serve or port is not None else contextlib.nullcontext() as address:
+            if address:
+                say(f"watch it at {address}")
+            study = make_study(
+                loaded,
+                find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ()), inventory=inventory)),
+                directory,
+                seeds=range(1, seeds + 1) if seeds else None,
+                cases=case,
+                jobs=jobs,
+                dask=dask,
+                fail_fast=fail_fast,
+                retry_failed=retry_failed,
+                plots=plots,
+                page=report,
+                console=stderr(),
+            )
+            return results.print_study(study, as_json=json)
+    raise AssertionError("unreachable")

@@ -1,0 +1,238 @@
+"""What is made of a result once its runs have been made: summary, expectations, figures, views, page."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+from rich.console import Console
+
+from netwarp.analysis.run.faults import FaultError, contained
+from netwarp.analysis.run.run_metrics import compute_metrics, is_current
+from netwarp.analysis.summary.ensemble import statistics_frame
+from netwarp.analysis.summary.expectations import Checked, check_expectations
+from netwarp.analysis.summary.harm import with_harm
+from netwarp.execute import Execution
+from netwarp.plots.look import Look
+from netwarp.scenario import Scenario, parse_scenario
+from netwarp.store.errors import SelectionError, StoreError
+from netwarp.store.files import make_folder, read_text, write_text
+from netwarp.store.findings import NAME as FINDINGS
+from netwarp.store.findings import Finding, read_findings
+from netwarp.store.lock import locked
+from netwarp.store.result import ResultDir, open_verified
+from netwarp.terminal import Terminal
+from netwarp.threads import on_each
+from netwarp.views import write_views
+from netwarp.words import nearest
+
+
+@dataclass(frozen=True)
+class Study:
+    """A result: its directory, what was executed now, the summary's rows, what came of the expectations, figures, and
+    what the scenario's views wrote (figures of theirs included)."""
+
+    result: ResultDir
+    execution: Execution
+    summary: pl.DataFrame
+    expectations: tuple[Checked, ...]
+    figures: tuple[Path, ...]
+    views: tuple[Path, ...] = ()
+    page: Path | None = None
+
+    @property
+    def path(self) -> Path:
+        """The result directory."""
+        return self.result.path
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """A table of the records over all good runs, read when it is collected; see `ResultDir.scan`."""
+        return self.result.scan(table)
+
+    @property
+    def statistics(self) -> pl.DataFrame:
+        """Median and interval of each metric at each point (`statistics.parquet`)."""
+        return statistics_frame(self.summary, self.result.axes)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What the views found, in their order. Raises StoreError."""
+        return [finding for path in self.views if path.name == FINDINGS for finding in read_findings(path)]
+
+    @property
+    def failed(self) -> bool:
+        """Whether any of its runs failed."""
+        return bool((self.summary["status"] == "failed").any())
+
+
+_BEFORE = "before_the_fault"
+"""The field of status.json with what a run was, and why, before it could not be analysed."""
+
+
+def evaluate(
+    result: ResultDir, scenario: Scenario, execution: Execution, *, plots: bool, page: bool, console: Console
+) -> Study:
+    """Summarise the runs of a plan, check what was expected of them, and draw, as far as it was executed."""
+    summary = summarise(result, reported=execution.done)
+    if execution.interrupted:
+        return Study(result, execution, summary, (), ())
+    checked = check_expectations(summary, scenario.expect)
+    figures = _draw(result, summary, console) if plots else ()
+    views = _view(result, scenario, summary, plots, console)
+    study = Study(result, execution, summary, tuple(checked), figures, views)
+    return _with_page(study, scenario, plots, console) if page else study
+
+
+def analyse_again(directory: Path, *, plots: bool = True, console: Console | None = None) -> Study:
+    """Metrics, summary, expectations, figures and page of an old result anew, from its records; nothing is run.
+
+    Raises StoreError, and ScenarioError if this netwarp no longer understands the result's scenario.
+    """
+    console = console or Terminal(stderr=True)
+    with console.status("verifying the records"):
+        result = open_verified(directory)
+    scenario = scenario_of(result)
+    with locked(directory):
+        with console.status("computing metrics"):
+            on_each(lambda run: _compute_metrics(result, run.id), result.planned)
+        summary = summarise(result)
+        figures = _draw(result, summary, console) if plots else ()
+        views = _view(result, scenario, summary, plots, console)
+        checked = tuple(check_expectations(summary, scenario.expect))
+        return _with_page(Study(result, Execution(), summary, checked, figures, views), scenario, plots, console)
+
+
+def open_study(directory: Path) -> Study:
+    """An old result as it stands: nothing is run, computed or drawn. Raises StoreError, ScenarioError."""
+    result = open_verified(directory)
+    summary = result.summary()
+    checked = tuple(check_expectations(summary, scenario_of(result).expect))
+    figures = tuple(sorted(result.plots.glob("*.png")))
+    return Study(result, Execution(kept=[run.id for run in result.planned]), summary, checked, figures)
+
+
+def summarise(result: ResultDir, reported: Collection[str] = ()) -> pl.DataFrame:
+    """Write the result's summary and its statistics; returns the summary. `reported`: see `ResultDir.write_summary`."""
+    summary = result.write_summary(reported, lambda rows: with_harm(rows, result.axes))
+    result.write_statistics(statistics_frame(summary, result.axes))
+    return summary
+
+
+def draw_figures(directory: Path, look: Look) -> list[Path]:
+    """Draw the figures of a result, or those that `look` names, those of its scenario's views included.
+
+    Returns the files. Raises StoreError; SelectionError, with what there is, for a figure, flow or value that is not.
+    """
+    # Lazily: matplotlib takes longer to import than a command takes to say what is wrong.
+    from netwarp.plots import check_look, plot_result
+    from netwarp.plots.look import looking, names
+
+    result = open_verified(directory)
+    check_look(result, look)
+    with looking(look):
+        files = plot_result(result.path)
+        unknown = [name for name in look.figures if not any(names(name, file.stem) for file in files)]
+        views = scenario_of(result).views if unknown or not look.figures else ()
+        if views and look.out is not None:
+            make_folder(look.out)
+        written = write_views(result, views) if views else []
+        files += [path for path in written if path.suffix in (".png", ".svg", ".pdf")]
+    _refuse_unknown(result, look, [file.stem for file in files])
+    return files
+
+
+def write_scripts(directory: Path, look: Look) -> list[Path]:
+    """Write the script of each figure that `look` names; returns the files. Raises StoreError, SelectionError."""
+    from netwarp.plots import check_look
+    from netwarp.plots.look import looking
+    from netwarp.plots.scripts.script import script_of
+    from netwarp.plots.timeseries.result import figures_of
+
+    result = open_verified(directory)
+    check_look(result, look)
+    if not look.figures:
+        raise SelectionError(f"--script takes the name of a figure; there are: {', '.join(figure_names(result))}")
+    folder = make_folder(look.out or result.plots)
+    with looking(look):
+        wanted = [figure for figure in figures_of(result) if look.draws(figure.stem)]
+        _refuse_unknown(result, look, [figure.stem for figure in wanted])
+        texts = {folder / f"{figure.stem}.py": script_of(result, figure) for figure in wanted}
+    for path, text in texts.items():
+        write_text(path, text)
+    return list(texts)
+
+
+def _refuse_unknown(result: ResultDir, look: Look, stems: Sequence[str]) -> None:
+    """Raise SelectionError for the name of a figure that none of these has."""
+    from netwarp.plots.look import names
+
+    for figure in look.figures:
+        if not any(names(figure, stem) for stem in stems):
+            known = figure_names(result)
+            raise SelectionError(
+                f'there is no figure "{figure}"{nearest(figure, known)}; there are: {", ".join(known)}'
+            )
+
+
+def figure_names(result: ResultDir) -> list[str]:
+    """The names of the figures over time that a result has, and of all that have been drawn of it."""
+    from netwarp.plots.timeseries.result import figures_of
+
+    drawn = (path.stem for path in result.plots.glob("*.png"))
+    return list(dict.fromkeys([*(figure.stem for figure in figures_of(result)), *sorted(drawn)]))
+
+
+def scenario_of(result: ResultDir) -> Scenario:
+    """The scenario that a result was made from, settings included. Raises StoreError, ScenarioError."""
+    path = result.path / "scenario.toml"
+    return parse_scenario(read_text(path), str(path), result.plan.get("asked", {}).get("settings", ()), result.path)
+
+
+def _compute_metrics(result: ResultDir, run_id: str) -> None:
+    run = result.run(run_id)
+    if not result.is_complete(run_id):
+        return
+    status = run.status()
+    # A run that failed by a fault of netwarp's own keeps what it was before: another version may be without the fault.
+    before = status.get(_BEFORE, status)
+    if before.get("status") == "failed" or (before is status and is_current(run)):
+        return
+    facts = {name: value for name, value in status.items() if name not in ("status", "reason", _BEFORE)}
+    try:
+        with contained(run.path, StoreError):
+            compute_metrics(run)
+    except FaultError as error:
+        kept = {name: before.get(name) for name in ("status", "reason")}
+        run.write_status("failed", str(error), **facts, **{_BEFORE: kept})
+        return
+    if before is not status:
+        run.write_status(str(before.get("status")), before.get("reason"), **facts)
+
+
+def _draw(result: ResultDir, summary: pl.DataFrame, console: Console) -> tuple[Path, ...]:
+    if summary["value"].is_null().all():
+        return ()
+    # Lazily: matplotlib takes longer to import than a short run takes to run.
+    from netwarp.plots import plot_result
+
+    with console.status("drawing"):
+        return tuple(plot_result(result.path))
+
+
+def _with_page(study: Study, scenario: Scenario, plots: bool, console: Console) -> Study:
+    """The study with its `report.html` written."""
+    # Lazily: most runs write none.
+    from netwarp.report import Written, write_report
+
+    written = Written(scenario.summary, study.expectations, study.findings, study.views)
+    with console.status("writing the page"):
+        return replace(study, page=write_report(study.result, study.summary, written, figures=plots))
+
+
+def _view(
+    result: ResultDir, scenario: Scenario, summary: pl.DataFrame, plots: bool, console: Console
+) -> tuple[Path, ...]:
+    if not scenario.views or summary["value"].is_null().all():
+        return ()
+    with console.status("writing the scenario's own tables and figures"):
+        return tuple(write_views(result, scenario.views, figures=plots))

@@ -1,0 +1,62 @@
+"""What is made of a run once its engine has ended: the network that its records show, digests, metrics, status.
+
+Apart from `single.py`, which comes before: what reads records takes longer to load than a short command takes to run,
+so that it is loaded while the first one runs.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from netwarp.analysis.run.faults import FaultError, contained
+from netwarp.analysis.run.run_metrics import compute_metrics
+from netwarp.analysis.run.validity import check_run
+from netwarp.discovery import discover, session_flows, with_connections
+from netwarp.engines import Job, Outcome
+from netwarp.store.digests import write_digests
+from netwarp.store.errors import StoreError
+from netwarp.store.files import write_json
+from netwarp.store.rundir import RunDir
+from netwarp.store.status import write_status
+
+
+def conclude(job: Job, description: Mapping[str, Any], directory: Path, outcome: Outcome) -> Outcome:
+    """Complete the directory of a run that its engine made; returns how it went, all considered. Raises StoreError."""
+    found = {**outcome.found, **_network(job, directory, outcome.found)}
+    if found:
+        write_json(directory / "run.json", {**description, "lab": {**job.lab, **found}})
+    write_digests(directory)
+    if outcome.status == "ok":
+        outcome = _analysed(directory, outcome)
+    write_status(directory, outcome.status, outcome.reason, **outcome.facts)
+    return outcome
+
+
+def conclude_unmade(directory: Path, reason: str) -> Outcome:
+    """Complete the directory of a run that failed without having been made. Raises StoreError."""
+    write_digests(directory)
+    write_status(directory, "failed", reason)
+    return Outcome("failed", reason)
+
+
+def _network(job: Job, directory: Path, found: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of the network that only the records show: all of it, or what its commands sent. Raises StoreError."""
+    command = job.lab["exec"]
+    if command and job.lab["nodes"]:
+        return {"flows": session_flows(RunDir(directory), job.lab, found.get("duration_ns", 0))}
+    if command:
+        return discover(RunDir(directory), command["rate_bps"])
+    flows = with_connections(RunDir(directory), job.lab)
+    return {} if flows is None else {"flows": flows}
+
+
+def _analysed(directory: Path, outcome: Outcome) -> Outcome:
+    """The outcome with what the records say of it; their metrics written."""
+    try:
+        with contained(directory, StoreError):
+            verdict = check_run(directory)
+            if verdict.status != "failed":
+                compute_metrics(RunDir(directory))
+    except (StoreError, FaultError) as error:
+        return Outcome("failed", str(error), outcome.facts)
+    return Outcome(verdict.status, verdict.reason, outcome.facts)

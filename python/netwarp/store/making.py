@@ -1,0 +1,139 @@
+"""A result directory while its runs are made: what comes before a run and around it, and reads no table.
+
+So nothing here imports polars or pyarrow: a command starts its machine before they are loaded, which takes longer than
+the machine's own start.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from netwarp.store.errors import PlanMismatchError, store_errors
+from netwarp.store.files import make_folder, read_json, write_json, write_text
+from netwarp.store.lock import locked
+from netwarp.store.planfile import refuse_other_plan
+from netwarp.store.status import read_status
+
+_TEMPORARY = ".part"
+_RESUMED = ("created", "argv", "netwarp")
+
+
+@dataclass(frozen=True)
+class ResultWriter:
+    """A result directory as those who make its runs need it; `ResultDir` reads it as well."""
+
+    path: Path
+
+    @cached_property
+    def plan(self) -> dict[str, Any]:
+        """`plan.json`: `axes` (paths, in order) and `runs` (each with id, seed, point, case). Raises StoreError."""
+        from netwarp.store.documents import PlanDocument, checked  # a new result has no documents to be checked
+
+        return checked(read_json(self.path / "plan.json"), PlanDocument, self.path / "plan.json")
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """`manifest.json`: versions, digests, argv, host. Raises StoreError."""
+        from netwarp.store.documents import ManifestDocument, checked  # as above
+
+        return checked(read_json(self.path / "manifest.json"), ManifestDocument, self.path / "manifest.json")
+
+    def run_path(self, run_id: str) -> Path:
+        """The directory of a run, whether it exists or not."""
+        return self.path / "runs" / run_id
+
+    def is_complete(self, run_id: str) -> bool:
+        """Whether the run has been made (a run directory appears under its name when complete)."""
+        return self.run_path(run_id).is_dir()
+
+    def has_failed(self, run_id: str) -> bool:
+        """Whether a run that has been made failed. Raises StoreError."""
+        return bool(read_status(self.run_path(run_id))["status"] == "failed")
+
+    @contextmanager
+    def making(self, run_id: str) -> Iterator[Path]:
+        """A fresh temporary directory for a run, renamed to `runs/<id>` when the block ends well.
+
+        If the block raises, the directory goes away; a complete run of the same id is replaced. Raises StoreError.
+        """
+        final = self.run_path(run_id)
+        # A name of this process's own: a machine whose process was killed may still be writing into another.
+        temporary = final.with_name(f"{run_id}.{os.getpid()}{_TEMPORARY}")
+        with store_errors(temporary, "write"):
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir(parents=True)
+        try:
+            yield temporary
+            with store_errors(final, "write"):
+                _replace(final, temporary)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+
+
+def _replace(final: Path, new: Path) -> None:
+    """Put a complete run in its place; at no moment is there a part of one under its name."""
+    if final.exists():
+        old = new.with_name(f"{final.name}.old{_TEMPORARY}")
+        shutil.rmtree(old, ignore_errors=True)
+        final.rename(old)
+        new.rename(final)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        new.rename(final)
+
+
+@contextmanager
+def begin_result(
+    path: Path, *, scenario_toml: str, plan: Mapping[str, Any], manifest: Mapping[str, Any]
+) -> Iterator[ResultWriter]:
+    """Create a result directory, or resume one with the same plan, and hold its lock while the block runs.
+
+    Raises PlanMismatchError if it belongs to another plan or holds something else, StoreError if another process
+    holds the lock or the directory cannot be written.
+    """
+    with store_errors(path, "create"):
+        path.mkdir(parents=True, exist_ok=True)
+    with locked(path):
+        result = ResultWriter(path)
+        if (path / "plan.json").exists():
+            refuse_other_plan(path, result.plan, plan)
+        elif foreign := sorted(p.name for p in path.iterdir() if not _is_ours(p)):
+            raise PlanMismatchError(
+                f"{path} exists and is not a result directory (it has {foreign[0]}); choose another"
+            )
+        make_folder(path / "runs")
+        _describe(result, scenario_toml, plan, manifest)
+        yield result
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether netwarp may have left this in a directory before it wrote the plan."""
+    return path.name.startswith(".") or path.name in {"runs", "scenario.toml", "manifest.json"}
+
+
+def _describe(result: ResultWriter, scenario_toml: str, plan: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+    """Write what describes a new result; of a resumed one sweep up what a killed process left, and note the date."""
+    path = result.path
+    if not (path / "plan.json").exists():
+        write_text(path / "scenario.toml", scenario_toml)
+        write_json(path / "manifest.json", manifest)
+        write_json(path / "plan.json", plan)  # the last of the three: a directory with a plan has the others
+        return
+    _sweep(path)
+    resumed = [*result.manifest.get("resumed", []), {key: manifest.get(key) for key in _RESUMED}]
+    write_json(path / "manifest.json", result.manifest | {"resumed": resumed})
+
+
+def _sweep(path: Path) -> None:
+    """Remove what a process that was killed left: runs in flight, and files half written."""
+    for run in (path / "runs").glob(f"*{_TEMPORARY}"):
+        shutil.rmtree(run, ignore_errors=True)
+    for place in (path, path / "plots"):
+        for file in place.glob(".*.tmp"):
+            file.unlink(missing_ok=True)

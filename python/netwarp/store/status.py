@@ -1,0 +1,23 @@
+"""`status.json`: how a run went, and the only file of a run with facts of the wall clock."""
+
+from pathlib import Path
+from typing import Any
+
+from netwarp.store.files import read_json, write_json
+
+STATUSES = ("ok", "suspect", "failed")
+NAME = "status.json"
+
+
+def read_status(run: Path) -> dict[str, Any]:
+    """Status, reason, seconds of a run directory. Raises StoreError."""
+    from netwarp.store.documents import StatusDocument, checked  # of runs that are still to be made there is none
+
+    return checked(read_json(run / NAME), StatusDocument, run / NAME)
+
+
+def write_status(run: Path, status: str, reason: str | None, **facts: Any) -> None:
+    """Write it into a run directory. Raises StoreError, ValueError."""
+    if status not in STATUSES:
+        raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
+    write_json(run / NAME, {"status": status, "reason": reason, **facts})

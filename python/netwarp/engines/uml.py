@@ -326,9 +326,10 @@ def _judge(job: Job, directory: Path, report: dict[str, Any], odd: Sequence[str]
     facts |= facts_of(outcome or {})
     found = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
     reasons = (
+        # First what may have led to the rest.
+        out_of_memory(directory),
         blamed or _killed(job, directory, report) or _failure(job, outcome, directory, report),
         out_of_mappings(directory),
-        out_of_memory(directory),
         f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
     )
     reason = "; ".join(reason for reason in reasons if reason) or None
@@ -349,7 +350,8 @@ def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
             f"time_limit: a program may compute for a tenth of it"
         )
     if report["end"] == "stuck":
-        return f"the machine's kernel computes without end, and virtual time stands still{console_tail(directory)}"
+        tail = "" if out_of_memory(directory) else console_tail(directory)
+        return f"the machine's kernel computes without end, and virtual time stands still{tail}"
     return f"its records could not be written: {report['error']}" if report["error"] else None
 
 

@@ -1,0 +1,60 @@
+"""A machine that is out of memory ends a program and goes on, although no time passes while others wait for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from e2e_command import Answer, netwarp, wait_until_gone
+from e2e_runs import only_run
+
+SMALL = "128M"
+ENDED = "the virtual machine was out of memory, and its kernel ended {}: give it more with [run] memory"
+
+SHELLS = "f() { f | f & }; f; sleep 1000"
+PYTHONS = "import os\nwhile True: os.fork()"
+"""Its text is larger: what is left of memory at last is that, and could be read again and again for ever."""
+
+CROWD = """
+for i in $(seq 24); do python3 -c 'import time; some = bytearray(5 << 20); time.sleep(5); print(1)' & done
+wait; echo the shell goes on
+"""
+GROUP = """
+group=/sys/fs/cgroup/group; mkdir $group; echo 48M > $group/memory.max
+within() { sh -c 'echo $$ > /sys/fs/cgroup/group/cgroup.procs; exec python3 -c "$0"' "$1"; }
+within 'import time; large = bytearray(26 << 20); time.sleep(5)' & first=$!
+sleep 1; within 'small = bytearray(22 << 20)'; echo second $?
+wait $first; echo first $?
+"""
+KILLED = 137
+"""What a shell says of one that SIGKILL ended."""
+
+
+def _run(tmp_path: Path, *words: str) -> Answer:
+    return netwarp(
+        "exec", "-o", tmp_path / "result", "--memory", SMALL, "--time-limit", "60s", "--", *words, cwd=tmp_path
+    )
+
+
+@pytest.mark.parametrize("words", [("sh", "-c", SHELLS), ("python3", "-c", PYTHONS)], ids=["sh", "python3"])
+def test_a_fork_bomb_fills_the_memory(words: tuple[str, ...], tmp_path: Path) -> None:
+    answer = _run(tmp_path, *words)
+    assert answer.code in {3, KILLED}, answer.err
+    assert ENDED.format(words[0]) in answer.words
+    assert "panic" not in answer.words
+    assert wait_until_gone(tmp_path, 10) == []
+
+
+def test_what_fits_beside_those_that_were_ended_goes_on(tmp_path: Path) -> None:
+    answer = _run(tmp_path, "sh", "-c", CROWD)
+    *survivors, last = answer.out.split("\n")[:-1]
+    assert last == "the shell goes on", answer.err
+    assert set(survivors) == {"1"}
+    assert answer.code == 3
+    assert only_run(tmp_path / "result").status()["reason"].startswith(ENDED.format("python3"))
+
+
+def test_a_group_that_is_out_of_memory_loses_its_largest_program(tmp_path: Path) -> None:
+    answer = _run(tmp_path, "sh", "-c", GROUP)
+    assert answer.code == 0, answer.err
+    assert answer.out == f"second 0\nfirst {KILLED}\n"

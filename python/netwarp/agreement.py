@@ -1,5 +1,6 @@
 """How far engines agree: the same scenario on two of them, metric by metric, and a page with the result."""
 
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,9 +9,9 @@ from rich.console import Console
 
 from netwarp.compare import Comparison, Row, Verdict, compare, open_input
 from netwarp.compare.render import weight
-from netwarp.engines import SSH, Engine, EngineOptions, find_engine
+from netwarp.engines import SSH, Engine, EngineError, EngineOptions, find_engine
 from netwarp.plan import make_plan
-from netwarp.scenario import load_scenario
+from netwarp.scenario import Scenario, load_scenario
 from netwarp.scenario.errors import ScenarioError
 from netwarp.store.errors import SelectionError
 from netwarp.study import make_study
@@ -22,6 +23,7 @@ SEEDS = 6
 _SAME_RECORDS = ("record.exact=false", 'record.sample="10ms"', "views=[]")
 """Both engines record alike, or metrics of one name would not mean the same: samples, and no views of exact records."""
 _DELAY = ("links", "delay")
+_SUSPECT = "suspect"
 
 
 @dataclass(frozen=True)
@@ -47,35 +49,54 @@ def agree(
 ) -> Agreement:
     """Run a scenario on two engines with the same seeds, and compare.
 
-    Where an engine lacks nothing but delays, links have none on both. Finished runs in `directory` are kept. The engine
-    `ssh` takes an `inventory`. Raises ScenarioError, EngineError, StoreError.
+    Where an engine lacks nothing but delays, links have none on both. Finished runs in `directory` are kept, and those
+    that the machine disturbed are repeated once. The engine `ssh` takes an `inventory`. Raises ScenarioError if it is
+    none, EngineError, StoreError, KeyboardInterrupt.
     """
     console = console or Terminal(stderr=True)
     found = [find_engine(name, EngineOptions(inventory=inventory if name == SSH else None)) for name in engines]
     asked = (*_SAME_RECORDS, *settings)
     numbers = range(1, seeds + 1) if seeds else None
-    name = load_scenario(source, list(asked)).name
-    without = tuple(dict.fromkeys(word for engine in found for word in _delays(source, asked, engine)))
-    taken = (*settings, *without)
-    scenario = load_scenario(source, [*asked, *without])
+    name = load_scenario(source).name
     places = [directory / f"{name}-{engine.spec.name}" for engine in found]
-    reasons = []
-    for engine, place in zip(found, places, strict=True):
-        try:
-            study = make_study(scenario, engine, place, seeds=numbers, plots=False, console=console)
-        except ScenarioError as error:
-            return Agreement(name, taken, reasons=tuple(problem.message for problem in error.problems))
-        runs = study.summary.unique("run_id")
-        reasons += [
-            f"{engine.spec.name}: {bad} of {runs.height} runs {status}"
-            for status in ("failed", "suspect")
-            if (bad := int((runs["status"] == status).sum()))
-        ]
+    taken = tuple(settings)
+    reasons: list[str] = []
+    try:
+        taken += tuple(dict.fromkeys(word for engine in found for word in _delays(source, asked, engine)))
+        scenario = load_scenario(source, [*_SAME_RECORDS, *taken])
+        for engine, place in zip(found, places, strict=True):
+            reasons += _run(scenario, engine, place, numbers, console)
+    except ScenarioError as error:
+        return Agreement(name, taken, reasons=tuple(problem.message for problem in error.problems))
+    except EngineError as error:
+        return Agreement(name, taken, reasons=(str(error),))
     try:
         comparison = compare(*(open_input(letter, place) for letter, place in zip("AB", places, strict=True)))
     except SelectionError as error:
         return Agreement(name, taken, reasons=(*reasons, str(error)))
     return Agreement(name, taken, comparison, left_out=tuple(reasons))
+
+
+def _run(
+    scenario: Scenario, engine: Engine, place: Path, seeds: Sequence[int] | None, console: Console
+) -> Iterator[str]:
+    """Make the runs, those that the machine disturbed a second time. What is left out of the result, and why.
+
+    Raises ScenarioError, EngineError, StoreError, KeyboardInterrupt.
+    """
+    for again in (True, False):
+        study = make_study(scenario, engine, place, seeds=seeds, plots=False, console=console)
+        if study.execution.interrupted:
+            raise KeyboardInterrupt
+        runs = study.summary.unique("run_id")
+        disturbed = runs.filter(status=_SUSPECT)["run_id"]
+        if not again or disturbed.is_empty():
+            break
+        for run_id in disturbed:
+            shutil.rmtree(study.result.run(run_id).path)
+    for status in ("failed", _SUSPECT):
+        if bad := runs.filter(status=status).height:
+            yield f"{engine.spec.name}: {bad} of {runs.height} runs {status}"
 
 
 def _delays(source: str, settings: Sequence[str], engine: Engine) -> Iterator[str]:
@@ -94,7 +115,8 @@ def page(found: Sequence[Agreement], engines: Sequence[str], machine: str) -> st
         f"Written by `netwarp agree --engines {a},{b} --page FILE`, on {machine}. Both engines sampled every",
         f"10 ms, with the same seeds; {b} is compared with {a} as by `netwarp compare` ([compare.md](compare.md)).",
         "*Same* means that no difference that matters is left in the interval, which holds the true one with the",
-        "comparison's confidence. Runs that the machine disturbed are suspect and left out ([host.md](host.md)).",
+        "comparison's confidence. Runs that the machine disturbed are repeated once, and left out if they are",
+        "suspect again ([host.md](host.md)).",
         "",
         "| scenario | runs | same | unclear | differ |",
         "|---|---|---|---|---|",

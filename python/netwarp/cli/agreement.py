@@ -35,7 +35,8 @@ def agree(
     inventory
         For the engine ssh: the file that says which machine is which node (docs/ssh.md).
     output
-        Where the results go: a directory for each scenario and engine. Finished runs there are kept.
+        Where the results go: a directory for each scenario and engine. Finished runs there are kept, except for those
+        that the machine disturbed.
     page
         Write the page to this file, in Markdown, instead of printing it.
     """

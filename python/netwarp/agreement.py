@@ -145,9 +145,20 @@ def _section(one: Agreement, a: str, b: str) -> list[str]:
         return [*lines, "Not compared:", *(f"- {reason}" for reason in one.reasons)]
     if one.left_out:
         lines += [f"Left out: {'; '.join(one.left_out)}.", ""]
-    lines += [f"| metric | at | {a} | {b} | difference | interval | verdict |", "|---|---|---|---|---|---|---|"]
     rows = sorted(one.comparison.rows, key=lambda row: (_ORDER.index(row.verdict), -weight(row)))
-    return [*lines, *(_row(one.comparison, row) for row in rows)]
+    same = [row for row in rows if row.verdict is Verdict.SAME]
+    if rest := rows[: len(rows) - len(same)]:
+        lines += _table(one.comparison, rest, a, b)
+    if same:
+        # Folded up, as GitHub and most others show it: they are many, and need no look each.
+        lines += ["", f"<details><summary>The same: {len(same)}</summary>", ""]
+        lines += [*_table(one.comparison, same, a, b), "", "</details>"]
+    return lines
+
+
+def _table(comparison: Comparison, rows: Sequence[Row], a: str, b: str) -> list[str]:
+    head = [f"| metric | at | {a} | {b} | difference | interval | verdict |", "|---|---|---|---|---|---|---|"]
+    return [*head, *(_row(comparison, row) for row in rows)]
 
 
 _ORDER = (Verdict.WORSE, Verdict.BETTER, Verdict.CHANGED, Verdict.UNCLEAR, Verdict.SAME)

@@ -69,9 +69,22 @@ for page in range(pages):
 """
 
 
-def test_a_program_that_takes_all_mappings_is_recognised(tmp_path: Path) -> None:
+READ = """
+import mmap, os
+pages = 80_000
+memory = mmap.mmap(-1, 2 * pages * mmap.PAGESIZE)
+views = [memoryview(memory)[2 * page * mmap.PAGESIZE:][:1] for page in range(pages)]
+with open("/dev/zero", "rb", buffering=0) as zeros:
+    for first in range(0, pages, 1000):
+        os.readv(zeros.fileno(), views[first:first + 1000])
+print(sum(view[0] for view in views))
+"""
+
+
+@pytest.mark.parametrize("program", [SCATTERED, READ], ids=["written", "read into"])
+def test_a_program_that_takes_all_mappings_is_recognised(program: str, tmp_path: Path) -> None:
     """The run fails, and says which limit of the host that was."""
-    (tmp_path / "scattered.py").write_text(SCATTERED)
+    (tmp_path / "scattered.py").write_text(program)
     client = f'client = ["python3", "{tmp_path}/scattered.py"]'
     (tmp_path / "scenario.toml").write_text(pair(flow("scattered", "command", client), duration="1s"))
     answer = netwarp(

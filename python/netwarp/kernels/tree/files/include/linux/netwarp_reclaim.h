@@ -7,12 +7,14 @@
  * each page of it is needed again at once, reading it again is progress, and so
  * no program is ever ended while nothing gets done. A real machine thrashes so
  * for minutes; here no time passes, so nothing else would ever end it. The last
- * sixteenth of memory therefore stays with files: who wants it is out of memory.
+ * sixteenth of memory, 32 MB at most, therefore stays with files: who wants it is
+ * out of memory.
  */
 #ifndef _LINUX_NETWARP_RECLAIM_H
 #define _LINUX_NETWARP_RECLAIM_H
 
 #include <linux/mm.h>
+#include <linux/sizes.h>
 #include <linux/vmstat.h>
 
 static inline bool netwarp_files_are_few(void)
@@ -20,7 +22,7 @@ static inline bool netwarp_files_are_few(void)
 	unsigned long files = global_node_page_state(NR_ACTIVE_FILE) +
 			      global_node_page_state(NR_INACTIVE_FILE);
 
-	return files < totalram_pages() / 16;
+	return files < min(totalram_pages() / 16, SZ_32M / PAGE_SIZE);
 }
 
 #endif

@@ -191,11 +191,11 @@ static void on_child(int sig)
 	struct stub_data *data = awaited;
 	int err = errno;
 
+	/* The stub's own store to `turn` may overtake the word to look: then it is seen in the next turn. */
+	child_changed = 1;
 	if (data) {
 		__atomic_fetch_or(&data->turn, STUB_TURN_LOOK, __ATOMIC_SEQ_CST);
 		wake(data);
-	} else {
-		child_changed = 1;
 	}
 	errno = err;
 }
@@ -347,6 +347,9 @@ int netwarp_run_stub(struct mm_id *id, struct uml_pt_regs *regs, siginfo_t *si, 
 	struct stub_data *data = data_of(id);
 	int sig;
 
+	/* A part of the queue that was sent before has failed: this says why, and begins anew. */
+	if (id->syscall_data_len < 0)
+		return syscall_stub_flush(id);
 	data->syscall_data_len = id->syscall_data_len;
 	data->stay = 0;
 	put_registers(id, regs, step);

@@ -16,7 +16,7 @@ PYTHONS = "import os\nwhile True: os.fork()"
 """Its text is larger: what is left of memory at last is that, and could be read again and again for ever."""
 
 CROWD = """
-for i in $(seq 24); do python3 -c 'import time; some = bytearray(5 << 20); time.sleep(5); print(1)' & done
+for i in $(seq 16); do python3 -c 'import time; some = bytearray(5 << 20); time.sleep(5); print(1)' & done
 wait; echo the shell goes on
 """
 GROUP = """
@@ -32,7 +32,7 @@ KILLED = 137
 
 def _run(tmp_path: Path, *words: str) -> Answer:
     return netwarp(
-        "exec", "-o", tmp_path / "result", "--memory", SMALL, "--time-limit", "60s", "--", *words, cwd=tmp_path
+        "exec", "-o", tmp_path / "result", "--memory", SMALL, "--time-limit", "240s", "--", *words, cwd=tmp_path
     )
 
 

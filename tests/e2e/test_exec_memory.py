@@ -11,7 +11,7 @@ from e2e_runs import only_run
 SMALL = "128M"
 ENDED = "the virtual machine was out of memory, and its kernel ended {}: give it more with [run] memory"
 
-SHELLS = "f() { f | f & }; f; sleep 1000"
+SHELLS = "f() { f | f & }; while :; do f; done"
 PYTHONS = "import os\nwhile True: os.fork()"
 """Its text is larger: what is left of memory at last is that, and could be read again and again for ever."""
 

@@ -5,7 +5,7 @@ that take longer to load than a machine takes to start.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
@@ -56,7 +56,7 @@ def make_study(
     jobs: int | None = None,
     dask: str | None = None,
     fail_fast: bool = False,
-    retry_failed: bool = False,
+    again: Collection[str] = (),
     plots: bool = True,
     page: bool = False,
     live: bool = False,
@@ -64,7 +64,8 @@ def make_study(
 ) -> "Study":
     """Plan, execute (on the workers of the Dask scheduler at `dask`, if given), summarise, check, draw.
 
-    What the commands of `live` runs print is seen here at once, and nothing else. With `page` write `report.html`.
+    Runs that are there already are kept, except for those with a status of `again`. What the commands of `live` runs
+    print is seen here at once, and nothing else. With `page` write `report.html`.
     Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     refuse_withheld(scenario, engine)
@@ -81,7 +82,7 @@ def make_study(
         keep_files(scenario, result)
         with nullcontext(_silent) if live else _progress(plan, console) as progress:
             make = partial(execute, jobs=jobs, live=live) if dask is None else _on_cluster(dask, console)
-            execution = make(plan, engine, result, fail_fast=fail_fast, retry_failed=retry_failed, progress=progress)
+            execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=progress)
         # Not sooner: the runs are made before it is loaded.
         from netwarp.evaluation import evaluate
         from netwarp.store.result import ResultDir

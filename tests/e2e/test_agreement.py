@@ -9,6 +9,7 @@ from pathlib import Path
 
 from e2e_command import finished, netwarp, start, wait_for, wait_until_gone
 from e2e_scenarios import dumbbell
+from netwarp.store.status import read_status, write_status
 
 
 def test_two_engines_are_compared_on_what_both_can_run(tmp_path: Path) -> None:
@@ -49,6 +50,22 @@ def test_one_that_cannot_be_changed_does_not_stop_the_others(tmp_path: Path) -> 
     assert "## cases\n\nWith `--set links.bottleneck.delay=0ms`.\n\nNot compared:" in answer.out
     assert "sets this as well" in answer.out
     assert len(finished(tmp_path / "r" / "small-uml")) == 1
+
+
+def test_a_disturbed_run_is_repeated_and_replaced(tmp_path: Path) -> None:
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(dumbbell(duration="1s", name="small"))
+    words = ("agree", scenario, "--seeds", "2", "-o", tmp_path / "r")
+    assert netwarp(*words).code in (0, 3)
+    # In virtual time nothing disturbs a run, so that one is only said to have been.
+    disturbed, other = ((tmp_path / "r" / "small-uml" / "runs" / run) for run in finished(tmp_path / "r" / "small-uml"))
+    write_status(disturbed, "suspect", "it was disturbed")
+    kept = (other / "status.json").read_bytes()
+    answer = netwarp(*words)
+    assert answer.code in (0, 3), answer.err
+    assert "uml: " not in answer.out.split("## small")[1].split("| metric |")[0]
+    assert read_status(disturbed)["status"] == "ok"
+    assert (other / "status.json").read_bytes() == kept
 
 
 def test_an_interrupt_ends_it(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def exec_(
             output or default_directory(scenario),
             jobs=jobs,
             dask=dask,
-            retry_failed=retry_failed,
+            again=("failed",) if retry_failed else (),
             plots=False,
             live=live,
         )

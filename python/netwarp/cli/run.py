@@ -103,7 +103,7 @@ def run(
                 jobs=jobs,
                 dask=dask,
                 fail_fast=fail_fast,
-                retry_failed=retry_failed,
+                again=("failed",) if retry_failed else (),
                 plots=plots,
                 page=report,
                 console=stderr(),

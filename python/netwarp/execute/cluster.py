@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +47,7 @@ def execute_on_cluster(
     address: str,
     *,
     fail_fast: bool = False,
-    retry_failed: bool = False,
+    again: Collection[str] = (),
     progress: Progress = lambda event, run, outcome: None,
     report: Callable[[str], None] = lambda text: None,
 ) -> Execution:
@@ -68,7 +68,7 @@ def execute_on_cluster(
         raise EngineError(f"There is no Dask scheduler at {address}: {error}") from error
     with client:
         pool = WorkerPool(client, engine, plan.identity, report)
-        return _Study(pool, result, progress).make(plan, fail_fast, retry_failed)
+        return _Study(pool, result, progress).make(plan, fail_fast, again)
 
 
 class _Study:
@@ -82,11 +82,11 @@ class _Study:
         self.under_way: dict[Future[Any], _Sent] = {}
         self.finished: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
 
-    def make(self, plan: Plan, fail_fast: bool, retry_failed: bool) -> Execution:
+    def make(self, plan: Plan, fail_fast: bool, again: Collection[str]) -> Execution:
         self.pool.refresh()
         if not self.pool.fit:
             raise EngineError(_no_worker(self.pool))
-        todo = missing_runs(plan, self.result, self.execution, retry_failed, self.progress)
+        todo = missing_runs(plan, self.result, self.execution, again, self.progress)
         try:
             with _interruptions() as interrupted:
                 self._all(todo, fail_fast, interrupted)

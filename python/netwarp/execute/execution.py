@@ -1,6 +1,6 @@
 """What every way of executing a plan shares: what is still to be made, and what became of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from netwarp.engines import Outcome
@@ -27,14 +27,11 @@ Progress = Callable[[str, Run, Outcome | None], None]
 
 
 def missing_runs(
-    plan: Plan, result: ResultWriter, execution: Execution, retry_failed: bool, progress: Progress
+    plan: Plan, result: ResultWriter, execution: Execution, again: Collection[str], progress: Progress
 ) -> Iterator[Run]:
-    """The runs that `result` does not have yet (or that failed, with `retry_failed`); the others are noted as kept."""
+    """The runs that `result` does not have yet, or with a status of `again`; the others are noted as kept."""
     for run in plan:
-        if not result.is_complete(run.id):
-            yield run
-            continue
-        if retry_failed and result.has_failed(run.id):
+        if not result.is_complete(run.id) or (again and result.status_of(run.id) in again):
             yield run
             continue
         execution.kept.append(run.id)

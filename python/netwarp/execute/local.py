@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from importlib import import_module
 
@@ -25,12 +25,12 @@ def execute(
     *,
     jobs: int | None = None,
     fail_fast: bool = False,
-    retry_failed: bool = False,
+    again: Collection[str] = (),
     live: bool = False,
     progress: Progress = lambda event, run, outcome: None,
 ) -> Execution:
     """Make every run of `plan` that `result` does not have yet, `jobs` at once: by default one for each CPU, but in
-    real time one alone, as runs disturb each other.
+    real time one alone, as runs disturb each other. Those with a status of `again` are made anew, and replaced.
 
     What the commands of `live` runs print is seen here at once. `progress` hears ("start" | "end" | "kept", run,
     outcome), from this thread for "end". A KeyboardInterrupt ends the runs in flight, which leave nothing, keeps what
@@ -38,7 +38,7 @@ def execute(
     changed since the plan was made.
     """
     execution = Execution()
-    todo = list(missing_runs(plan, result, execution, retry_failed, progress))
+    todo = list(missing_runs(plan, result, execution, again, progress))
     cancelled = threading.Event()
 
     def work(run: Run) -> Outcome:

@@ -51,9 +51,9 @@ class ResultWriter:
         """Whether the run has been made (a run directory appears under its name when complete)."""
         return self.run_path(run_id).is_dir()
 
-    def has_failed(self, run_id: str) -> bool:
-        """Whether a run that has been made failed. Raises StoreError."""
-        return bool(read_status(self.run_path(run_id))["status"] == "failed")
+    def status_of(self, run_id: str) -> str:
+        """How a run that has been made went, one of `STATUSES`. Raises StoreError."""
+        return str(read_status(self.run_path(run_id))["status"])
 
     @contextmanager
     def making(self, run_id: str) -> Iterator[Path]:

@@ -20,6 +20,7 @@ ROOT = Path(netwarp.__file__).parent
 
 STAGES = [
     "words",
+    "names",
     "constants",
     "qdisc",
     "terminal",

@@ -23,13 +23,17 @@ from bench.torture.cases import Family, Report
 from bench.torture.imports import Imports
 from bench.torture.judge import KINDS
 from bench.torture.kills import Kills
+from bench.torture.nodes import Nodes
+from bench.torture.pages import Pages
 from bench.torture.repeats import Repeats
 from bench.torture.results import Results
 from bench.torture.scenarios import Scenarios
 from bench.torture.schedule import Schedule, keep, make
 from bench.torture.state import State
 
-_ALL: tuple[Family, ...] = (Repeats(), Kills(), Scenarios(), Results(), Arrow(), Imports(), Captures())
+_ALL: tuple[Family, ...] = (
+    *(Repeats(), Kills(), Scenarios(), Results(), Arrow(), Imports(), Captures(), Nodes(), Pages()),
+)
 FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
 
 

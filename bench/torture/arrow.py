@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import random
 import shutil
 from pathlib import Path
 
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from mutate import mutate_bytes
 
 from bench.torture.cases import Case
 from bench.torture.results import copied, redigest, use
+
+_OTHER_TYPES = (
+    *(pa.string(), pa.large_string(), pa.binary(), pa.bool_(), pa.int8(), pa.uint64(), pa.float16(), pa.float64()),
+    *(pa.decimal128(38, 3), pa.decimal256(70, 3), pa.list_(pa.int64()), pa.struct([("a", pa.int64())]), pa.null()),
+    *(pa.timestamp("ns"), pa.date32(), pa.duration("ns"), pa.dictionary(pa.int8(), pa.string()), pa.string_view()),
+)
+_VALUE_OF = {"string": "soon", "int8": 1, "double": 0.5, "bool": True}
 
 COMMANDS = ("plot", "plot --metric", "report", "export", "compare", "api")
 _METADATA_BYTES = 1200
@@ -39,19 +49,25 @@ class Arrow:
 
 
 def _draw_watched(case: Case) -> None:
-    case.report.target = "plot of watch"
     file, figures = case.place.work / "watched.arrows", case.place.work / "figures"
     shutil.copy(case.bases.watched, file)
     damage_table(case, file, case.rng)
+    if case.rng.random() < 0.3:
+        case.report.target = "advise of watch"
+        case.netwarp("advise", file, "--traffic", "nonsense", outputs=[figures])
+        return
+    case.report.target = "plot of watch"
     metric = case.rng.choice(((), (), ("--metric", "rtt_us,cwnd_pkts"), ("--metric", "nosuch")))
     case.netwarp("plot", file, *metric, "--format", "svg", "-o", figures, outputs=[figures])
 
 
 def damage_table(case: Case, table: Path, rng: random.Random) -> None:
-    """Damage a table: its schema, the headers of its batches, or anything."""
+    """Damage a table: its schema, the headers of its batches, or anything; or write it well with other columns."""
     content = table.read_bytes()
-    kind = rng.choice(("schema", "header", "anything", "one byte"))
-    if kind == "schema":
+    kind = rng.choice(("schema", "header", "anything", "one byte", "columns"))
+    if kind == "columns":
+        after = _other_columns(content, rng)
+    elif kind == "schema":
         after = mutate_bytes(content[:_METADATA_BYTES], rng) + content[_METADATA_BYTES:]
     elif kind == "header":
         # Each message of a stream begins with a continuation marker of four bytes 0xff.
@@ -65,3 +81,26 @@ def damage_table(case: Case, table: Path, rng: random.Random) -> None:
         after = mutate_bytes(content, rng)
     table.write_bytes(after)
     case.note(f"{table.parent.name}/{table.name}: {kind}, {len(content)} bytes, now {len(after)}")
+
+
+def _other_columns(content: bytes, rng: random.Random) -> bytes:
+    """The table with a column of another type, a name that stands twice, or columns that no table of records has."""
+    is_parquet = content.startswith(b"PAR1")
+    source = pa.BufferReader(content)
+    whole = pq.read_table(source) if is_parquet else pa.ipc.open_stream(source).read_all()
+    for _ in range(rng.choice((1, 1, 2))):
+        at = rng.randrange(max(whole.num_columns, 1))
+        name = rng.choice([*whole.schema.names, "x"])
+        kind = rng.choice(_OTHER_TYPES)
+        values = pa.array([_VALUE_OF.get(str(kind))] * whole.num_rows, kind)
+        if rng.random() < 0.5 and whole.num_columns:
+            whole = whole.set_column(at, name, values)
+        else:
+            whole = whole.append_column(name, values)
+    out = io.BytesIO()
+    if is_parquet:
+        pq.write_table(whole, out)
+    else:
+        with pa.ipc.new_stream(out, whole.schema) as writer:
+            writer.write_table(whole)
+    return out.getvalue()

@@ -209,7 +209,7 @@ class Bases:
     def make(self, families: tuple[str, ...]) -> None:
         """Make what these families take now, rather than while cases run."""
         _ = self.scenarios, self.captures
-        if {"results", "arrow"} & set(families):
+        if {"results", "arrow", "pages"} & set(families):
             _ = self.results, self.watched
         if "imports" in families:
             _ = self.scripts

@@ -75,12 +75,14 @@ class Case:
         outputs: Sequence[Path] = (),
         limits: Limits = QUICK,
         action: Action | None = None,
+        programs: Path | None = None,
     ) -> Ended:
         """Run `netwarp` with these arguments in a process forked from this one, and judge how it ends.
 
-        Only what lies at or under `outputs` may be other than before.
+        Only what lies at or under `outputs` may be other than before. Programs in the directory `programs` take the
+        place of the system's.
         """
-        return self._judged(("netwarp", *arguments), outputs, limits, action or command_line)
+        return self._judged(("netwarp", *arguments), outputs, limits, action or command_line, programs)
 
     def program(self, *arguments: str | Path, outputs: Sequence[Path] = (), limits: Limits = QUICK) -> Ended:
         """Run a program, and judge how it ends."""
@@ -92,12 +94,16 @@ class Case:
         outputs: Sequence[Path],
         limits: Limits,
         action: Action | None = None,
+        programs: Path | None = None,
     ) -> Ended:
         earlier = self.place.snapshot(outputs)
+        environment = self.place.environment()
+        if programs is not None:
+            environment["PATH"] = f"{programs}:{environment['PATH']}"
         running = start(
             arguments,
             cwd=self.place.work,
-            environment=self.place.environment(),
+            environment=environment,
             logs=self.place.root,
             action=action,
             processor=self.processor,

@@ -16,7 +16,7 @@ class Imports:
 
     name = "imports"
     unit = "imports"
-    share = 0.14
+    share = 0.12
 
     def attack(self, case: Case) -> None:
         """Damage a copy of what scripts left and import it."""

@@ -180,7 +180,7 @@ class Repeats:
 
     name = "repeats"
     unit = "runs"
-    share = 0.14
+    share = 0.13
 
     def attack(self, case: Case) -> None:
         """Make a run and compare its digests with those of the first of its kind."""

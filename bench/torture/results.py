@@ -22,7 +22,7 @@ class Results:
 
     name = "results"
     unit = "commands"
-    share = 0.24
+    share = 0.22
 
     def attack(self, case: Case) -> None:
         """Damage a copy of a result and run a command on it."""

@@ -54,6 +54,13 @@ _ADDRESSES = (
     [["10.0.0.255/24"], ["10.0.0.0/24"]],
 )
 
+_CASES: tuple[list[Any], ...] = (
+    [{"name": "[/]"}],
+    [{"name": "a"}, {"name": "a"}],
+    [{"name": "a", "set": {"nosuch.x": 1}}],
+    [{}],
+)
+
 BOUNDARIES: dict[str, tuple[Any, ...]] = {
     "name": ("x", "", "a/b", "..", "ünï", "x" * 64, "x" * 65, "[/]", "\u001b[31m"),
     "summary": ("", "\u001b[2J", "[/]", "x" * 10_000, "\n"),
@@ -161,7 +168,10 @@ BOUNDARIES: dict[str, tuple[Any, ...]] = {
         {"flows.bulk.cc": ["cubic", "nosuch"]},
         {".".join("a" * 3000): [1]},
     ),
-    "cases": ([{"name": "[/]"}], [{"name": "a"}, {"name": "a"}], [{"name": "a", "set": {"nosuch.x": 1}}], [{}]),
+    "cases": (
+        *([{"name": name}] for name in ("ok\n✓ flow.goodput_mbps of bulk", "=1+1", "-1", "@x", "a\tb", "\u202e")),
+        *_CASES,
+    ),
     "expect": (
         [{"metric": "flow.goodput_mbps", "min": 1e308}],
         [{"metric": "nosuch.metric", "min": 0}],
@@ -201,13 +211,14 @@ class Scenarios:
 
     name = "scenarios"
     unit = "scenarios"
-    share = 0.2
+    share = 0.19
 
     def attack(self, case: Case) -> None:
         """Make a scenario and show or run it."""
-        target = case.rng.choices(("damaged", "settings", "boundaries"), (6, 2, 2))[0]
+        kinds = {"damaged": _damaged, "settings": _settings, "retyped": _retyped, "boundaries": _boundaries}
+        target = case.rng.choices(list(kinds), (5, 2, 1, 2))[0]
         case.report.target = target
-        {"damaged": _damaged, "settings": _settings, "boundaries": _boundaries}[target](case)
+        kinds[target](case)
 
 
 def _damaged(case: Case) -> None:
@@ -216,6 +227,38 @@ def _damaged(case: Case) -> None:
     file.write_bytes(mutate_toml(source.read_bytes(), case.rng))
     case.note(source.name)
     case.netwarp("show", file)
+
+
+_SECTIONS = ("run", "record", "nodes", "links", "flows", "changes", "sweep", "cases", "presets", "tuners", "expect")
+_INTO_SECTIONS = (
+    *(
+        'tuners.a.queue="pfifo"',
+        "tuners.a={}",
+        "run.tuner=a",
+        'sweep.run.tuner=["a"]',
+        "cases.0.name=x",
+        "presets.a.b=1",
+    ),
+    *(
+        'flows.bulk.cc="reno"',
+        "links.access.delay=1ms",
+        'sweep.flows.bulk.cc=["reno"]',
+        "expect.0.min=1",
+        "nodes.h1={}",
+    ),
+)
+
+
+def _retyped(case: Case) -> None:
+    """A scenario whose sections are of other types, and settings that lead into them."""
+    data = plain()
+    for section in case.rng.sample(_SECTIONS, case.rng.choice((1, 1, 2, 3))):
+        data[section] = case.rng.choice((5, "x", True, [], [1], [[1]], {}, {"a": 1}, [{"set": 5}], {"run.tuner": 5}))
+        case.note(f"{section} = {data[section]!r}")
+    file = case.place.work / "scenario.toml"
+    file.write_text("".join(f"{key} = {_toml(value)}\n" for key, value in data.items()))
+    settings = case.rng.sample(_INTO_SECTIONS, case.rng.choice((1, 1, 2)))
+    case.netwarp("show", file, *(word for setting in settings for word in ("--set", setting)))
 
 
 def _settings(case: Case) -> None:

@@ -22,11 +22,10 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from netwarp import units
+from netwarp.names import KERNEL_NAME, NAME, checked_kernel_name, checked_label, checked_name
 
 T = TypeVar("T")
 
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
-KERNEL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._+-]{0,49}", re.ASCII)
 NODE_WIRE = "wire"
 """The name of the hidden namespace that holds the wires; no node may have it."""
 
@@ -113,22 +112,6 @@ def _positive_size(value: object) -> int:
     return size
 
 
-def _kernel_name(value: object) -> object:
-    if isinstance(value, int | float):
-        raise ValueError(f'{value} is a number; a kernel is named by text, such as "stock"')
-    if isinstance(value, str) and not KERNEL_NAME.fullmatch(value):
-        raise ValueError(
-            f'"{value[:60]}" is no name of a kernel: it begins with a letter; letters, digits and ._+- may follow'
-        )
-    return value
-
-
-def _name(value: str) -> str:
-    if not NAME.fullmatch(value):
-        raise ValueError(f'"{value[:80]}" is not a name; names are 1 to 64 letters, digits, "_" and "-"')
-    return value
-
-
 def _interface(value: str) -> str:
     """Linux: IFNAMSIZ is 16 with the final NUL; dev_valid_name() refuses '/', ':', white space, "." and ".."."""
     if len(value.encode()) > 15:
@@ -169,12 +152,15 @@ def _sysctl(value: object) -> dict[str, str]:
     return checked
 
 
-Name = Annotated[str, AfterValidator(_name), kind("name", "bottleneck", pattern=f"^{NAME.pattern}$")]
+Name = Annotated[str, AfterValidator(checked_name), kind("name", "bottleneck", pattern=f"^{NAME.pattern}$")]
+Label = Annotated[str, AfterValidator(checked_label), kind("label", "ten flows")]
 InterfaceName = Annotated[
     str, AfterValidator(_interface), kind("interface name", "wan0", pattern="^[A-Za-z0-9_.-]{1,15}$")
 ]
 KernelName = Annotated[
-    str, BeforeValidator(_kernel_name), kind("name of a kernel", "stock", "patched", pattern=f"^{KERNEL_NAME.pattern}$")
+    str,
+    BeforeValidator(checked_kernel_name),
+    kind("name of a kernel", "stock", "patched", pattern=f"^{KERNEL_NAME.pattern}$"),
 ]
 Line = Annotated[str, AfterValidator(_one_line), kind("text", "curl")]
 Queue = Annotated[str, AfterValidator(_queue), kind("queue", "pfifo limit 100", "fq_codel")]

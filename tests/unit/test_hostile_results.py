@@ -63,6 +63,13 @@ def test_odd_plans_are_refused_with_a_sentence(tmp_path: Path, content: bytes) -
         _ = open_result(place).planned
 
 
+@pytest.mark.parametrize("case", ["ok\n✓ forged", "=HYPERLINK(1)", "-1", "\x1b[2J"])
+def test_a_case_of_a_result_can_forge_nothing(tmp_path: Path, case: str) -> None:
+    plan = PLAN | {"runs": [{"id": "aa", "seed": 1, "point": {}, "case": case}]}
+    with pytest.raises(StoreError, match=r"plan\.json: runs\.0\.case"):
+        _ = open_result(result_with(tmp_path / "r", plan)).planned
+
+
 @pytest.mark.parametrize("field", ["source", "id", "start_ns", "name", "tool"])
 @pytest.mark.parametrize("value", [None, [], {"a": 1}, -1.5, "no address/", 2**70])
 def test_odd_values_in_the_description_are_refused_or_read(tmp_path: Path, field: str, value: object) -> None:

@@ -212,3 +212,34 @@ def test_missing_files_are_known_by_name(tmp_path: Path) -> None:
         "ifstat_client_IF.log",
         "ifstat_bottleneck_IF.log",
     ]
+
+
+def test_directories_that_are_links_are_read_once(tmp_path: Path) -> None:
+    """As a tree that puts its data on another disk, and a link to the newest run beside them."""
+    elsewhere = tmp_path / "disk" / "20261101"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "tcp.json").write_text("{}")
+    tree = tmp_path / "experiments" / "bw3"
+    tree.mkdir(parents=True)
+    (tree / "bw3_run_1").symlink_to(elsewhere)
+    (tree / "bw3_run_2").mkdir()
+    (tree / "bw3_run_2" / "tcp.json").write_text("{}")
+    (tree / "latest").symlink_to("bw3_run_2")
+    (tree / "loop").symlink_to(".")
+    (tree / "nowhere").symlink_to("nothing")
+    for directory in (tmp_path / "experiments", tree):
+        found = find_runs(directory)
+        assert [(run.scenario, run.repetition, run.path.name) for run in found] == [
+            ("bw3", 1, "bw3_run_1"),
+            ("bw3", 2, "bw3_run_2"),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [("=1+1_run_1", "?1+1"), ("a\nb_run_1", "a?b"), ("-x_run_1", "?x"), ("ten flows_run_1", "ten flows")],
+)
+def test_cases_are_labels_whatever_directories_are_called(name: str, case: str, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "tcp.json").write_text("{}")
+    assert [run.scenario for run in find_runs(tmp_path / name)] == [case]

@@ -574,3 +574,34 @@ def test_a_file_that_a_setting_spoils_is_said_to_be_valid_by_itself() -> None:
     with pytest.raises(ScenarioError) as refusal:
         parse_scenario(late.replace('"5s"', '"50s"'), "lab.toml", ["duration=4s"])
     assert "by itself" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("value", ["5", '"x"', "[1]", "[[1]]", "{ a = 1 }", "[{ set = 5 }]", '{ "run.tuner" = 5 }'])
+@pytest.mark.parametrize("section", ["sweep", "cases", "run", "tuners", "presets"])
+@pytest.mark.parametrize(
+    "setting", ['tuners.a.queue="pfifo"', "run.tuner=a", 'sweep.run.tuner=["a"]', "cases.0.name=x"]
+)
+def test_a_section_of_another_type_is_refused_whatever_is_set(section: str, value: str, setting: str) -> None:
+    text = f'name = "x"\n{section} = {value}\n' + DUMBBELL.replace('name = "lab"', "")
+    with pytest.raises(ScenarioError):
+        make_plan(parse_scenario(text, settings=[setting]))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", " ", "a\nb", "ok\n✓ flow.goodput_mbps of bulk", "=1+1", "+1", "-1", "@SUM(A1)", "a\tb", "\x1b[2J", "x" * 101],
+)
+def test_the_name_of_a_case_can_forge_nothing(name: str) -> None:
+    """Neither a line of a verdict, nor a spreadsheet's formula, nor what a terminal obeys."""
+    with pytest.raises(ScenarioError, match="is not a label; a label is one line of 1 to 100 printable characters"):
+        parse_scenario(f"{DUMBBELL}[[cases]]\nname = {json.dumps(name)}\n")
+
+
+@pytest.mark.parametrize("name", ["ten flows", "50 ms, RED (ECN)", "ä ü 試", "1 %", "'quoted'", "[bold]case[/]"])
+def test_the_name_of_a_case_may_have_words(name: str) -> None:
+    assert parse_scenario(f"{DUMBBELL}[[cases]]\nname = {json.dumps(name)}\n").cases[0].name == name
+
+
+def test_no_name_looks_like_an_option() -> None:
+    with pytest.raises(ScenarioError, match='"-h1" is not a name; names are 1 to 64 letters'):
+        parse_scenario(DUMBBELL.replace("h1", "-h1"))

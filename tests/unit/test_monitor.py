@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -49,6 +50,52 @@ def test_csv_and_arrow_are_read_alike(tmp_path: Path) -> None:
     csv = read_monitor(tmp_path / "a.csv")
     assert arrow.drop("time_ns").select(csv.columns).equals(csv, null_equal=True)
     assert arrow["time_s"].max() == 4.9
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ([("time_ns", pa.array([1])), ("time_ns", pa.array([2]))], "it has two columns 'time_ns'"),
+        (
+            [("time_ns", pa.array([1])), ("rtt_us", pa.array([1], pa.decimal256(70, 3)))],
+            "'rtt_us' is of type decimal256",
+        ),
+        ([("time_ns", pa.array([1])), ("x", pa.array([{"a": 1}]))], "'x' is of type struct"),
+        ([("time_ns", pa.array([[1]]))], "'time_ns' is of type list"),
+        ([("time_ns", pa.array([1], pa.timestamp("ns")))], "'time_ns' is of type timestamp"),
+        ([("time_ns", pa.array(["a"])), ("rtt_us", pa.array([1]))], "no column time_s or time_ns with numbers"),
+        ([("time_ns", pa.nulls(1)), ("rtt_us", pa.array([1]))], "no column time_s or time_ns with numbers"),
+    ],
+)
+@pytest.mark.parametrize("use", [read_monitor, lambda path: draw_monitor(path, (), ["svg"], path.parent)])
+def test_columns_of_another_kind_are_refused(
+    columns: list[tuple[str, pa.Array]], words: str, use: Callable[[Path], object], tmp_path: Path
+) -> None:
+    names, arrays = zip(*columns, strict=True)
+    table = pa.Table.from_arrays(list(arrays), names=list(names))
+    with pa.ipc.new_stream(str(tmp_path / "a.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(StoreError, match=words):
+        use(tmp_path / "a.arrow")
+
+
+def test_rows_of_two_connections_are_never_drawn_as_one(tmp_path: Path) -> None:
+    bare = watched().select("time_ns", "rtt_us")
+    with pytest.raises(
+        StoreError, match=r"has 2 connections at 0 s that its columns do not tell apart: record it with"
+    ):
+        read_monitor(stream(bare, tmp_path / "a.arrow"))
+    alone = watched(connections=1).select("time_ns", "rtt_us")
+    assert read_monitor(stream(alone, tmp_path / "b.arrow")).height == 50
+
+
+def test_connections_without_addresses_have_their_cookies_names(tmp_path: Path) -> None:
+    frame = watched().select("time_ns", "cookie", "rtt_us", "bytes_sent")
+    (figure,) = draw_monitor(stream(frame, tmp_path / "a.arrow"), (), ["svg"], tmp_path)
+    text = figure.read_text()
+    assert "connection 0" in text
+    assert "connection 1" in text
+    assert "control connections are not recognised" in text
 
 
 def test_a_stream_that_was_cut_short_has_its_whole_batches(tmp_path: Path) -> None:

@@ -21,6 +21,16 @@ fn known() -> Vec<Column> {
 }
 
 const PROCESS: [Column; 2] = [Column::Process, Column::Pid];
+/// What `connection` in `--fields` stands for: the columns by which rows of one connection, and control connections, are
+/// recognised (`without_control` in store/monitor.py).
+const CONNECTION: [&str; 6] = [
+    "cookie",
+    "source",
+    "source_port",
+    "destination",
+    "destination_port",
+    "bytes_sent",
+];
 
 /// The columns that were asked for by name, or else all there are; those of the process `with_processes`.
 pub fn choose(names: &[String], with_processes: bool) -> Result<Vec<Column>, WatchError> {
@@ -30,10 +40,24 @@ pub fn choose(names: &[String], with_processes: bool) -> Result<Vec<Column>, Wat
         return Ok(all);
     }
     all.extend(PROCESS);
-    let chosen: Vec<Column> = names
-        .iter()
-        .map(|name| find(&all, name.trim()))
-        .collect::<Result<_, _>>()?;
+    let mut chosen = Vec::new();
+    for name in names.iter().map(|name| name.trim()) {
+        if name == "connection" {
+            let group: Vec<Column> = CONNECTION
+                .iter()
+                .map(|name| find(&all, name))
+                .collect::<Result<_, _>>()?;
+            // Its members may be named as well, in a place of their own.
+            let is_named = |column: &Column| {
+                names
+                    .iter()
+                    .any(|name| find(&all, name.trim()).is_ok_and(|named| named == *column))
+            };
+            chosen.extend(group.into_iter().filter(|column| !is_named(column)));
+        } else {
+            chosen.push(find(&all, name)?);
+        }
+    }
     for (at, column) in chosen.iter().enumerate() {
         if chosen[..at].contains(column) {
             return Err(WatchError::Usage(format!(
@@ -66,7 +90,7 @@ fn find(all: &[Column], name: &str) -> Result<Column, WatchError> {
             .map_or(String::new(), |(_, near)| format!("did you mean {near}? "));
         let names: Vec<&str> = all.iter().map(|c| c.name()).collect();
         WatchError::Usage(format!(
-            "--fields: there is no {name:?}; {near}There are: {}",
+            "--fields: there is no {name:?}; {near}There are: connection {}",
             names.join(" ")
         ))
     })
@@ -75,6 +99,33 @@ fn find(all: &[Column], name: &str) -> Result<Column, WatchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connection_stands_for_what_tells_connections_apart() {
+        let names = |text: &[&str]| -> Vec<&str> {
+            let given: Vec<String> = text.iter().map(ToString::to_string).collect();
+            choose(&given, false)
+                .unwrap()
+                .iter()
+                .map(Column::name)
+                .collect()
+        };
+        assert_eq!(names(&["connection"]), CONNECTION);
+        assert_eq!(
+            names(&["time_s", "connection", "rtt", "bytes_sent"]),
+            [
+                "time_ns",
+                "cookie",
+                "source",
+                "source_port",
+                "destination",
+                "destination_port",
+                "rtt_us",
+                "bytes_sent",
+            ]
+        );
+        assert!(choose(&["connection".into(), "connection".into()], false).is_err());
+    }
 
     #[test]
     fn names() {

@@ -37,7 +37,7 @@ pub struct Options {
     /// Write into FILE: CSV if it ends in .csv, else an Arrow IPC stream
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Only these columns, in this order, separated by commas
+    /// Only these columns, in this order, separated by commas; connection: those that tell connections apart
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub fields: Vec<String>,
     /// Name the processes that hold the sockets (without root, only your own)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netwarp.discovery.namespaces import ROOT, clean, distinct
+from netwarp.discovery.namespaces import ROOT, distinct
+from netwarp.names import found_name
 from netwarp.store.codes import Sight
 
 BRIDGE, OVS = "bridge", "openvswitch"
@@ -49,7 +50,7 @@ def find_devices(rows: Iterable[Mapping[str, Any]], namespaces: Mapping[int, str
         found[index] = Device(
             index=index,
             namespace=int(row["namespace"]),
-            name=clean(row["name"]),
+            name=found_name(row["name"]),
             kind=row["kind"],
             mtu=int(row["mtu_bytes"]),
             offload=bool(row["offload"]),

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from netwarp.names import found_name
 from netwarp.store.codes import Sight
 
 ROOT = "root"
 """The namespace in which a command starts."""
 _MININET = re.compile(r"\bmininet:(\S+)")
 """What the shell of a host has on its command line (Node.startShell() of mininet/node.py)."""
-_ODD = re.compile(r"[^\w.@+-]", re.ASCII)
-_MAX_NAME = 60
 
 
 def namespace_names(rows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
@@ -33,7 +32,7 @@ def namespace_names(rows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
             given[cookie] = _of_maker(row)
     names: dict[int, str] = {}
     for cookie, name in given.items():
-        names[cookie] = distinct(clean(name), names.values())
+        names[cookie] = distinct(found_name(name), names.values())
     return names
 
 
@@ -42,11 +41,6 @@ def _of_maker(row: Mapping[str, Any]) -> str:
         return found[1]
     words = str(row["text"]).split()
     return f"{PurePosixPath(words[0]).name if words else 'process'}-{row['pid']}"
-
-
-def clean(name: str) -> str:
-    """The name without what cannot be in the name of a node."""
-    return _ODD.sub("_", name)[:_MAX_NAME] or "_"
 
 
 def distinct(name: str, taken: Iterable[str]) -> str:

@@ -6,12 +6,13 @@ number at the end of its name.
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from netwarp.imports.errors import LayoutError
+from netwarp.names import made_label
 from netwarp.store.errors import store_errors
 
 ROLES = ("client", "bottleneck", "server")
@@ -23,7 +24,6 @@ _IFSTAT = re.compile(r"ifstat_(client|bottleneck|server)_(.+)\.log")
 _KNOWN = {*TESTS.values(), *CAPTURES.values(), *SOCKETS.values(), SERVER_LOG}
 _NUMBER = re.compile(r"(?:^|[_-])(?:run|rep)[_-]?(\d{1,9})$", re.IGNORECASE)
 _DEPTH = 3
-_MAX_SCENARIO = 100
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def find_runs(directory: Path) -> list[RunFiles]:
         what = "is not a directory" if directory.exists() else "does not exist"
         raise LayoutError(f"{directory} {what}; name the one with the scripts' results (experiments/)")
     with store_errors(directory, "read"):
-        places = sorted(_places(directory, _DEPTH))
+        places = _distinct(_places(directory, _DEPTH))
         if not places:
             raise LayoutError(
                 f"{directory} holds no results of the scripts: there should be SCENARIO/SCENARIO_run_N/ "
@@ -85,8 +85,18 @@ def _places(directory: Path, depth: int) -> Iterator[Path]:
     elif depth:
         for name in names:
             place = directory / name
-            if place.is_dir() and not name.startswith(".") and not place.is_symlink():
+            if place.is_dir() and not name.startswith("."):
                 yield from _places(place, depth - 1)
+
+
+def _distinct(places: Iterable[Path]) -> list[Path]:
+    """Each directory once: a symbolic link counts where its target is not among the others (as `latest` is)."""
+    ordered = sorted(places, key=lambda place: (_is_linked(place), place))
+    return sorted({place.resolve(): place for place in reversed(ordered)}.values())
+
+
+def _is_linked(place: Path) -> bool:
+    return place.resolve() != _absolute(place)
 
 
 def _runs(directory: Path, places: list[Path]) -> Iterator[RunFiles]:
@@ -94,7 +104,7 @@ def _runs(directory: Path, places: list[Path]) -> Iterator[RunFiles]:
     unnumbered: list[tuple[str, Path]] = []
     highest: dict[str, int] = {}
     for place in places:
-        match = _NUMBER.search(place.resolve().name)
+        match = _NUMBER.search(_absolute(place).name)
         scenario = _scenario(directory, place, match)
         if match is None:
             unnumbered.append((scenario, place))
@@ -108,12 +118,17 @@ def _runs(directory: Path, places: list[Path]) -> Iterator[RunFiles]:
 
 def _scenario(directory: Path, place: Path, match: re.Match[str] | None) -> str:
     """The directory above the run's where DIR holds scenarios; else the run's own name without its number."""
-    name, above = place.resolve().name, place.resolve().parent.name
+    name, above = _absolute(place).name, _absolute(place).parent.name
     own = name[: match.start()] if match else name
     nested = directory not in (place, place.parent)
     # As text of a scenario: a name of the file system may be any bytes.
     text = os.fsencode(above if nested or not own else own).decode(errors="replace")
-    return re.sub(r"[\x00-\x1f\x7f]", "?", text)[:_MAX_SCENARIO] or "unnamed"
+    return made_label(text) or "unnamed"
+
+
+def _absolute(place: Path) -> Path:
+    """With a name of its own, also for `.`; the name of a link is the link's."""
+    return Path(os.path.abspath(place))  # noqa: PTH100 - Path.resolve() would follow the link
 
 
 def _names(directory: Path) -> list[str]:

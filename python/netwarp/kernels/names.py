@@ -8,9 +8,9 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from netwarp.fields import KERNEL_NAME
 from netwarp.kernels.errors import KernelError
 from netwarp.kernels.memory import write_whole
+from netwarp.names import KERNEL_NAME
 
 STOCK = "stock"
 """The name of netwarp's own kernel, which nobody else has."""

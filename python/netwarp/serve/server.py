@@ -134,12 +134,21 @@ class _Page(RequestHandler):
 
     def refuse_other_names(self) -> None:
         """Answer only where this host is called what the printed address calls it, or localhost."""
-        if urlsplit(f"//{self.request.host}").hostname not in _NAMES:
+        if self._called[0] not in _NAMES:
             raise HTTPError(421, "this server answers to 127.0.0.1 and localhost")
 
     @property
+    def _called(self) -> tuple[str | None, int]:
+        """The name and the port by which the request calls this server."""
+        try:
+            parts = urlsplit(f"//{self.request.host}")
+            return parts.hostname, parts.port or 80
+        except ValueError:
+            raise HTTPError(400, "this is not the address of a server: a port is a number up to 65535") from None
+
+    @property
     def _cookie(self) -> str:
-        return f"{_COOKIE}_{urlsplit(f'//{self.request.host}').port or 80}"
+        return f"{_COOKIE}_{self._called[1]}"
 
     async def head(self, *names: str) -> None:
         await self.get(*names)  # type: ignore[misc]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from netwarp.names import is_plain
 from netwarp.store.errors import StoreError
 
 _MAX_TEXT = 10_000
@@ -21,7 +22,17 @@ Rate = Annotated[int, Field(ge=0, le=10**14)]
 Fraction = Annotated[float | int, Field(ge=0, le=1)]
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Text = Annotated[str, Field(max_length=_MAX_TEXT)]
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^/\x00]+$")]
+
+
+def _plain(text: str) -> str:
+    if not is_plain(text):
+        raise ValueError("should be one printable line that does not begin with =, +, -, @ or a blank")
+    return text
+
+
+Label = Annotated[Text, AfterValidator(_plain)]
+"""The name of a case (names.py)."""
+Name = Annotated[Label, Field(max_length=200, pattern=r"^[^/]+$")]
 """A name that may become a part of a file's name."""
 RunId = Annotated[str, Field(pattern=r"^[0-9a-zA-Z_-]{1,64}$")]
 """A run's id is the name of a directory: never a path."""
@@ -48,13 +59,13 @@ class PlannedRunDocument(Document):
     id: RunId
     seed: Int64
     point: dict[str, Any] = {}
-    case: Text | None = None
+    case: Label | None = None
 
 
 class BaselineDocument(Document):
     """The case that others are compared with."""
 
-    case: Text
+    case: Label
     usual: dict[str, Any] = {}
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import open_regular, read_content
-from netwarp.store.streams import open_stream, whole_batches
+from netwarp.store.streams import frame_of, open_stream, whole_batches
 
 _MAX_CSV_BYTES = 1 << 30
 IDENTITY = ("cookie", "source", "source_port", "destination", "destination_port")
@@ -23,11 +23,30 @@ def read_monitor(path: Path) -> pl.DataFrame:
     with open_regular(path) as file, store_errors(path, "read"):
         head = file.read(8)
     frame = _arrow(path) if head.startswith((b"\xff\xff\xff\xff", b"ARROW1")) else _csv(path)
-    if "time_ns" in frame.columns:
+    if frame.schema.get("time_ns", pl.Null).is_numeric():
         frame = frame.with_columns(time_s=pl.col("time_ns") / 1e9)
-    if "time_s" not in frame.columns or not frame.schema["time_s"].is_numeric():
-        raise StoreError(f"{path} has no column time_s or time_ns: it is not a recording of `netwarp watch`")
-    return frame.sort("time_s", maintain_order=True)
+    if not frame.schema.get("time_s", pl.Null).is_numeric():
+        raise StoreError(
+            f"{path} has no column time_s or time_ns with numbers: it is not a recording of `netwarp watch`"
+        )
+    frame = frame.sort("time_s", maintain_order=True)
+    _check_told_apart(frame, path)
+    return frame
+
+
+def series_columns(frame: pl.DataFrame) -> list[str]:
+    """The columns of the frame by which rows of one connection are recognised."""
+    return [name for name in ("node", *IDENTITY) if name in frame.columns]
+
+
+def _check_told_apart(frame: pl.DataFrame, path: Path) -> None:
+    """Refuse rows of several connections that look like one's: a line through them would be nobody's."""
+    counts = frame.group_by("time_s", *series_columns(frame), maintain_order=True).len().filter(pl.col("len") > 1)
+    if counts.height:
+        raise StoreError(
+            f"{path} has {counts['len'][0]} connections at {counts['time_s'][0]:g} s that its columns do not tell "
+            "apart: record it with --fields connection,… or without --fields"
+        )
 
 
 CONTROL_BYTES = 64_000
@@ -38,14 +57,14 @@ the kernel says of its few packets' delivery rate (a burst over a queue that is 
 anybody watches a test for."""
 
 
-def without_control(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+def without_control(frame: pl.DataFrame) -> tuple[pl.DataFrame, int | None]:
     """The rows without those of control connections, and how many connections these were.
 
-    If the file lacks the addresses or the bytes sent, no control connection can be recognised.
+    The second is None if the file lacks the addresses or the bytes sent: then no control connection can be recognised.
     """
-    key = [name for name in ("node", *IDENTITY) if name in frame.columns]
+    key = series_columns(frame)
     if not {*IDENTITY, "bytes_sent"} <= set(frame.columns):
-        return frame, 0
+        return frame, None
     counters = [name for name in ("bytes_sent", "bytes_received") if name in frame.columns]
     moved = frame.group_by(key, maintain_order=True).agg(
         moved=pl.sum_horizontal(pl.col(name).cast(pl.Float64).max() for name in counters)
@@ -75,6 +94,4 @@ def _arrow(path: Path) -> pl.DataFrame:
     # Without what columns mean, in words: polars unpacks it too, and panics where the text is damaged.
     schema = pa.schema([reader.schema.field(index).remove_metadata() for index in range(len(reader.schema))])
     batches = [batch.cast(schema) for batch in whole_batches(reader)]
-    frame = pl.from_arrow(pa.Table.from_batches(batches, schema))
-    assert isinstance(frame, pl.DataFrame)
-    return frame
+    return frame_of(pa.Table.from_batches(batches, schema), path)

@@ -126,11 +126,42 @@ def open_stream(path: Path) -> pa.RecordBatchStreamReader | None:
         raise StoreError(f"cannot read {path}: it is not an Arrow stream ({error})") from error
 
 
+_KINDS = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_boolean,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_null,
+)
+"""Types that netwarp's tables have, and others' for the same values. Of some that there are besides, polars panics."""
+
+
+def frame_of(content: pa.Table, path: Path) -> pl.DataFrame:
+    """Arrow's table as polars' frame. Raises StoreError if a name stands twice, or a column has another type than
+    numbers and texts; `path` is where the table comes from."""
+    names: set[str] = set()
+    for field in content.schema:
+        if field.name in names:
+            raise StoreError(f"cannot read {path}: it has two columns {field.name[:80]!r}")
+        if not any(is_kind(field.type) for is_kind in _KINDS):
+            raise StoreError(
+                f"cannot read {path}: its column {field.name[:80]!r} is of type {str(field.type)[:80]}; "
+                "expected numbers or text"
+            )
+        names.add(field.name)
+    frame = pl.from_arrow(content)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
 def _check(path: Path, table: Table) -> None:
     """Refuse a file that cannot be the table's, before polars reads it, which would hide the sentence in its own."""
     if (reader := open_stream(path)) is None:
         return
     for name in table.schema.names:
+        if reader.schema.names.count(name) > 1:
+            raise StoreError(f"cannot read {path}: it has two columns {name!r}")
         if name not in reader.schema.names and not table.schema.field(name).nullable:
             raise StoreError(f"cannot read {path}: it has no column {name}; another version of netwarp made it")
 
@@ -193,8 +224,7 @@ def _check_presence(batch: pa.RecordBatch, table: Table, columns: list[str], pat
 
 def _conform(arrow: Any, target: pl.Schema, path: Path) -> pl.DataFrame:
     """The Arrow table as a frame of exactly the target's columns and types."""
-    frame = pl.from_arrow(arrow)
-    assert isinstance(frame, pl.DataFrame)
+    frame = frame_of(arrow, path)
     if frame.schema == target:
         return frame
     columns = [

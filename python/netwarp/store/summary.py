@@ -89,8 +89,9 @@ def axis_series(axis: str, values: Sequence[Any]) -> pl.Series:
 
 
 def axis_text(value: Any) -> str:
-    """One value of an axis as text: words as they are, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    """One value of an axis as one line of text: words as they are, anything else as JSON."""
+    is_line = isinstance(value, str) and value.isprintable()
+    return value if is_line else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def axis_title(path: str) -> str:

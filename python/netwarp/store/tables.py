@@ -8,6 +8,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import open_regular, read_content
+from netwarp.store.streams import frame_of
 
 _NONE = pl.Schema()
 
@@ -22,10 +23,9 @@ def read_parquet(path: Path, columns: pl.Schema = _NONE) -> pl.DataFrame:
         with open_regular(path) as file, store_errors(path, "read"):
             table = pq.ParquetFile(file).read()
         table.validate(full=True)
-        frame = pl.from_arrow(table)
     except (pa.ArrowException, pl.exceptions.PolarsError, ValueError, TypeError) as error:
         raise StoreError(f"cannot read {path}: it is damaged ({str(error)[:200]})") from error
-    assert isinstance(frame, pl.DataFrame)
+    frame = frame_of(table, path)
     for name, kind in columns.items():
         if frame.schema.get(name) != kind:
             found = frame.schema.get(name, "not there")

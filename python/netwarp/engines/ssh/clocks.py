@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from netwarp.engines.ssh.answers import Clock
 from netwarp.engines.ssh.session import NodeError, Session
 
 _QUESTIONS = 40
@@ -37,12 +38,11 @@ def read_clock(session: Session) -> Reading:
 def _read(session: Session) -> Reading:
     wall = time.time_ns() - time.monotonic_ns()
     sent = time.monotonic_ns()
-    answer = session.ask("clock")
+    answer = session.ask(Clock, "clock")
     got = time.monotonic_ns()
-    heard, said = int(answer["heard_ns"]), int(answer["said_ns"])
-    offset = (heard - sent + said - got) // 2
+    offset = (answer.heard_ns - sent + answer.said_ns - got) // 2
     here = (sent + got) // 2
-    return Reading(here, offset, got - sent - (said - heard), int(answer["wall_ns"]) - (here + wall))
+    return Reading(here, offset, got - sent - (answer.said_ns - answer.heard_ns), answer.wall_ns - (here + wall))
 
 
 def refuse_wrong_date(session: Session, reading: Reading) -> None:

@@ -17,10 +17,11 @@ from netwarp.engines.base import Capabilities, EngineError, EngineOptions, Engin
 from netwarp.engines.confinement import readable_there, withheld_there
 from netwarp.engines.host.needs import impairments, opportunities, used_sections
 from netwarp.engines.programs import digest_of, program_names
+from netwarp.engines.ssh.answers import Built, Ended, Lacks, Surveyed
 from netwarp.engines.ssh.clocks import NodeClock, read_clock, refuse_wrong_date
 from netwarp.engines.ssh.inventory import Inventory, disagreements, read_inventory
 from netwarp.engines.ssh.records import NodeRecords, merge
-from netwarp.engines.ssh.session import Interrupted, Login, NodeError, Session, SilentError, problems_of
+from netwarp.engines.ssh.session import Interrupted, Login, NodeError, Session, SilentError
 from netwarp.engines.supervisor import read_outcome
 from netwarp.lab import build_lab
 from netwarp.plan import Plan
@@ -28,6 +29,7 @@ from netwarp.scenario.check.kernel_features import kernel_features
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 from netwarp.scratch import CONNECTIONS, RUNS, scratch
+from netwarp.store.errors import StoreError
 
 NAME = "ssh"
 _LEAD_NS = 3 * 10**9
@@ -110,6 +112,7 @@ class SshEngine:
 
         def ask(session: Session) -> NodeFacts:
             answer = session.ask(
+                Surveyed,
                 "check",
                 node=session.node,
                 interfaces={},
@@ -118,14 +121,16 @@ class SshEngine:
                 programs=programs,
                 search_path=SEARCH_PATH,
             )
-            return NodeFacts(answer["kernel"], answer["release"], answer["landlock"], answer["programs"])
+            return NodeFacts(answer.kernel, answer.release, answer.landlock, answer.programs)
 
         with self._sessions(nodes, threading.Event()) as sessions:
             answers, failed = _each(sessions, ask)
         if failed:
             raise EngineError("; ".join(failed.values()))
         self._facts.update(answers)
-        lacking = {node: [name for name in ("tc",) if facts.programs[name] is None] for node, facts in answers.items()}
+        lacking = {
+            node: [name for name in ("tc",) if facts.programs.get(name) is None] for node, facts in answers.items()
+        }
         if lacks := [f"{node} has no tc: install iproute2 there" for node, names in lacking.items() if names]:
             raise EngineError("; ".join(lacks))
 
@@ -145,9 +150,10 @@ class SshEngine:
         controls = sorted({feature.name for _, feature in features if feature.kind == "congestion control"})
         lab = build_lab(plan.runs[0], exact=False, real_time=True)
 
-        def ask(session: Session) -> Mapping[str, Any]:
+        def ask(session: Session) -> Surveyed:
             refuse_wrong_date(session, read_clock(session))
             return session.ask(
+                Surveyed,
                 "check",
                 node=session.node,
                 interfaces=self.inventory.nodes[session.node].interfaces,
@@ -161,10 +167,10 @@ class SshEngine:
             answers, failed = _each(sessions, ask)
         if failed:
             raise EngineError("; ".join(failed.values()))
-        if problems := [f"{node}: {what}" for node, answer in answers.items() for what in problems_of(answer)]:
+        if problems := [f"{node}: {what}" for node, answer in answers.items() for what in answer.problems]:
             raise EngineError("; ".join(problems) + ". Nothing was changed.")
         for node, answer in answers.items():
-            yield from _lacking(node, answer["refused"], features, impaired)
+            yield from _lacking(node, answer.refused, features, impaired)
         for key, section in sections:
             for keys in opportunities(key, section):
                 yield keys, "delivery opportunities (of a Mahimahi trace) need netwarp's own kernel; use the engine uml"
@@ -204,7 +210,7 @@ class SshEngine:
                 made.run()
         except Interrupted:
             return Outcome("cancelled", "it was interrupted", {"real_s": time.monotonic() - begin})
-        except (EngineError, NodeError) as error:
+        except (EngineError, NodeError, StoreError) as error:
             return Outcome("failed", str(error), {"real_s": time.monotonic() - begin, "cpu_s": 0.0, "events": 0})
         facts = {
             "real_s": time.monotonic() - begin,
@@ -246,8 +252,8 @@ class _Made:
                 node: NodeRecords(
                     place / node,
                     NodeClock(before[node], after.get(node), t0_here, starts[node]),
-                    {int(own): lab for own, lab in ended[node]["indices"].items()},
-                    ended[node]["late_ns"] or 0,
+                    ended[node].indices,
+                    ended[node].late_ns or 0,
                 )
                 for node in fetched
             }
@@ -262,25 +268,25 @@ class _Made:
             read=readable_there(self.job.read),
             search_path=SEARCH_PATH,
         )
-        answer = session.answer(_BUILD_S)
-        if "ended" in answer:
+        answer = session.answer(Built | Ended, _BUILD_S)  # type: ignore[arg-type]
+        if isinstance(answer, Ended):
             with scratch(RUNS) as place:
                 session.fetch(place)
                 raise NodeError(f"{session.node}: {_failure(place, answer)}")
-        self.landlock[session.node] = answer["landlock"]
+        self.landlock[session.node] = answer.landlock
 
-    def _wait(self, session: Session) -> Mapping[str, Any]:
+    def _wait(self, session: Session) -> Ended:
         """How a node's part of the run ended. Where it failed, the others have nothing more to measure and end too."""
         try:
-            ended = session.answer(self.job.time_limit_s)
+            ended = session.answer(Ended, self.job.time_limit_s)
         except SilentError:
             self.is_overdue = True
             self._stop_all()
-            ended = session.answer()
+            ended = session.answer(Ended)
         except NodeError:
             self._stop_all()
             raise
-        if ended["ended"] != 0:
+        if ended.ended != 0:
             self._stop_all()
         return ended
 
@@ -289,7 +295,7 @@ class _Made:
             with contextlib.suppress(NodeError):  # it says so itself
                 session.send("stop")
 
-    def _fetch(self, session: Session, place: Path, ended: Mapping[str, Any]) -> None:
+    def _fetch(self, session: Session, place: Path, ended: Ended) -> None:
         place.mkdir()
         unrestored = session.fetch(place)
         if reason := _failure(place, ended):
@@ -313,9 +319,9 @@ class _Made:
         return done
 
 
-def _failure(place: Path, ended: Mapping[str, Any]) -> str | None:
+def _failure(place: Path, ended: Ended) -> str | None:
     """Why a node's part of the run failed, whose files are in `place`; None if it did not."""
-    outcome, status = read_outcome(place) or {}, ended["ended"]
+    outcome, status = read_outcome(place) or {}, ended.ended
     if status == 0 and outcome.get("status") == "ok":
         return None
     how = "it was killed" if status is None or status > 128 else f"exit status {status}"
@@ -363,12 +369,14 @@ def find_ssh_engine(options: EngineOptions) -> SshEngine:
 
 def _lacking(
     node: str,
-    refused: Mapping[str, Any],
+    refused: Lacks | None,
     features: Sequence[tuple[Keys, Any]],
     impaired: Sequence[tuple[Keys, str]],
 ) -> Iterator[tuple[Keys, str]]:
     """What of a plan a node's kernel does not have."""
-    qdiscs, controls = dict(refused["qdiscs"]), dict(refused["congestion_controls"])
+    if refused is None:
+        return
+    qdiscs, controls = dict(refused.qdiscs), dict(refused.congestion_controls)
     for keys, feature in features:
         if feature.name in (qdiscs if feature.kind == "queue discipline" else controls):
             yield keys, f'the kernel of {node} has no {feature.kind} "{feature.name}"'

@@ -15,6 +15,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from netwarp.engines.ssh.clocks import NodeClock
 from netwarp.engines.supervisor import OUTCOME
 from netwarp.store.console import CONSOLE
+from netwarp.store.errors import StoreError
 from netwarp.store.schemas import CLOCKS, FLOWS, TABLES, Table
 from netwarp.store.streams import open_stream, whole_batches, write_stream
 
@@ -46,7 +47,7 @@ class NodeRecords:
 
 
 def merge(nodes: Mapping[str, NodeRecords], lab: Mapping[str, Any], directory: Path, limit_ns: int) -> None:
-    """Write the records of a run into its directory."""
+    """Write the records of a run into its directory. Raises StoreError if a node's are not what an agent writes."""
     flows = {flow["id"]: flow for flow in lab["flows"]}
     for table in TABLES.values():
         if table is FLOWS:
@@ -64,8 +65,10 @@ def merge(nodes: Mapping[str, NodeRecords], lab: Mapping[str, Any], directory: P
 def _part(
     table: Table, node: str, of: NodeRecords, nodes: Mapping[str, NodeRecords], flows: Mapping[int, Mapping[str, Any]]
 ) -> pa.Table | None:
-    """A node's rows of a table, corrected."""
+    """A node's rows of a table, corrected. Raises StoreError."""
     part = part_before = _read(table, of.directory)
+    if part is not None and "flow_id" in part.schema.names:
+        _refuse_other_flows(part, flows, f"{table.file} of {node}")
     if part is None or part_before is None or part.num_rows == 0:
         return part
     for name in _TIMES.get(table.name, ()):
@@ -86,6 +89,12 @@ def _part(
             ]
             part = _with(part, "start_ns", pa.array(kept, pa.int64()))
     return part
+
+
+def _refuse_other_flows(part: pa.Table, flows: Mapping[int, Mapping[str, Any]], what: str) -> None:
+    """A node's machine is another's: what it says of flows that the lab does not have is not believed."""
+    if unknown := set(pc.unique(part["flow_id"]).to_pylist()) - set(flows):
+        raise StoreError(f"{what} has rows of a flow that the lab does not have: {min(unknown, key=str)}")
 
 
 def _by_sender(part: pa.Table, nodes: Mapping[str, NodeRecords], flows: Mapping[int, Mapping[str, Any]]) -> pa.Array:
@@ -109,10 +118,12 @@ def _with(part: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.T
 
 
 def _read(table: Table, directory: Path) -> pa.Table | None:
-    """The whole batches of a node's table; None where it has none."""
+    """The whole batches of a node's table; None if it has none. Raises StoreError."""
     reader = open_stream(directory / table.file)
     if reader is None:
         return None
+    if (reader.schema.names, reader.schema.types) != (table.schema.names, table.schema.types):
+        raise StoreError(f"{table.file} of {directory.name} has other columns than netwarp's agent writes")
     whole = pa.Table.from_batches(whole_batches(reader), reader.schema)
     return pa.table({name: whole[name] for name in table.schema.names}, schema=table.schema)
 

@@ -14,12 +14,13 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from netwarp.engines.programs import digest_of
+from netwarp.engines.ssh.answers import A, Failed, File, Greeting, Restored, parse
 from netwarp.engines.ssh.inventory import Machine
 
 _CONNECT_S = 15
@@ -162,7 +163,7 @@ class Session:
             why = done.stderr.decode(errors="replace").strip() or f"exit status {done.returncode}"
             raise self._error(f"the agent cannot be copied to {directory}: {why} (the inventory's `directory`)")
         self._write(b"go\n")
-        self.answer()  # its greeting
+        self.answer(Greeting)
         self._beat.start()
 
     def _keep_alive(self) -> None:
@@ -177,38 +178,44 @@ class Session:
         """Give an order. Raises NodeError."""
         self._write(json.dumps({"do": order, **fields}).encode() + b"\n")
 
-    def answer(self, seconds: float = _ANSWER_S) -> Mapping[str, Any]:
-        """The next answer. Raises NodeError, also where the agent says that it could not; SilentError where none came
-        in time; Interrupted."""
+    def answer(self, kind: type[A], seconds: float = _ANSWER_S) -> A:
+        """The next answer, of a kind of answers.py or one of several. Raises NodeError, also where the agent says that
+        it could not; SilentError where none came in time; Interrupted."""
         line = self._line(seconds)
         try:
-            answer: dict[str, Any] = json.loads(line)
-        except ValueError:
-            raise self._error(f"it sent something that is not the agent's protocol: {line[:200]!r}") from None
-        if "failed" in answer:
-            raise self._error(answer["failed"])
+            answer = parse(line, kind)
+        except ValueError as error:
+            raise self._error(f"it sent something that is not the agent's protocol ({error}): {line[:200]!r}") from None
+        if isinstance(answer, Failed):
+            raise self._error(answer.failed)
         return answer
 
-    def ask(self, order: str, seconds: float = _ANSWER_S, **fields: Any) -> Mapping[str, Any]:
+    def ask(self, kind: type[A], order: str, **fields: Any) -> A:
         """Give an order and wait for its answer."""
         self.send(order, **fields)
-        return self.answer(seconds)
+        return self.answer(kind)
 
-    def fetch(self, directory: Path) -> list[str]:
+    def fetch(self, directory: Path) -> Sequence[str]:
         """Restore the machine and get the files of the run; what could not be restored. Raises NodeError."""
         self.send("fetch")
-        while "file" in (answer := self.answer()):
-            path = directory / answer["file"]
-            if not path.resolve().is_relative_to(directory.resolve()):
-                raise self._error(f"it sent a file that does not belong to the run: {answer['file']}")
+        while isinstance(answer := self.answer(File | Restored), File):  # type: ignore[arg-type]
+            self._fetch_file(directory, answer)
+        return answer.restored
+
+    def _fetch_file(self, directory: Path, sent: File) -> None:
+        path = directory / sent.file
+        if not path.resolve().is_relative_to(directory.resolve()):
+            raise self._error(f"it sent a file that does not belong to the run: {sent.file}")
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as file:
-                left = int(answer["bytes"])
+            with path.open("xb") as file:
+                left = sent.bytes
                 while left:
                     part = self._take(left)
                     file.write(part)
                     left -= len(part)
-        return list(answer["restored"])
+        except OSError as error:
+            raise self._error(f"its file {sent.file} cannot be kept here: {error.strerror}") from None
 
     def close(self) -> None:
         """End it: the machine is as it was when this returns, or out of reach."""
@@ -298,8 +305,3 @@ class Session:
 
     def _error(self, what: str) -> NodeError:
         return NodeError(f"{self.node} ({self._machine.host}): {what}")
-
-
-def problems_of(answer: Mapping[str, Any]) -> Sequence[str]:
-    """What of a node's answer stands in the way, in sentences."""
-    return [str(problem) for problem in answer.get("problems", ())]

@@ -13,7 +13,7 @@ from netwarp.plots import style
 from netwarp.plots.colours import colours
 from netwarp.plots.timeseries.series import reduce_series
 from netwarp.store.errors import SelectionError, store_errors
-from netwarp.store.monitor import IDENTITY, read_monitor, without_control
+from netwarp.store.monitor import IDENTITY, read_monitor, series_columns, without_control
 from netwarp.store.socket_columns import SOCKET_COLUMNS
 from netwarp.words import did_you_mean
 
@@ -72,8 +72,10 @@ def _choose(frame: pl.DataFrame, metrics: Sequence[str], file: Path) -> list[str
     return chosen
 
 
-def _spoken(left_out: int) -> str:
-    """The words of the caption for control connections that are not drawn."""
+def _spoken(left_out: int | None) -> str:
+    """The words of the caption for control connections that are not drawn, or cannot be recognised."""
+    if left_out is None:
+        return " · control connections are not recognised (they need the fields connection)"
     if not left_out:
         return ""
     return f" · {left_out} control connection{'s' * (left_out != 1)} left out"
@@ -81,7 +83,7 @@ def _spoken(left_out: int) -> str:
 
 def _lines(frame: pl.DataFrame) -> list[_Line]:
     """The connections, those that sent most first; where the file does not tell them apart, it is one line."""
-    keys = [name for name in ("node", *IDENTITY) if name in frame.columns]
+    keys = series_columns(frame)
     parts = frame.partition_by(keys, maintain_order=True) if keys else [frame]
     if "bytes_sent" in frame.columns:
         parts.sort(key=lambda part: -(part["bytes_sent"].max() or 0))  # type: ignore[operator]
@@ -95,7 +97,7 @@ def _label(part: pl.DataFrame) -> str:
     ends = [
         " ".join(filter(None, [_place(row.get(side), row.get(f"{side}_port"))])) for side in ("source", "destination")
     ]
-    label = " → ".join(filter(None, ends)) or "connection"
+    label = " → ".join(filter(None, ends)) or f"connection {row.get('cookie', '')}".strip()
     node = f"{row['node']}: " if row.get("node") else ""
     control = f" ({row['congestion_control']})" if row.get("congestion_control") else ""
     return f"{node}{label}{control}"

@@ -158,7 +158,7 @@ def _apply(data: dict[str, Any], settings: Sequence[str]) -> tuple[dict[str, Any
     value."""
     overrides: dict[str, str] = {}
     problems: list[Problem] = []
-    own_tuners = set(data.get("tuners") or ())
+    own_tuners = set(_table(data, "tuners"))
     for setting in settings:
         given = _as_option(setting)
         try:
@@ -207,19 +207,27 @@ def _tuner(path: str) -> tuple[str, ...] | None:
 def _with_tuner(path: str, data: dict[str, Any]) -> dict[str, Any]:
     """Data in which there is the tuner that the path is about, if it is about one."""
     keys = split_dotted(path)
-    if keys[0] != "tuners" or len(keys) < 2 or keys[1] in data.get("tuners", {}):
+    if keys[0] != "tuners" or len(keys) < 2 or keys[1] in _table(data, "tuners"):
         return data
     return with_value(data, ("tuners", keys[1]), {})
 
 
+def _table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A table of the file; empty if it is missing, or is something else, which is reported with the other problems."""
+    found = data.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 def _unused_tuners(data: Mapping[str, Any], own: set[str]) -> list[str]:
     """Tuners that were added and that no run would have."""
-    added = [name for name in data.get("tuners", {}) if name not in own]
+    added = [name for name in _table(data, "tuners") if name not in own]
     if not added:
         return []
-    used = [data.get("run", {}).get("tuner")]
-    used += [value for values in data.get("sweep", {}).items() if values[0] == "run.tuner" for value in values[1]]
-    used += [case.get("set", {}).get("run.tuner") for case in data.get("cases", ())]
+    cases = data.get("cases")
+    tables = [case for case in cases if isinstance(case, dict)] if isinstance(cases, list) else []
+    swept = _table(data, "sweep").get("run.tuner")
+    used = [_table(data, "run").get("tuner"), *(swept if isinstance(swept, list) else [])]
+    used += [_table(case, "set").get("run.tuner") for case in tables]
     return [name for name in added if name not in used]
 
 
@@ -228,13 +236,12 @@ def _sweep(data: dict[str, Any], axis: str, values: Any) -> dict[str, Any]:
     if not isinstance(values, list):
         raise ValueError(f"an axis needs a list of values, such as [{json.dumps(values, default=str)}]")
     keys = resolve_path(axis, data)
-    own = (path for path in data.get("sweep", {}) if split_equal(path, keys, data))
+    own = (path for path in _table(data, "sweep") if split_equal(path, keys, data))
     return with_value(data, ("sweep", next(own, axis)), values)
 
 
 def _set(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
-    sweep = data.get("sweep")
-    for path in sweep if isinstance(sweep, dict) else ():
+    for path in _table(data, "sweep"):
         try:
             swept = resolve_path(path, data)
         except ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from netwarp.fields import NAME
+from netwarp.names import NAME
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.loader import load_scenario
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, PrivateAttr
 
 from netwarp.fields import (
-    KERNEL_NAME,
     Duration,
     KernelName,
     Model,
@@ -18,6 +17,7 @@ from netwarp.fields import (
 )
 from netwarp.flows import Flow
 from netwarp.module import Module, ModuleField, module_of
+from netwarp.names import KERNEL_NAME
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.model.change import Change, Tuner
 from netwarp.scenario.model.link import Link

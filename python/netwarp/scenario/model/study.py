@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from netwarp import units
 from netwarp.fields import (
+    Label,
     Model,
     about,
     kind,
@@ -70,7 +71,7 @@ Share = Annotated[float, BeforeValidator(_share), kind("percentage", "80%")]
 class Case(Model):
     """A named point: paths and their values. Cases are alternatives, whereas axes of `sweep` multiply."""
 
-    name: str = about("The name of the case.", "ten flows", refused=[""], min_length=1, max_length=100)
+    name: Label = about("The name of the case.", "ten flows", refused=["", "=1+1", "a\nb"])
     use: tuple[str, ...] = about(
         "Presets whose settings apply; if two of them set the same path, the later one wins.",
         ["bbr"],

@@ -1,0 +1,64 @@
+"""What names may hold. This is the one place that says it, for scenarios, results and what is found in a network.
+
+A name becomes part of file names, command lines, verdict lines, tables and spreadsheets. So no name has a line break
+(it could forge a verdict) or begins with a character that makes a spreadsheet take it for a formula.
+"""
+
+from __future__ import annotations
+
+import re
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}", re.ASCII)
+"""Of a scenario, node, link, flow, tuner or preset."""
+KERNEL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._+-]{0,49}", re.ASCII)
+MAX_LABEL = 100
+FORMULA = "=+-@"
+"""What a cell of a spreadsheet begins with if it is a formula (OWASP, CSV injection); a tab or a line break, which
+count there too, are in no name."""
+
+
+def checked_name(value: str) -> str:
+    """The value, if it is a name. Raises ValueError saying what a name is."""
+    if not NAME.fullmatch(value):
+        raise ValueError(
+            f'"{value[:80]}" is not a name; names are 1 to 64 letters, digits, "_" and "-", and do not begin with "-"'
+        )
+    return value
+
+
+def checked_kernel_name(value: object) -> object:
+    """The value, if it can name a kernel. Raises ValueError saying what does."""
+    if isinstance(value, int | float):
+        raise ValueError(f'{value} is a number; a kernel is named by text, such as "stock"')
+    if isinstance(value, str) and not KERNEL_NAME.fullmatch(value):
+        raise ValueError(
+            f'"{value[:60]}" is not the name of a kernel: it begins with a letter; letters, digits and ._+- may follow'
+        )
+    return value
+
+
+def is_plain(text: str) -> bool:
+    """Whether the text is one line that prints as it is and that no spreadsheet takes for a formula."""
+    return bool(text.strip()) and text.isprintable() and text[0] not in f"{FORMULA} "
+
+
+def checked_label(value: str) -> str:
+    """The value, if it is a label: the name of a case, which may have words. Raises ValueError."""
+    if len(value) > MAX_LABEL or not is_plain(value):
+        raise ValueError(
+            f"{value[:80]!r} is not a label; a label is one line of 1 to {MAX_LABEL} printable characters that "
+            'does not begin with "=", "+", "-", "@" or a blank'
+        )
+    return value
+
+
+def made_label(text: str) -> str:
+    """The text as a label, with `?` for what no label holds; empty if nothing is left."""
+    found = "".join(sign if sign.isprintable() else "?" for sign in text).strip()[:MAX_LABEL]
+    return f"?{found[1:]}" if found.startswith(tuple(FORMULA)) else found
+
+
+def found_name(text: str) -> str:
+    """The name that something found in a network gets: characters that no node's or interface's name has become `_`."""
+    name = re.sub(r"[^\w.@+-]", "_", text, flags=re.ASCII)[:60]
+    return re.sub(rf"^[{re.escape(FORMULA)}]", "_", name) or "_"

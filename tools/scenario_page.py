@@ -149,7 +149,7 @@ def markdown() -> str:
 
 def _page() -> Iterator[str]:
     schema = annotated_schema()
-    yield from _HEAD.format(base=BASE, study=STUDY).splitlines()
+    yield from _HEAD.format(base=BASE, study=STUDY, names=NAME_RULE, labels=LABEL_RULE).splitlines()
     yield "## The scenario"
     yield from _fields(schema, Section("", Scenario, (), {}))
     shown: set[str] = set()
@@ -244,7 +244,8 @@ or into one of these further tables:
 | memory | number and `K`, `M` or `G` (powers of 1024) | bytes |
 | percentage | number and `%`, 0 to 100 | a fraction, 0 to 1 |
 | fixed or drawn | a size or duration X (always the same), or `X exponential` or `X pareto` (drawn, with mean X) | |
-| name | 1 to 64 letters, digits, `_` and `-` | |
+| name | {names} | |
+| label (of a case) | {labels} | |
 | path | dotted keys, such as `links.bottleneck.rate` or `flows.bulk.cc` | |
 | by direction | a plain value, or `{{ forward = …, reverse = … }}` | |
 

@@ -10,19 +10,19 @@ import re
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}", re.ASCII)
 """Of a scenario, node, link, flow, tuner or preset."""
+NAME_RULE = '1 to 64 letters, digits, "_" and "-", the first of which is not "-"'
 KERNEL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._+-]{0,49}", re.ASCII)
 MAX_LABEL = 100
 FORMULA = "=+-@"
 """What a cell of a spreadsheet begins with if it is a formula (OWASP, CSV injection); a tab or a line break, which
 count there too, are in no name."""
+LABEL_RULE = f'one line of 1 to {MAX_LABEL} printable characters that does not begin with "=", "+", "-", "@" or a blank'
 
 
 def checked_name(value: str) -> str:
     """The value, if it is a name. Raises ValueError saying what a name is."""
     if not NAME.fullmatch(value):
-        raise ValueError(
-            f'"{value[:80]}" is not a name; names are 1 to 64 letters, digits, "_" and "-", and do not begin with "-"'
-        )
+        raise ValueError(f'"{value[:80]}" is not a name; names are {NAME_RULE}')
     return value
 
 
@@ -45,10 +45,7 @@ def is_plain(text: str) -> bool:
 def checked_label(value: str) -> str:
     """The value, if it is a label: the name of a case, which may have words. Raises ValueError."""
     if len(value) > MAX_LABEL or not is_plain(value):
-        raise ValueError(
-            f"{value[:80]!r} is not a label; a label is one line of 1 to {MAX_LABEL} printable characters that "
-            'does not begin with "=", "+", "-", "@" or a blank'
-        )
+        raise ValueError(f"{value[:80]!r} is not a label; a label is {LABEL_RULE}")
     return value
 
 

@@ -154,6 +154,12 @@ def test_another_name_of_this_host_is_refused(served: str) -> None:
         assert _get(served, path, **_cookie(served), Host="evil.example")[0] == 421
 
 
+@pytest.mark.parametrize("name", ["localhost:99999999", "localhost:-1", "localhost:x", "[::1", "a" * 3000])
+def test_a_name_that_is_none_is_refused(served: str, name: str) -> None:
+    for path in ("/", "/assets/serve.js", "/results/a%20lab/"):
+        assert _get(served, path, **_cookie(served), Host=name)[0] in (400, 421)
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 def test_it_is_read_only(served: str, method: str) -> None:
     assert _get(served, "/results/a%20lab/", method, **_cookie(served))[0] == 405

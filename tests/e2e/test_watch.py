@@ -110,6 +110,33 @@ def test_fields_by_their_own_and_by_the_kernels_names() -> None:
     assert frame.height == 1
 
 
+def test_the_field_connection_tells_connections_apart(tmp_path: Path) -> None:
+    """A test and its control connection, with six metrics: one line is drawn, by its name."""
+    fields = "time_s,connection,rtt,rttvar,snd_cwnd,snd_wnd,bytes_sent,delivery_rate"
+    with connected(count=2) as (control, data):
+        control.client.sendall(bytes(100))
+        for _ in range(20):
+            data.client.sendall(bytes(1000))
+            data.server.recv(1000, socket.MSG_WAITALL)
+        recording = agent(*(f"dport = {data.port}", "-i", "10ms", "-d", "50ms", "--csv", "--fields", fields))
+        bare = agent(f"dport = {data.port}", "-i", "10ms", "-d", "50ms", "--csv", "--fields", "time_s,rtt")
+        name = f"127.0.0.1:{data.client.getsockname()[1]} → 127.0.0.1:{data.port}"
+    (tmp_path / "watch.csv").write_text(recording.out)
+    (tmp_path / "bare.csv").write_text(bare.out)
+    answer = netwarp("plot", tmp_path / "watch.csv", "--format", "svg", "-o", tmp_path)
+    assert answer.code == 0, answer.err
+    drawn = (tmp_path / "watch.svg").read_text()
+    assert name in drawn
+    assert "1 control connection left out" in drawn
+    answer = netwarp("plot", tmp_path / "bare.csv", "-o", tmp_path)
+    assert answer.code == 4, answer.err
+    assert (
+        "has 2 connections at" in answer.words
+    assert "that its columns do not tell apart: record it with --fields connection"
+        in answer.words
+    )
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.9.8.7", "::1"])
 def test_filters_choose_what_ss_chooses(address: str) -> None:
     """The kernel decides most of a filter itself, we the rest: both must say the same as ss, which has its own code."""

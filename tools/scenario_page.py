@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netwarp.flows import KINDS
+from netwarp.names import LABEL_RULE, NAME_RULE
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.loader import parse_scenario
 from netwarp.scenario.model import Capture, Case, Change, Expectation, Link, Node, Record, RunOptions, Scenario, Tuner

@@ -88,8 +88,8 @@ static u32 running_min(struct minmax *m, u32 window_us, u32 now, u32 value)
 }
 
 /*
- * That Copa empties the queue in five round trips is so in the steady state, whose v is 1 (section 3). What a sender has
- * to clear before it gets there, after slow start above all, is its own queue and takes longer.
+ * That Copa empties the queue in five round trips is so in the steady state, whose v is 1 (section 3). What a sender
+ * has to clear before it gets there, after slow start above all, is its own queue and takes longer.
  */
 static bool on_the_way(const struct copa *c)
 {
@@ -170,8 +170,8 @@ static void end_round(struct sock *sk, struct copa *c)
  * that of the window of a round trip ago, so senders overshoot, undershoot, and empty the queue (section 3). But that
  * supposes a queue that is short beside the path: with 1 / delta of the path's own packets or more, queue and window
  * grow in proportion, their product tells the present queue, and the window settles on the target. Then the queue stays
- * at 1 / delta for good, and the sender takes it for another's. So the competitive mode looks whose queue it is, when it
- * begins, after each loss, and once in LOOK_EVERY rounds: it compares the window that made the queue, which is what
+ * at 1 / delta for good, and the sender takes it for another's. So the competitive mode looks whose queue it is, when
+ * it begins, after each loss, and once in LOOK_EVERY rounds: it compares the window that made the queue, which is what
  * was delivered while the acknowledged packet was under way. A queue of Copa's own is empty in a few rounds then.
  */
 static u64 compared_window(const struct copa *c, u32 delivered)

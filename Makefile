@@ -76,6 +76,7 @@ nightly: setup $(STAMPS)/dev
 	$(BIN)/python -m bench.kills
 	$(BIN)/python -m bench.ssh_kills
 	$(BIN)/python -m bench.figures
+	$(BIN)/python -m bench.copa
 	$(BIN)/pytest tests/nightly
 
 # Counts, and the files of cases that failed, are in .torture; docs/torture.md. Another TORTURE_SEED, other attacks.

@@ -23,6 +23,8 @@
 #define MAX_VELOCITY		(1U << 15)
 #define EMPTY_ROUNDS		5	/* a queue of Copa alone is nearly empty once in these (section 2.2) */
 #define MAX_ROUNDS		4	/* RTTmax is that of these */
+#define LOOK_ROUNDS		(4 * EMPTY_ROUNDS)	/* of the competitive mode look whose queue it is, */
+#define LOOK_EVERY		(12 * EMPTY_ROUNDS)	/* once in these, and after each loss */
 
 static bool competitive = true;
 module_param(competitive, bool, 0444);
@@ -46,6 +48,7 @@ struct copa {
 	u16 velocity;
 	u16 per_delta;			/* 1 / delta */
 	u8 mode;
+	u8 look;			/* rounds in the competitive mode since the last look began */
 	u8 rising : 1, lost : 1;	/* the window's direction in the last round; a loss in this one */
 	s8 same;			/* so many whole rounds had the same direction */
 };
@@ -84,6 +87,15 @@ static u32 running_min(struct minmax *m, u32 window_us, u32 now, u32 value)
 	return ~minmax_running_max(m, window_us, now, ~value);
 }
 
+/*
+ * That Copa empties the queue in five round trips is so in the steady state, whose v is 1 (section 3). What a sender
+ * has to clear before it gets there, after slow start above all, is its own queue and takes longer.
+ */
+static bool on_the_way(const struct copa *c)
+{
+	return c->mode == SLOW_START || (c->mode == DEFAULT && c->velocity > 1);
+}
+
 /* Section 2.1: RTTmin of 10 s, RTTstanding of half a smoothed RTT; the latter is blind to jitter and delayed ACKs. */
 static void measure(struct sock *sk, struct copa *c, u32 rtt_us)
 {
@@ -95,10 +107,11 @@ static void measure(struct sock *sk, struct copa *c, u32 rtt_us)
 	c->queue_us = c->rtt_standing_us - min(c->rtt_min_us, c->rtt_standing_us);
 	/*
 	 * Section 2.2: nearly empty is below a tenth of how far the RTT varies. An ACK that stands for two packets has
-	 * the RTT of the second, behind the first, so less than a packet of one's own cannot be seen, either.
+	 * the RTT of the second, behind the first, so less than a packet of one's own cannot be seen, either. That
+	 * packet takes RTT / cwnd (Little's law) of the RTT that the window has, which is not the shortest one.
 	 */
-	nearly_us = max((rtt_max(c) - min(c->rtt_min_us, rtt_max(c))) / 10, c->rtt_standing_us / (c->cwnd / ONE));
-	if (c->queue_us <= nearly_us)
+	nearly_us = max((rtt_max(c) - min(c->rtt_min_us, rtt_max(c))) / 10, srtt_us / (c->cwnd / ONE));
+	if (c->queue_us <= nearly_us || on_the_way(c))
 		c->emptied_us = now_us(sk);
 	c->target_pps = U32_MAX;
 	if (c->queue_us)
@@ -118,6 +131,7 @@ static void choose_mode(struct sock *sk, struct copa *c)
 		c->per_delta = max(packets, 1U);
 		return;
 	}
+	c->look = c->mode == COMPETITIVE && !c->lost ? (c->look + 1) % LOOK_EVERY : 0;
 	if (c->mode == COMPETITIVE)	/* AIMD of 1 / delta, as Reno's window */
 		c->per_delta = c->lost ? max_t(u32, c->per_delta / 2, packets) : min(c->per_delta + 1, U16_MAX);
 	c->mode = COMPETITIVE;
@@ -151,11 +165,27 @@ static void end_round(struct sock *sk, struct copa *c)
 	c->round_end = tcp_sk(sk)->snd_nxt;
 }
 
+/*
+ * The window whose rate is compared with the target. Section 2.1 takes the present one. The queue that is measured is
+ * that of the window of a round trip ago, so senders overshoot, undershoot, and empty the queue (section 3). But that
+ * supposes a queue that is short beside the path: with 1 / delta of the path's own packets or more, queue and window
+ * grow in proportion, their product tells the present queue, and the window settles on the target. Then the queue stays
+ * at 1 / delta for good, and the sender takes it for another's. So the competitive mode looks whose queue it is, when
+ * it begins, after each loss, and once in LOOK_EVERY rounds: it compares the window that made the queue, which is what
+ * was delivered while the acknowledged packet was under way. A queue of Copa's own is empty in a few rounds then.
+ */
+static u64 compared_window(const struct copa *c, u32 delivered)
+{
+	bool looks = c->mode == COMPETITIVE && c->velocity == 1 && c->look < LOOK_ROUNDS;
+
+	return looks && delivered ? (u64)delivered * ONE : c->cwnd;
+}
+
 /* Section 2.1: cwnd +- v / (delta * cwnd) for each packet, and before that slow start. */
-static void move_window(struct sock *sk, struct copa *c, u32 acked)
+static void move_window(struct sock *sk, struct copa *c, u32 acked, u32 delivered)
 {
 	/* cwnd / RTTstanding > 1 / (delta * dq) */
-	bool above = (u64)c->cwnd * c->queue_us > (u64)c->per_delta * ONE * c->rtt_standing_us;
+	bool above = compared_window(c, delivered) * c->queue_us > (u64)c->per_delta * ONE * c->rtt_standing_us;
 	u64 step;
 
 	if (c->mode == SLOW_START) {
@@ -193,7 +223,7 @@ static NETWARP_CONG_CONTROL(copa_main, sk, rs)
 		return;
 	if (!before(tp->snd_una, c->round_end))
 		end_round(sk, c);
-	move_window(sk, c, rs->acked_sacked);
+	move_window(sk, c, rs->acked_sacked, max(rs->delivered, 0));
 	tcp_snd_cwnd_set(tp, min(c->cwnd / ONE, tp->snd_cwnd_clamp));
 	/* Section 2.1: paced at twice the rate, so that the queue sees no bursts and pacing limits nothing. */
 	WRITE_ONCE(sk->sk_pacing_rate,

@@ -76,7 +76,7 @@ def test_a_reverted_fix_is_a_regression_where_the_seed_decides_nothing(tmp_path:
     """Without start phases a FIFO's runs are the same for all seeds: two a side suffice, and one a side does not."""
     scenario = tmp_path / "fix.toml"
     scenario.write_text(dumbbell(duration="3s", tail='[run]\nstart_jitter = "0ms"\n'))
-    for name, limit, seeds in (("fixed", 40, 2), ("reverted", 100, 2), ("one", 100, 1)):
+    for name, limit, seeds in (("fixed", 40, "2"), ("reverted", 100, "2"), ("one", 100, "1")):
         queue = f'{QUEUE}="pfifo limit {limit}"'
         answer = netwarp("run", scenario, "-o", tmp_path / name, "--no-plots", "--set", queue, "--seeds", seeds)
         assert answer.code == 0, answer.err

@@ -201,9 +201,9 @@ def test_each_kind_draws(tmp_path: Path, kind: str, by: str, drawn: str) -> None
 
 def test_figures_of_percentiles_say_what_these_are_weighted_by(tmp_path: Path) -> None:
     """An RTT's 95th percentile is one of the time, a queue's one of the packets: they stand beside each other."""
-    write_metrics(tmp_path / "r", (5, 50, 500), ("cubic",), 1)
+    write_metrics(tmp_path / "r", (5, 50, 500), ("cubic",), 2)
     for metric, words in (("flow.rtt_ms_p95", "weighted by time"), ("queue.sojourn_ms_p95", "weighted by packets")):
-        (file,) = draw_metric(tmp_path / "r", metric, [QUEUE], formats=("svg",), out=tmp_path)
+        (file,) = draw_metric(tmp_path / "r", metric, [QUEUE], kind="auto", formats=("svg",), out=tmp_path)
         assert words in file.read_text()
 
 

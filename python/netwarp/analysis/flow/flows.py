@@ -62,8 +62,9 @@ class FlowData:
 
     def _connections(self) -> Iterator[tuple[Sender, Window]]:
         """The sender's connections, and when the state of each counts: those of a command come and go."""
-        for one in self.sender.each if self.sender else ():
-            ends = self.flow.kind.owns_sockets and len(self.sender.each) > 1 and len(one.times_ns) > 0
+        connections = self.sender.each if self.sender else ()
+        for one in connections:
+            ends = self.flow.kind.owns_sockets and len(connections) > 1 and len(one.times_ns) > 0
             last_ns = min(int(one.times_ns[-1]), self.window.end_ns) if ends else self.window.end_ns
             yield one, Window(self.window.start_ns, last_ns)
 

@@ -19,6 +19,7 @@ from bench import (
     growth,
     guests,
     host,
+    inference,
     kernels,
     labs,
     modules,
@@ -33,7 +34,7 @@ from bench.row import MEASURES, Row
 
 MODULES = (
     advise, runs, labs, guests, modules, kernels, cluster, pages, captures, watch, comparisons, planted, growth,
-    studies, shipped, host
+    studies, shipped, host, inference
 )  # fmt: skip
 """Each has put its measures into `MEASURES` by being imported; they are made in this order."""
 

@@ -23,7 +23,7 @@ KINDS: Mapping[str, str] = {
 }
 """The kinds of failures → their headings."""
 
-EXIT_CODES = frozenset(range(5))
+EXIT_CODES = frozenset(range(6))
 _TRACEBACK = re.compile(
     r"Traceback \(most recent call last\)|PanicException|panicked at|^Exception ignored|^Fatal Python error", re.M
 )

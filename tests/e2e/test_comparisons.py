@@ -72,6 +72,24 @@ def test_a_longer_queue_is_a_regression(place: Path) -> None:
     assert suite is not None and int(suite.attrib["failures"]) == len(suite.findall("testcase/failure")) > 5
 
 
+def test_a_reverted_fix_is_a_regression_where_the_seed_decides_nothing(tmp_path: Path) -> None:
+    """Without start phases a FIFO's runs are the same for all seeds: two a side suffice, and one a side does not."""
+    scenario = tmp_path / "fix.toml"
+    scenario.write_text(dumbbell(duration="3s", tail='[run]\nstart_jitter = "0ms"\n'))
+    for name, limit, seeds in (("fixed", 40, "2"), ("reverted", 100, "2"), ("one", 100, "1")):
+        queue = f'{QUEUE}="pfifo limit {limit}"'
+        answer = netwarp("run", scenario, "-o", tmp_path / name, "--no-plots", "--set", queue, "--seeds", seeds)
+        assert answer.code == 0, answer.err
+    worse = netwarp("compare", tmp_path / "fixed", tmp_path / "reverted", "--metric", "queue.sojourn_ms_*")
+    assert worse.code == 1, worse
+    assert "No value of either side varies with the seed" in worse.out
+    back = netwarp("compare", tmp_path / "reverted", tmp_path / "fixed", "--metric", "queue.sojourn_ms_*")
+    assert back.code == 0 and back.out.startswith("B is better than A in "), back
+    open_ = netwarp("compare", tmp_path / "fixed", tmp_path / "one")
+    assert open_.code == 5, open_
+    assert open_.out.startswith("Whether B differs from A cannot be decided: ")
+
+
 def test_the_same_with_other_seeds_raises_no_alarm(place: Path) -> None:
     answer = netwarp("compare", place / "one", place / "other", "--json")
     found = json.loads(answer.out)

@@ -186,7 +186,11 @@ def test_the_result_is_one_like_any_other(tmp_path: Path) -> None:
     assert "a:eth0" in page
     assert "a-b-tcp-5201" in page
     answer = netwarp("compare", place, "-a", "exec.env.RATE=10mbit", "-b", "exec.env.RATE=20mbit")
-    assert "a-b-tcp-5201" in answer.out, answer.err
+    assert answer.code == 5, "one run a side decides nothing"
+    assert "│ a-b-tcp-5201 " in answer.out, answer.err
+    assert "│ a-b-tcp-5201-short " not in answer.out, "a control connection is left out"
+    asked = netwarp("compare", place, "-a", "exec.env.RATE=10mbit", "-b", "exec.env.RATE=20mbit", "--short")
+    assert "│ a-b-tcp-5201-short " in asked.out, asked.err
     succeed("export", place, "--csv", "-o", tmp_path / "out")
     assert "a:eth0" in (tmp_path / "out/summary.csv").read_text()
 

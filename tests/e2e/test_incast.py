@@ -62,6 +62,10 @@ def test_every_connection_is_the_flows(runs: Runs) -> None:
     arrived = run.scan("arrivals").filter(pl.col("tuple_id").is_in(list(tuples))).collect()["new_bytes"].sum()
     assert arrived == run.scan("transfers").collect()["bytes"].sum() == account(run, "query")["received_bytes"]
     assert account(run, "query")["sent_bytes"] == arrived
+    acks = run.scan("acks").filter(pl.col("tuple_id").is_in(list(tuples))).collect()
+    found = values(run, "query")
+    assert acks["snd_cwnd_pkts"].min() <= found["cwnd_pkts_mean"] <= acks["snd_cwnd_pkts"].max(), "a sender's, no sum"  # type: ignore[operator]
+    assert found["rtt_ms_max"] == acks["rtt_us"].max() / 1e3  # type: ignore[operator]
 
 
 def test_twenty_seeds_have_the_same_rounds_at_other_times(runs: Runs) -> None:

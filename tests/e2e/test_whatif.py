@@ -13,6 +13,7 @@ from e2e_scenarios import dumbbell
 from netwarp.store.codes import Place
 from netwarp.store.result import open_result
 from netwarp.store.rundir import RunDir
+from netwarp.whatif import drop
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +115,14 @@ def test_the_new_result_is_an_ordinary_one(original: Path, tmp_path: Path) -> No
     text = (tmp_path / "new" / "scenario.toml").read_text()
     assert "# What if: bulk@bottleneck:r1#300, which left bottleneck:r1 at " in text
     assert "1 of 1 runs are identical" in succeed("rerun", tmp_path / "new").out
+
+
+def test_numbers_of_a_flow_count_its_handshake_as_explain_does(original: Path) -> None:
+    """The first packet is the SYN, without data; the page says so."""
+    run = run_of(original, **RENO)
+    syn = queue(run, "bottleneck:r1").sort("enqueue_ns").row(0, named=True)
+    assert syn["packet_bytes"] < 100
+    assert f"at {syn['dequeue_ns'] / 1e9:.9f} s" in drop(run, "bulk@bottleneck:r1#1").words
 
 
 def test_a_time_names_the_first_packet_from_then_on(original: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from netwarp.analysis import analyse_run, check_run
 from netwarp.analysis.flow.flows import load_flows
-from netwarp.analysis.flow.latency import Pings, ping_jitter_ms, ping_loss_pct, pings_in
+from netwarp.analysis.flow.latency import Pings, ping_jitter_ms, ping_losses, pings_in
 from netwarp.analysis.queue.throughput import loss_pct, utilisation
 from netwarp.analysis.run.series import cwnd, ping_rtts, queue_length, rtt, throughput, whole_run
 from netwarp.cli.tables import MAX_RUNS, metrics_table
@@ -135,9 +135,18 @@ def test_pings(tmp_path: Path) -> None:
     sent = np.arange(5, dtype=np.int64) * 100_000_000
     pings = Pings(sent, np.array([10.0, np.nan, 14.0, 11.0, np.nan]))
     window = Window(0, 405_000_000)
-    assert ping_loss_pct(pings_in(pings, window)) == 25.0, "the last request was cut off, not lost"
+    assert ping_losses(pings, window) == (1, 4), "the last request was cut off, not lost"
     assert ping_jitter_ms(pings) == pytest.approx((4 + 3) / 2)
-    assert ping_loss_pct(pings_in(pings, Window(-2, -1))) is None
+    assert ping_losses(pings, Window(-2, -1)) == (0, 0)
+    assert len(pings_in(pings, Window(100_000_000, 300_000_000)).sent_ns) == 3
+
+
+def test_replies_of_the_last_longest_rtt_do_not_hide_losses() -> None:
+    """Every second request is lost, and one reply took 300 ms: of the last 300 ms neither replies nor losses count."""
+    sent = np.arange(10, dtype=np.int64) * 100_000_000
+    rtts = np.where(np.arange(10) % 2 == 0, 10.0, np.nan)
+    rtts[0] = 300.0
+    assert ping_losses(Pings(sent, rtts), Window(0, 1_000_000_000)) == (4, 8)
 
 
 def test_formulas() -> None:

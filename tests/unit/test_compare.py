@@ -15,6 +15,7 @@ from netwarp.compare.match import Matching
 from netwarp.compare.min_effect import parse_min_effect
 from netwarp.compare.render import differences, notes, sentence
 from netwarp.store.errors import SelectionError
+from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import create_result
 from netwarp.store.rundir import RunDir
 from rich.console import Console
@@ -28,7 +29,9 @@ def result(
     values: Values,
     seeds: range = range(1, 9),
     points: tuple[dict[str, Any], ...] = ({},),
+    *,
     identity: str = "k",
+    engine: str = "virtual",
 ) -> Path:
     """A result whose runs have these metrics (None: a failed run), by point and seed; names are scope.name.metric."""
     runs = [
@@ -38,7 +41,7 @@ def result(
     ]
     plan = {
         "name": "made up",
-        "engine": "virtual",
+        "engine": engine,
         "identity": {"kernel": identity},
         "axes": list(points[0]),
         "runs": runs,
@@ -110,7 +113,7 @@ def test_a_sound_difference_that_does_not_matter_is_none(tmp_path: Path) -> None
     a, b = result(tmp_path / "a", plain()), result(tmp_path / "b", plain(1.0, seed=0))
     found = compared(a, b)
     row = found.rows[1]
-    assert row.p < 0.05, "the same seeds have the same chance: the difference is 1 in every pair"
+    assert row.p is not None and row.p < 0.05, "the same seeds have the same chance: the difference is 1 in every pair"
     assert row.verdict is Verdict.SAME
     assert compared(a, b, min_effect=[parse_min_effect("flow.rtt_*=1%")]).rows[1].verdict is Verdict.WORSE
     assert (
@@ -138,11 +141,124 @@ def test_one_run_of_another_seed_proves_nothing(tmp_path: Path) -> None:
 def test_too_few_seeds_prove_nothing_and_it_says_how_many_would(tmp_path: Path) -> None:
     few = range(1, 5)
     found = compared(result(tmp_path / "a", plain(), few), result(tmp_path / "b", plain(30, seed=1), few))
-    assert found.too_few and not found.regression
+    assert found.undecided and not found.regression
     assert set(verdicts(found).values()) == {"unclear"}
     assert "the smallest possible p-value is 0.12" in sentence(found)
     assert "it takes 6 (--seeds 6)" in sentence(found)
     assert found.rows[1].needed == 6
+
+
+def test_one_common_seed_shows_a_difference_of_that_seed_alone(tmp_path: Path) -> None:
+    one = range(1, 2)
+    found = compared(result(tmp_path / "a", plain(), one), result(tmp_path / "b", plain(30), one))
+    assert found.undecided and not found.regression and not found.settled
+    assert set(verdicts(found).values()) == {"unclear"}
+    assert "They differ in 2 values by an amount that matters, which is certain for this seed" in sentence(found)
+
+
+def constant(rtt: float, more: Values = lambda *_: {}) -> Values:
+    """What does not vary with the seed, and `more`."""
+    return lambda point, seed: (
+        {
+            "flow.bulk.goodput_mbps": 9.5,
+            "flow.bulk.rtt_ms_mean": rtt,
+            "queue.bottleneck:r1.drops": 30.0,
+        }
+        | (more(point, seed) or {})
+    )
+
+
+@pytest.mark.parametrize("seeds", [range(1, 3), range(11, 13)], ids=["the same seeds", "other seeds"])
+def test_what_does_not_vary_with_the_seed_is_certain(tmp_path: Path, seeds: range) -> None:
+    """Two runs a side: a test could not tell anything, and there is nothing to test."""
+    found = compared(result(tmp_path / "a", constant(50), range(1, 3)), result(tmp_path / "b", constant(80), seeds))
+    assert verdicts(found) == {
+        "flow.goodput_mbps of bulk": "same",
+        "flow.rtt_ms_mean of bulk": "worse",
+        "queue.drops of bottleneck:r1": "same",
+    }
+    assert found.regression and not found.undecided
+    assert [row.p for row in found.rows] == [None] * 3
+    assert "No value of either side varies with the seed: differences there are certain, and not tested." in notes(
+        found
+    )
+    assert json.loads(json.dumps(as_json(found), allow_nan=False))["rows"][1]["p_adjusted"] is None
+    assert "certain: no value varies with the seed" in junit(found)
+    small = compared(result(tmp_path / "c", constant(50), range(1, 3)), result(tmp_path / "d", constant(51), seeds))
+    assert set(verdicts(small).values()) == {"same"}, "certain, but less than what matters"
+
+
+def test_a_value_that_agrees_by_chance_is_not_certain(tmp_path: Path) -> None:
+    """The seed matters as soon as anything varies with it, whether it is compared or not, and on one side or both."""
+
+    def ping(_: Mapping[str, Any], seed: int) -> dict[str, float]:
+        return {"flow.ping.rtt_ms_mean": 20 + seed / 10}
+
+    few = range(1, 4)
+    still, moving = result(tmp_path / "a", constant(50), few), result(tmp_path / "b", constant(80, ping), few)
+    for sides in ((still, moving), (moving, still)):
+        found = compared(*sides, metrics=["flow.rtt_ms_mean"])
+        assert found.undecided and not found.regression and not found.settled
+
+    def sometimes(_: Mapping[str, Any], seed: int) -> dict[str, float]:
+        return {"flow.ping.rtt_ms_mean": 20.0} if seed == 1 else {}
+
+    absent = result(tmp_path / "c", constant(80, sometimes), few)
+    assert compared(still, absent).undecided, "a metric that only some seeds have varies with the seed"
+
+
+def test_points_are_certain_or_tested_each_for_itself(tmp_path: Path) -> None:
+    """At one point nothing varies, at another everything does: the first takes no power from the test of the second."""
+    points = ({QUEUE: "small"}, {QUEUE: "large"})
+
+    def side(shift: float, seed: int) -> Values:
+        still, moving = constant(50 + shift), plain(shift, seed)
+        return lambda point, number: (still if point[QUEUE] == "small" else moving)(point, number)
+
+    base, slow = (result(tmp_path / name, side(*how), points=points) for name, how in (("a", (0, 0)), ("b", (10, 1))))
+    found = compared(base, slow)
+    rtts = {row.point: row for row in found.rows if row.subject.metric == "rtt_ms_mean"}
+    assert {row.verdict for row in rtts.values()} == {Verdict.WORSE}
+    assert rtts["small",].p is None
+    assert (p := rtts["large",].p) is not None and p == 1 / 2**7
+    assert any("varies with the seed at (links.bottleneck.queue = small):" in note for note in notes(found))
+
+
+def test_some_points_with_too_few_runs_leave_the_whole_undecided(tmp_path: Path) -> None:
+    points = ({QUEUE: "small"}, {QUEUE: "large"})
+
+    def dies(point: Mapping[str, Any], seed: int) -> dict[str, float] | None:
+        return None if point[QUEUE] == "large" and seed > 3 else plain(seed=1)(point, seed)
+
+    found = compared(result(tmp_path / "a", plain(), points=points), result(tmp_path / "b", dies, points=points))
+    assert found.undecided
+    assert {row.point for row in found.rows if row.undecided} == {("large",)}
+    assert "of 3 of 6 values there are 3 pairs of runs" in sentence(found)
+
+
+def test_repetitions_of_an_imported_result_are_no_seeds(tmp_path: Path) -> None:
+    """They were numbered afterwards, and a rounded value may agree by chance."""
+    few = range(1, 3)
+    found = compared(
+        *(result(tmp_path / name, constant(rtt), few, engine=IMPORTED) for name, rtt in (("a", 50), ("b", 80)))
+    )
+    assert found.undecided and not found.settled
+
+
+def test_short_flows_that_accompany_others_are_left_out_unless_asked_for(tmp_path: Path) -> None:
+    """iperf3's control connection, in both directions, and a request; not what is short without another flow."""
+    names = ("a-b-c-tcp-5201", "a-b-c-tcp-5201-short", "c-a-b-tcp-5201-short", "a-b-c-tcp-80-short", "c-d-udp-53")
+
+    def flows(_: Mapping[str, Any], seed: int) -> dict[str, float]:
+        return {f"flow.{name}.rtt_ms_mean": 50.0 + seed for name in names}
+
+    sides = [result(tmp_path / name, flows) for name in "ab"]
+    found = compared(*sides)
+    assert {row.subject.name for row in found.rows} == {"a-b-c-tcp-5201", "a-b-c-tcp-80-short", "c-d-udp-53"}
+    assert any(note.startswith("Short flows that accompany others are left out") for note in notes(found))
+    asked = compared(*sides, short=True)
+    assert {row.subject.name for row in asked.rows} == set(names)
+    assert not any("--short" in note for note in notes(asked))
 
 
 def test_an_unclear_difference_says_how_many_runs_would_settle_it(tmp_path: Path) -> None:

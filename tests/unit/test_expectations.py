@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import comb
+from math import comb, log
 from typing import Literal
 
 import polars as pl
 import pytest
 from netwarp.analysis.summary.conditions import Selection
 from netwarp.analysis.summary.expectations import Judgement, check_expectations
-from netwarp.stats.intervals import share_interval
+from netwarp.stats.intervals import mean_interval, share_interval
 from netwarp.stats.tally import Tally, fewest_seeds
 
 
@@ -135,6 +135,7 @@ SEEDS = pl.DataFrame(
     orient="row",
 )
 """Means of 10 and 110; t(2) = 31.599 at 99.9 %, so the interval is ± 31.599 / √3 = 18.244."""
+FEW = "; 3 seeds make it 99.9 % if values are normal, 63 % if skewed"
 
 
 @pytest.mark.parametrize(
@@ -142,8 +143,12 @@ SEEDS = pl.DataFrame(
     [
         (Expected(where={"x.y": 0}, equals=10.1, within=0.02), Judgement.MET, "10 (-8.24372 to 28.2437)"),
         (Expected(where={"x.y": 0}, equals=10.3, within=0.02), Judgement.FAILED, "10 (-8.24372 to 28.2437)"),
-        (Expected(where={"x.y": 0}, equals=28.2, within="interval"), Judgement.MET, "10 (-8.24372 to 28.2437)"),
-        (Expected(where={"x.y": 100}, equals=128.3, within="interval"), Judgement.FAILED, "110 (91.7563 to 128.244)"),
+        (Expected(where={"x.y": 0}, equals=28.2, within="interval"), Judgement.MET, f"10 (-8.24372 to 28.2437){FEW}"),
+        (
+            Expected(where={"x.y": 100}, equals=128.3, within="interval"),
+            Judgement.FAILED,
+            f"110 (91.7563 to 128.244){FEW}",
+        ),
         (Expected(equals=10, within=0.02), Judgement.FAILED, "10 to 110 (2 values), 1 outside"),
         (
             Expected(where={"seed": 1}, equals=9, within="interval"),
@@ -161,6 +166,29 @@ def test_a_mean_over_seeds_equals_a_number(expected: Expected, judgement: Judgem
 def test_how_near_is_said() -> None:
     near, inside = check_expectations(SEEDS, [Expected(equals=9.5, within=0.02), Expected(equals=9, within="interval")])
     assert (near.bound, inside.bound) == ("9.5 ± 2 %", "9 in the 99.9 % interval of the mean")
+
+
+def _of_seeds(values: Sequence[float]) -> pl.DataFrame:
+    rows = [(f"r{seed}", seed, "ok", "c", 0, "flow", "bulk", "goodput_mbps", v) for seed, v in enumerate(values, 1)]
+    return pl.DataFrame(rows, schema=COLUMNS, orient="row")
+
+
+def test_what_does_not_vary_with_the_seed_has_no_interval() -> None:
+    (checked,) = check_expectations(_of_seeds([0.36336] * 6), [Expected(equals=0.363, within="interval")])
+    assert checked.judgement is Judgement.FAILED
+    assert checked.found.startswith("0.36336 with every seed, which leaves no interval")
+    (same,) = check_expectations(_of_seeds([0.5] * 6), [Expected(equals=0.5, within="interval")])
+    assert same.judgement is Judgement.MET
+
+
+def test_skewed_values_do_not_fail_a_true_mean() -> None:
+    """Quantiles of an exponential distribution of mean 1, moved so that Student's interval would miss the mean."""
+    values = [0.4 * -log(1 - (seed - 0.5) / 20) for seed in range(1, 20)] + [1.05]
+    student = mean_interval(values, 0.999)
+    assert student.high is not None and student.high < 1
+    (checked,) = check_expectations(_of_seeds(values), [Expected(equals=1, within="interval")])
+    assert checked.judgement is Judgement.MET
+    assert "seeds make it" not in checked.found, "twenty are enough"
 
 
 MANY = pl.DataFrame(

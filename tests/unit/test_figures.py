@@ -169,6 +169,7 @@ def write_metrics(path: Path, limits: tuple[int, ...], controls: tuple[str, ...]
             with result.making(str(run["id"])) as directory:
                 value = float(number + 1) * 3
                 rows = [("flow", "bulk", "goodput_mbps", value), ("queue", "b:r1", "drops", value)]
+                rows += [("flow", "bulk", "rtt_ms_p95", value), ("queue", "b:r1", "sojourn_ms_p95", value)]
                 RunDir(directory).write_metrics(pl.DataFrame(rows, schema=METRICS_SCHEMA, orient="row"))
                 status = {len(runs) - 1: "failed", len(runs) - 2: "suspect"}.get(number, "ok")
                 RunDir(directory).write_status(status, None)
@@ -196,6 +197,14 @@ def test_each_kind_draws(tmp_path: Path, kind: str, by: str, drawn: str) -> None
     svg = file.read_text()
     for words in ("goodput (Mbit/s)", "Goodput of bulk, by", "made up", "left out: 1 suspect and 1 failed runs"):
         assert words in svg
+
+
+def test_figures_of_percentiles_say_what_these_are_weighted_by(tmp_path: Path) -> None:
+    """An RTT's 95th percentile is one of the time, a queue's one of the packets: they stand beside each other."""
+    write_metrics(tmp_path / "r", (5, 50, 500), ("cubic",), 2)
+    for metric, words in (("flow.rtt_ms_p95", "weighted by time"), ("queue.sojourn_ms_p95", "weighted by packets")):
+        (file,) = draw_metric(tmp_path / "r", metric, [QUEUE], kind="auto", formats=("svg",), out=tmp_path)
+        assert words in file.read_text()
 
 
 @pytest.mark.slow

@@ -57,6 +57,10 @@ def test_the_first_peak_is_the_window_before_it_first_shrinks() -> None:
     assert peak(7) is None, "it has not shrunk"
     assert peak(len(windows), sampled=True) is None, "samples miss the peak"
     assert peak(0) is None
+    times = list(range(len(windows)))
+    growing = [float(time) for time in times]
+    rising, other = (sender(times, times, pkts, [1.0] * len(times), sampled=False) for pkts in (growing, windows))
+    assert together([rising, other]).first_peak_pkts() == 235, "of two connections that of the one that shrank"
 
 
 def test_slow_start_ends_at_the_first_threshold_that_is_set() -> None:

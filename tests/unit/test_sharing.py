@@ -154,7 +154,7 @@ def test_latency_under_load() -> None:
     assert metrics["loaded_ms_p50"] == 110
     assert metrics["load_increase_ms_p50"] == 89
     assert metrics["loaded_ms_p95"] == 500
-    assert metrics["rpm"] == pytest.approx(60_000 / 110), "the mean of 100, 110 and 120: the highest 5 % are left out"
+    assert metrics["rpm"] == pytest.approx(60_000 / ((100 + 110 + 120 + 0.8 * 500) / 3.8)), "95 % of 4 are 3.8"
     always = replace(bulk, flow=flow(0, "bulk"), window=Window(0, 20 * SECOND))
     assert {"idle_ms_p50", "load_increase_ms_p50"}.isdisjoint(found(list(load_metrics([always, ping])), "ping"))
     assert set(found(list(load_metrics([ping])), "ping")) == {"idle_ms_p50"}
@@ -163,6 +163,8 @@ def test_latency_under_load() -> None:
 def test_formulas() -> None:
     assert trimmed_mean(np.arange(1.0, 101)) == 48
     assert trimmed_mean(np.array([7.0])) == 7
+    ten = np.array([1.0] * 9 + [11.0])
+    assert trimmed_mean(ten) == pytest.approx((9 * 1 + 0.5 * 11) / 9.5), "95 % of ten values are nine and a half"
     assert power(9.0, 50.0) == 180
     assert power(None, 50.0) is power(9.0, None) is None
     rtts = {"rtt_ms_mean": 30.0, "rtt_ms_p95": 50.0}

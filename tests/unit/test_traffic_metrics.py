@@ -51,6 +51,14 @@ def test_datagrams_that_arrive_late_twice_or_never(tmp_path: Path) -> None:
     assert found["jitter_ms_mean"] == pytest.approx(sum(jumps) / len(jumps))
 
 
+def test_arrivals_within_the_last_longest_delay_do_not_hide_losses(tmp_path: Path) -> None:
+    """Every second datagram is lost, and one took 4 s: of what was sent in the last 4 s nothing counts."""
+    write_description(tmp_path, _lab("cbr"))
+    write_table(tmp_path, "datagrams", [_datagram(n, 4000 if n == 0 else 10) for n in (0, 2, 4, 6, 8)])
+    _account(tmp_path, "cbr", sent_pkts=10)
+    assert _metrics(tmp_path)["loss_pct"] == pytest.approx(100 * 3 / 7), "of 0 to 6: 1, 3 and 5"
+
+
 def test_datagrams_are_windowed_by_when_they_were_sent(tmp_path: Path) -> None:
     write_description(tmp_path, _lab("cbr"), warmup_ns=5 * SECOND)
     write_table(tmp_path, "datagrams", [_datagram(n, 10) for n in (0, 5, 6, 8)])
@@ -123,11 +131,16 @@ def test_data_of_requests_is_what_the_server_sends(tmp_path: Path) -> None:
     assert _data_of(tmp_path, _lab("bulk"), both) == [0]
 
 
-def test_connections_of_one_flow_add_up(tmp_path: Path) -> None:
+def test_connections_of_one_flow_add_up_in_bytes_and_have_a_state_each(tmp_path: Path) -> None:
+    """The window and the RTT are means over the connections, as over the flows of a group, however many ACKs they get.
+
+    The first connection is iperf3's own, the second has an RTT of 10 ms, the third of 100 ms.
+    """
     write_description(tmp_path, _lab("iperf3"))
     write_table(tmp_path, "tuples", [_tuple(n, 40000 + n, 5001) for n in range(3)])
     acks = [
         {"time_ns": t * SECOND, "tuple_id": n, "bytes_acked": t * 125_000 * n, "snd_cwnd_pkts": 10 * n, "srtt_us": 1000}
+        | {"rtt_us": 10_000 if n == 1 else 100_000}
         for t in range(1, 11)
         for n in (1, 2)
     ]
@@ -135,7 +148,9 @@ def test_connections_of_one_flow_add_up(tmp_path: Path) -> None:
     _account(tmp_path, "iperf3")
     found = _metrics(tmp_path)
     assert found["goodput_mbps"] == pytest.approx(3)
-    assert found["cwnd_pkts_mean"] == pytest.approx(30)
+    assert found["cwnd_pkts_mean"] == pytest.approx(15)
+    assert found["rtt_ms_mean"] == pytest.approx(55)
+    assert (found["rtt_ms_p50"], found["rtt_ms_p95"]) == (10, 100)
 
 
 def _packet(at: int, fate: int = 0, sojourn_ms: int = 1, **more: Any) -> dict[str, Any]:

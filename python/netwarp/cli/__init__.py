@@ -1,8 +1,6 @@
 """The command line. No logic: each command parses, calls, prints, and turns errors into sentences and exit codes.
 
-Exit codes: 0 success; 1 an expectation failed or a regression was found; 2 usage or invalid scenario; 3 a run failed;
-4 something is missing on this machine; 130 interrupted; 141 the reader of the output has gone (`netwarp … | head`), so
-there is no verdict.
+README.md lists the exit codes; `common.py` has their names.
 """
 
 import gc

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from netwarp.cli.common import FAILED_EXPECTATION, OK, errors, say, stdout, write_json
+from netwarp.cli.common import FAILED_EXPECTATION, OK, UNDECIDED, errors, say, stdout, write_json
 
 if TYPE_CHECKING:
     from netwarp.compare import Comparison
@@ -21,11 +21,13 @@ def compare(
     in_b: Annotated[list[str] | None, Parameter(name=["--in-b", "-b"], negative=())] = None,
     metric: Annotated[list[str] | None, Parameter(negative=())] = None,
     min_effect: Annotated[list[str] | None, Parameter(negative=())] = None,
+    short: Annotated[bool, Parameter(negative=())] = False,
     all_: Annotated[bool, Parameter(name="--all", negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
     junit: Path | None = None,
 ) -> int:
-    """Compare two results: for each metric, B is better or worse than A, the same, or unclear. Exit code 1 if worse.
+    """Compare two results: for each metric, B is better or worse than A, the same, or unclear. Exit code 1 if worse, 5
+    if there are too few runs to decide.
 
     A difference counts if it is statistically significant and large enough to matter. Points of sweeps are matched by
     their axes. See docs/compare.md.
@@ -44,6 +46,8 @@ def compare(
         Only this metric, or pattern of metrics such as 'flow.rtt_*'; may be given several times.
     min_effect
         METRIC=SIZE: the smallest difference of a metric (or pattern) that matters: 5% of A's value, or 0.5 in its unit.
+    short
+        Compare short flows that accompany others as well, such as iperf3's control connection.
     all_
         Show every metric, including those that are the same.
     json
@@ -63,14 +67,17 @@ def compare(
         if b is None and not (in_a and in_b):
             raise SelectionError("give two results, or two parts of one: -a PATH=VALUE -b PATH=VALUE")
         sides = open_input("A", a, in_a or ()), open_input("B", b or a, in_b or ())
-        found = compare_(*sides, metrics=metric or (), min_effect=[parse_min_effect(text) for text in min_effect or ()])
+        sizes = [parse_min_effect(text) for text in min_effect or ()]
+        found = compare_(*sides, metrics=metric or (), min_effect=sizes, short=short)
         if junit is not None:
             write_text(junit, junit_(found))
         if json:
             write_json(json_.dumps(as_json(found), indent=2, ensure_ascii=False, allow_nan=False))
         else:
             _print(found, everything=all_)
-        return FAILED_EXPECTATION if found.regression else OK
+        if found.regression:
+            return FAILED_EXPECTATION
+        return UNDECIDED if found.undecided else OK
     raise AssertionError("unreachable")
 
 

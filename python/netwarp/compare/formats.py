@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from netwarp.compare.judgement import Comparison, Row, Verdict
-from netwarp.compare.render import differences, needed_words, notes, sentence, size, weight
+from netwarp.compare.render import differences, needed_words, notes, p_words, sentence, size, weight
 from netwarp.stats.statistics import CONFIDENCE
 from netwarp.store.summary import axis_title
 
@@ -31,11 +31,11 @@ def table(comparison: Comparison, rows: Sequence[Row]) -> Table:
     """A row for each of these: where, what, both medians, the shift with its interval, its size, and the verdict."""
     keys = comparison.matching.keys
     found = Table()
-    sure = min(row.shift.confidence for row in rows)
-    interval = f"[{min(sure, CONFIDENCE):.0%} interval]"
+    sure = [row.shift.confidence for row in rows if row.p is not None]
+    interval = f"\n[{min(*sure, CONFIDENCE):.0%} interval]" if sure else ""
     for heading in (*map(axis_title, keys), "metric", "of"):
         found.add_column(Text(heading))
-    for heading in ("A", "B", f"B − A\n{interval}", "in %"):
+    for heading in ("A", "B", f"B − A{interval}", "in %"):
         found.add_column(Text(heading), justify="right")
     found.add_column("verdict")
     for row in rows:
@@ -48,7 +48,7 @@ def table(comparison: Comparison, rows: Sequence[Row]) -> Table:
             row.subject.full_metric,
             row.subject.name,
             *(f"{value:.4g}" for value in (row.a, row.b)),
-            f"{shift.estimate:+.3g} [{shift.low:+.3g}, {shift.high:+.3g}]",
+            f"{shift.estimate:+.3g}" + (f" [{shift.low:+.3g}, {shift.high:+.3g}]" if row.p is not None else ""),
             "–" if row.percent is None else f"{row.percent:+.1f}",
             verdict,
         )
@@ -62,6 +62,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     return {
         "verdict": sentence(comparison),
         "regression": comparison.regression,
+        "undecided": comparison.undecided,
         "identical": comparison.identical,
         "counts": {verdict.value: count for verdict, count in comparison.counts.items()},
         "a": {"path": str(comparison.a.path), "chosen": dict(comparison.a.chosen)},
@@ -95,6 +96,7 @@ def _json_row(comparison: Comparison, row: Row) -> dict[str, Any]:
         "p_adjusted": row.p,
         "min_effect": row.min_effect,
         "verdict": row.verdict.value,
+        "undecided": row.undecided,
         "needed_runs": row.needed,
     }
 
@@ -120,7 +122,7 @@ def junit(comparison: Comparison) -> str:
         case = _case(suite, matching.words(row.point), str(row.subject))
         text = (
             f"{row.verdict}: {size(row)} (A {row.a:.6g}, B {row.b:.6g}, difference {row.shift.estimate:+.4g} "
-            f"[{row.shift.low:+.4g}, {row.shift.high:+.4g}], adjusted p = {row.p:.3g}; {row.min_effect:.3g} matters)"
+            f"[{row.shift.low:+.4g}, {row.shift.high:+.4g}], {p_words(row)}; {row.min_effect:.3g} matters)"
         )
         if row.verdict is Verdict.WORSE:
             ElementTree.SubElement(case, "failure", {"message": text, "type": "regression"}).text = text

@@ -34,8 +34,9 @@ class Verdict(StrEnum):
 class Row:
     """One metric at one point: medians, the shift from A to B, and what it means.
 
-    `p` is adjusted for all rows of the comparison, `min_effect` the difference that matters, `needed` about how many
-    runs a side would settle what is unclear (null if unknown).
+    `p` is adjusted for all rows of the comparison; None where no value varies with the seed, so that nothing is left to
+    test. `min_effect` is the difference that matters, `needed` about how many runs a side would settle what is unclear
+    (None if unknown). `undecided`: with so few runs no difference, however large, could be distinguished from chance.
     """
 
     point: Point
@@ -45,10 +46,11 @@ class Row:
     runs_a: int
     runs_b: int
     shift: Shift
-    p: float
+    p: float | None
     min_effect: float
     verdict: Verdict
     needed: int | None
+    undecided: bool = False
 
     @property
     def percent(self) -> float | None:
@@ -61,7 +63,8 @@ class Comparison:
     """Everything that was compared. `seeds` are the common ones if `paired`, else there are none.
 
     `broken` are points at which no run of B is good though runs of A are: B is worse there whatever else.
-    `left_out` lists runs that do not count, `one_sided` metrics that only one side has.
+    `left_out` lists runs that do not count, `one_sided` metrics that only one side has, `unasked` flows that accompany
+    others.
     """
 
     a: ComparisonInput
@@ -75,6 +78,7 @@ class Comparison:
     broken: tuple[Point, ...]
     left_out: tuple[str, ...]
     one_sided: tuple[str, ...]
+    unasked: tuple[str, ...] = ()
 
     @cached_property
     def counts(self) -> Mapping[Verdict, int]:
@@ -88,9 +92,14 @@ class Comparison:
         return bool(self.broken or self.counts[Verdict.WORSE])
 
     @property
-    def too_few(self) -> bool:
-        """Whether there are so few runs that no difference whatever could be distinguished from chance."""
-        return bool(self.rows) and not any(can_detect(row.runs_a, row.runs_b, paired=self.paired) for row in self.rows)
+    def undecided(self) -> bool:
+        """Whether there are too few runs to decide about something, and nothing else is worse."""
+        return not self.regression and any(row.undecided for row in self.rows)
+
+    @property
+    def settled(self) -> frozenset[Point]:
+        """The points at which no value varies with the seed on either side, so that every difference is certain."""
+        return frozenset(row.point for row in self.rows if row.p is None)
 
 
 def compare(
@@ -99,15 +108,17 @@ def compare(
     *,
     metrics: Sequence[str] = (),
     min_effect: Sequence[tuple[str, MinEffect]] = (),
+    short: bool = False,
 ) -> Comparison:
     """Compare B with A at every point that both have.
 
     `metrics` are patterns (`flow.rtt_*`) of what is compared, all if none is given; `min_effect` are pairs of a pattern
     and the difference that matters instead of the catalogue's, of which the last that fits holds. Seeds that both sides
-    have are pairs: the same seed means the same chance on both. Raises SelectionError if nothing can be compared.
+    have are pairs: the same seed means the same chance on both. `short` flows that accompany others are compared only
+    if asked for. Raises SelectionError if nothing can be compared.
     """
     matching = match(a, b)
-    samples = gather(a, b, matching, metrics)
+    samples = gather(a, b, matching, metrics, short=short)
     common = tuple(sorted(set(samples.seeds_a) & set(samples.seeds_b)))
     paired = len(common) >= _PAIRS or common == samples.seeds_a == samples.seeds_b
     if paired:
@@ -124,30 +135,43 @@ def compare(
         broken=samples.broken,
         left_out=samples.left_out,
         one_sided=samples.one_sided,
+        unasked=samples.unasked,
     )
 
 
 def _rows(samples: Samples, min_effect: Sequence[tuple[str, MinEffect]], paired: bool) -> list[Row]:
     there = samples.comparable(paired=paired)
-    medians = [np.nanmedian(side[:, there], axis=0) for side in (samples.a, samples.b)]
+    if not len(there):
+        return []
     one, other = samples.a[:, there], samples.b[:, there]
     subjects = [samples.columns[at] for at in there]
+    medians = [np.nanmedian(side, axis=0) for side in (one, other)]
     thresholds = np.array(
         [subject.min_effect(min_effect).of(a) for (_, subject), a in zip(subjects, medians[0], strict=True)]
     )
-    if not len(there):
-        return []
-    p_values = paired_p_values(other - one, thresholds) if paired else unpaired_p_values(one, other, thresholds)
+    # What is certain is no part of the test: it would only ask more of the rest.
+    tested = np.array([point not in samples.settled for point, _ in subjects])
+    p_values = np.full(len(subjects), np.nan)
+    if tested.any():
+        sides, least = (one[:, tested], other[:, tested]), thresholds[tested]
+        p_values[tested] = paired_p_values(sides[1] - sides[0], least) if paired else unpaired_p_values(*sides, least)
     rows = []
     for at, (point, subject) in enumerate(subjects):
-        shift = _shift(one[:, at], other[:, at], paired)
         runs_a, runs_b = (int((~np.isnan(side[:, at])).sum()) for side in (one, other))
-        p, matters = float(p_values[at]), float(thresholds[at])
-        verdict = Verdict.SAME if point in samples.same_points else _verdict(shift, p, matters, subject)
-        needed = needed_runs(shift, matters, ALPHA / len(subjects)) if verdict is Verdict.UNCLEAR else None
         a, b = (float(median[at]) for median in medians)
-        rows.append(Row(point, subject, a, b, runs_a, runs_b, shift, p, matters, verdict, needed))
+        p, matters = (float(p_values[at]) if tested[at] else None), float(thresholds[at])
+        shift = _certain(b - a) if p is None else _shift(one[:, at], other[:, at], paired)
+        verdict = Verdict.SAME if point in samples.same_points else _verdict(shift, p, matters, subject)
+        unclear = verdict is Verdict.UNCLEAR
+        needed = needed_runs(shift, matters, ALPHA / int(tested.sum())) if unclear else None
+        undecided = unclear and not can_detect(runs_a, runs_b, paired=paired)
+        rows.append(Row(point, subject, a, b, runs_a, runs_b, shift, p, matters, verdict, needed, undecided))
     return rows
+
+
+def _certain(difference: float) -> Shift:
+    """A difference in which nothing is left to chance."""
+    return Shift(difference, difference, difference, 1.0, 0.0)
 
 
 def _shift(one: NDArray[np.float64], other: NDArray[np.float64], paired: bool) -> Shift:
@@ -157,9 +181,9 @@ def _shift(one: NDArray[np.float64], other: NDArray[np.float64], paired: bool) -
     return unpaired_shift(one[~np.isnan(one)], other[~np.isnan(other)])
 
 
-def _verdict(shift: Shift, p: float, min_effect: float, subject: Subject) -> Verdict:
+def _verdict(shift: Shift, p: float | None, min_effect: float, subject: Subject) -> Verdict:
     """Better, worse or changed takes a sound difference that matters; the same takes that none that matters is left."""
-    if p < ALPHA and abs(shift.estimate) >= min_effect:
+    if shift.estimate and (p is None or p < ALPHA) and abs(shift.estimate) >= min_effect:
         better = entry_of(subject.scope, subject.metric)
         if better is None or better.better is None:
             return Verdict.CHANGED

@@ -40,8 +40,8 @@ def _neither(comparison: Comparison) -> str:
         return f"B is neither better nor worse than A, but {changed} of {total} {has} changed{_rest(comparison)}."
     if not counts[Verdict.UNCLEAR]:
         return f"B is the same as A: none of {total} values differs by an amount that matters."
-    if comparison.too_few:
-        return f"Whether B differs from A is unclear: {_too_few(comparison)}."
+    if comparison.undecided:
+        return f"Whether B differs from A cannot be decided: {_too_few(comparison)}."
     return f"No difference is proven between A and B: of {total} values{_rest(comparison).removeprefix(',')}."
 
 
@@ -57,7 +57,14 @@ def notes(comparison: Comparison) -> Iterator[str]:
         yield f"Paired by {len(seeds)} common seeds ({_ranges(seeds)})."
     else:
         yield "Not paired: the two have no two seeds in common."
+    if settled := tuple(point for point in comparison.matching.points if point in comparison.settled):
+        where = f" at {_points(comparison, settled)}" if len(comparison.matching.points) > 1 else ""
+        yield f"No value of either side varies with the seed{where}: differences there are certain, and not tested."
     yield from (f"{text}." for text in comparison.left_out)
+    if comparison.unasked:
+        more = len(comparison.unasked) - _MAX_NAMED
+        names = ", ".join(comparison.unasked[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+        yield f"Short flows that accompany others are left out ({names}): --short compares them as well."
     matching = comparison.matching
     for letter, points in (("A", matching.only_a), ("B", matching.only_b)):
         if points:
@@ -84,6 +91,11 @@ def weight(row: Row) -> float:
     return abs(row.shift.estimate) / row.min_effect if row.min_effect else float(row.shift.estimate != 0) * 1e9
 
 
+def p_words(row: Row) -> str:
+    """How sure the difference is."""
+    return "certain: no value varies with the seed" if row.p is None else f"adjusted p = {row.p:.3g}"
+
+
 def needed_words(row: Row, *, paired: bool) -> str:
     """How many runs would settle an unclear row."""
     fewest = fewest_paired() if paired else 4
@@ -93,16 +105,25 @@ def needed_words(row: Row, *, paired: bool) -> str:
 
 
 def _too_few(comparison: Comparison) -> str:
-    runs = max(min(row.runs_a, row.runs_b) for row in comparison.rows)
-    if comparison.paired:
-        fewest = fewest_paired()
+    open_rows = [row for row in comparison.rows if row.undecided]
+    part = "" if len(open_rows) == len(comparison.rows) else f"of {len(open_rows)} of {len(comparison.rows)} values "
+    runs, fewest = max(min(row.runs_a, row.runs_b) for row in open_rows), fewest_paired()
+    if comparison.paired and runs == 1:
+        differ = sum(weight(row) >= 1 for row in open_rows)
         return (
-            f"with {runs} pairs of runs the smallest possible p-value is {1 / 2 ** (runs - 1):.2g}, and no difference, "
-            f"however large, can be distinguished from chance; it takes {fewest} (--seeds {fewest})"
+            f"{part}there is one run a side, of the same seed. They differ in {differ} values by an amount that "
+            "matters, which is certain for this seed and shows nothing of others. --seeds 2 shows whether the seed "
+            f"matters at all; if it does, it takes {fewest} (--seeds {fewest})"
+        )
+    if comparison.paired:
+        return (
+            f"{part}there are {runs} pairs of runs, with which the smallest possible p-value is "
+            f"{1 / 2 ** (runs - 1):.2g}: no difference, however large, can be distinguished from chance; it takes "
+            f"{fewest} (--seeds {fewest})"
         )
     return (
-        f"with {runs} run{'s' if runs > 1 else ''} a side no difference, however large, can be distinguished from "
-        f"chance; it takes 4 with different seeds, or {fewest_paired()} with the same (--seeds {fewest_paired()})"
+        f"{part}with {runs} run{'s' if runs > 1 else ''} a side no difference, however large, can be distinguished "
+        f"from chance; it takes 4 with different seeds, or {fewest} with the same (--seeds {fewest})"
     )
 
 

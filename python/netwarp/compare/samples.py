@@ -15,7 +15,9 @@ from netwarp.analysis.catalogue.metrics import entry_of
 from netwarp.analysis.summary.selection import is_member
 from netwarp.compare.comparison_input import ComparisonInput
 from netwarp.compare.match import Matching, Point
+from netwarp.flows.found import accompanying
 from netwarp.store.errors import SelectionError
+from netwarp.store.planfile import IMPORTED
 from netwarp.words import did_you_mean
 
 Numbers = NDArray[np.float64]
@@ -52,7 +54,9 @@ class Subject(NamedTuple):
 class Samples:
     """Values of A and of B by the same columns. Of paired samples rows are the common seeds, in order, on both sides.
 
-    `same_points` are those at which every run of the one side equals that of the other in all that was measured.
+    `same_points` are those at which every run of the one side equals that of the other in all that was measured,
+    `settled` those at which no value of either side varies with the seed. `unasked` are flows that were left out
+    because they only accompany others.
     """
 
     columns: tuple[tuple[Point, Subject], ...]
@@ -61,9 +65,11 @@ class Samples:
     a: Numbers
     b: Numbers
     same_points: frozenset[Point]
+    settled: frozenset[Point]
     broken: tuple[Point, ...]
     left_out: tuple[str, ...]
     one_sided: tuple[str, ...]
+    unasked: tuple[str, ...]
 
     @property
     def identical(self) -> bool:
@@ -87,12 +93,16 @@ class Samples:
         return np.flatnonzero(~np.isnan(self.a).all(axis=0) & ~np.isnan(self.b).all(axis=0))
 
 
-def gather(a: ComparisonInput, b: ComparisonInput, matching: Matching, patterns: Sequence[str]) -> Samples:
+def gather(
+    a: ComparisonInput, b: ComparisonInput, matching: Matching, patterns: Sequence[str], *, short: bool
+) -> Samples:
     """The good runs of both sides at the common points, members of groups of flows left out.
 
-    Raises SelectionError if a pattern fits nothing, or no common point has good runs on both sides.
+    Flows that accompany others (see `accompanying`) are left out as well, unless `short`. Raises SelectionError if a
+    pattern fits nothing, or no common point has good runs on both sides.
     """
-    in_a, in_b = _values(a, matching, patterns), _values(b, matching, patterns)
+    unasked = frozenset() if short else frozenset(accompanying(_flows(a)) | accompanying(_flows(b)))
+    in_a, in_b = (_values(side, matching, patterns, unasked) for side in (a, b))
     columns = [column for column in in_a if column in in_b]
     good_a, good_b = ({point for point, _ in found} for found in (in_a, in_b))
     broken = tuple(point for point in matching.points if point in good_a and point not in good_b)
@@ -108,21 +118,49 @@ def gather(a: ComparisonInput, b: ComparisonInput, matching: Matching, patterns:
         matrix_a,
         matrix_b,
         frozenset(),
+        _settled(a, matching) & _settled(b, matching),
         broken,
         tuple(_left_out(side, matching) for side in (a, b) if _left_out(side, matching)),
         tuple(_one_sided(a, in_a, in_b, both) + _one_sided(b, in_b, in_a, both)),
+        tuple(sorted(unasked)),
     )
 
 
 _Values = Mapping[tuple[Point, Subject], dict[int, float]]
 
 
-def _values(side: ComparisonInput, matching: Matching, patterns: Sequence[str]) -> _Values:
+def _good(side: ComparisonInput) -> pl.DataFrame:
+    return side.summary.filter(pl.col("status") == "ok", pl.col("value").is_not_null())
+
+
+def _flows(side: ComparisonInput) -> list[str]:
+    names: list[str] = _good(side).filter(scope="flow")["name"].unique().to_list()
+    return names
+
+
+def _settled(side: ComparisonInput, matching: Matching) -> frozenset[Point]:
+    """The points at which two runs or more, of different seeds, have the same value of everything that was measured.
+
+    All metrics decide, whatever part of them is compared: one count may agree by chance, all of a run's values do not.
+    The seeds of an imported result are numbers of repetitions, in which chance had other sources.
+    """
+    if side.plan.get("engine") == IMPORTED:
+        return frozenset()
+    keys = matching.keys
+    here = [pl.lit(0).alias("_at"), *keys]  # without keys there is one point
+    good = _good(side)
+    runs = good.group_by(here).agg(pl.col("seed").n_unique().alias("_runs"))
+    each = good.group_by([*here, *_METRIC]).agg(pl.len().alias("_n"), pl.col("value").n_unique().alias("_values"))
+    same = (pl.col("_values") == 1) & (pl.col("_n") == pl.col("_runs")) & (pl.col("_runs") > 1)
+    points = each.join(runs, on=["_at", *keys], nulls_equal=True).group_by(here).agg(same.all().alias("_same"))
+    return frozenset(tuple(point) for *point, alike in points.select(*keys, "_same").iter_rows() if alike)
+
+
+def _values(side: ComparisonInput, matching: Matching, patterns: Sequence[str], unasked: frozenset[str]) -> _Values:
     """By point and subject the value of each seed."""
-    good = side.summary.filter(pl.col("status") == "ok", pl.col("value").is_not_null())
-    names = good.filter(pl.col("scope") == "flow")["name"].unique().to_list()
-    members = [name for name in names if is_member(name, names)]
-    good = good.filter(~((pl.col("scope") == "flow") & pl.col("name").is_in(members)))
+    good, names = _good(side), _flows(side)
+    left_out = {name for name in names if is_member(name, names)} | unasked
+    good = good.filter(~((pl.col("scope") == "flow") & pl.col("name").is_in(list(left_out))))
     known = good.select(pl.format("{}.{}", "scope", "metric")).to_series().unique(maintain_order=True).to_list()
     for pattern in patterns:
         if not any(fnmatchcase(metric, pattern) for metric in known):

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from netwarp.flows.found import SHORT, TCP, UDP
+from netwarp.flows.found import SHORT, TCP, UDP, found_name
 from netwarp.store.rundir import RunDir
 
 MAX_FLOWS = 1000
@@ -48,7 +48,7 @@ def find_flows(
         service = row["destination_port"] if asked else row["source_port"]
         entries.append(
             {
-                "group": f"{source}-{destination}-{protocol}-{service}{'-short' if short else ''}".replace("/", "_"),
+                "group": found_name(source, destination, protocol, service, short=short),
                 "tool": SHORT if short else protocol,
                 "from": source,
                 "to": destination,

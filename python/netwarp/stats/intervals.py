@@ -1,11 +1,15 @@
-"""The mean over replicates and its interval: the seeds of a point are independent, so Student's t applies."""
+"""The mean over replicates and its interval: the seeds of a point are independent, however their values are spread."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from functools import lru_cache
+from math import comb, sqrt
 from statistics import NormalDist, fmean, stdev
 
 CONFIDENCE = 0.95
+SKEW = 0.7
+"""The greatest share of values on one side of a mean that `robust_interval` allows for: of normal values it is 0.5, of
+exponential ones 0.632, of lognormal ones whose logarithms have a standard deviation of 1 it is 0.691."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +34,50 @@ def mean_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> In
     mean = fmean(values)
     if len(values) < 2:
         return Interval(mean)
+    if min(values) == max(values):  # a mean of equal values may differ from them in its last digit
+        return Interval(values[0], values[0], values[0])
     # Lazily: scipy takes longer to import than most commands take.
     from scipy.special import stdtrit  # type: ignore[import-untyped]  # noqa: PLC0415
 
     half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * stdev(values) / sqrt(len(values))
     return Interval(mean, mean - half, mean + half)
+
+
+def robust_interval(values: Sequence[float], confidence: float) -> Interval:
+    """The mean of independent values and an interval that holds it whether their distribution is normal or skewed.
+
+    It is Student's, widened to the k-th lowest and the k-th highest value where these lie outside. Between those two
+    lies every quantile from 30 % to 70 %, whatever the distribution, and so the mean of any whose mean is one of these;
+    how surely, is `skewed_confidence`. No interval of few values holds the mean of every distribution (R. R. Bahadur,
+    L. J. Savage: Annals of Mathematical Statistics 27, 1956). However many values there are, it does not become
+    narrower than from the 30 % to the 70 % quantile. Raises ValueError for no values.
+    """
+    student = mean_interval(values, confidence)
+    if student.low is None or student.high is None:
+        return student
+    ordered, rank = sorted(values), _skewed_rank(len(values), confidence)
+    return Interval(student.mean, min(student.low, ordered[rank - 1]), max(student.high, ordered[-rank]))
+
+
+def skewed_confidence(count: int, confidence: float) -> float:
+    """How surely `robust_interval` holds the mean of `count` skewed values; `confidence` is that of normal ones."""
+    return min(_covered(count, _skewed_rank(count, confidence)), confidence)
+
+
+@lru_cache(maxsize=1024)
+def _skewed_rank(count: int, confidence: float) -> int:
+    """The greatest k for which the k-th lowest and highest values hold such a quantile so surely; 1 if none does."""
+    rank = 1
+    while 2 * (rank + 1) <= count and _covered(count, rank + 1) >= confidence:
+        rank += 1
+    return rank
+
+
+@lru_cache(maxsize=1024)
+def _covered(count: int, rank: int) -> float:
+    """How surely the `rank`-th lowest and highest of `count` values enclose the quantile SKEW, the farthest out."""
+    outside = (below for below in range(count + 1) if below < rank or below > count - rank)
+    return 1 - sum(comb(count, below) * SKEW**below * (1 - SKEW) ** (count - below) for below in outside)
 
 
 def share_interval(held: int, count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:

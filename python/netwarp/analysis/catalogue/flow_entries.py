@@ -25,7 +25,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "rtt_ms_mean rtt_ms_p50 rtt_ms_p95 rtt_ms_p99 rtt_ms_max",
         _SPREAD + "the RTT: each ACK's own sample, not smoothed, or that of each echo reply",
-        "time (a sample holds until the next)",
+        "time (a sample holds until the connection's next); connections of a flow (iperf3 -P, incast, command) and "
+        "flows of a group alike, each for itself",
         "`acks`; `pings`",
         better=LOWER,
         min_effect=(0.05, 0.1),
@@ -84,7 +85,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "rpm",
         "round trips per minute under load, 60,000 / TM95, the mean in ms of the lowest 95 % of the loaded round "
-        "trips (draft-ietf-ippm-responsiveness). Not the draft's own figure, which averages over TCP and TLS "
+        "trips (draft-ietf-ippm-responsiveness); where 95 % of their number is a fraction, the last one counts by "
+        "this fraction. Not the draft's own figure, which averages over TCP and TLS "
         "handshakes and HTTP requests, on separate connections and on the loaded ones: here each "
         "`ping` or `request` flow has its own value. Round trips not complete at the end are left out",
         "packets or transfers",
@@ -194,8 +196,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     ),
     entry(
         "cwnd_pkts_mean",
-        "mean congestion window; for iperf3 -P, the sum over its connections",
-        "time",
+        "mean congestion window of a connection",
+        "time; connections of a flow (iperf3 -P, incast, command) and flows of a group alike, each for itself",
         _ACKS,
         better=None,
         min_effect=(0.05, 1),
@@ -204,8 +206,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "cwnd_pkts_first_peak",
         "the congestion window before it shrinks for the first time, in the whole run, warm-up included: where slow "
-        "start, or what follows it, first meets a loss or a mark; absent if it never shrinks; for "
-        "a group of flows, the largest",
+        "start, or what follows it, first meets a loss or a mark; absent if it never shrinks; of "
+        "several connections or flows the largest",
         "flows",
         "`acks`",
         better=None,
@@ -215,7 +217,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "cwnd_pkts_slow_start_end",
         "the slow-start threshold as it is first set, in the whole run, warm-up included: where slow start ends, by "
-        "HyStart or a loss; absent if nothing sets it; of several flows the largest",
+        "HyStart or a loss; absent if nothing sets it; of several connections or flows the largest",
         "flows",
         "`acks`",
         better=None,
@@ -225,7 +227,8 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "loss_pct",
         "100 × lost / sent: datagrams sent in the window that never arrived, echo requests without reply. Packets "
-        "sent less than the longest observed delay before the end may still have been on their way: they do not count. "
+        "sent less than the longest observed delay before the end may still have been on their way: neither those "
+        "that arrived nor those that did not count. "
         "Of a program's own datagrams (`command`) those that were dropped or lost on a wire, of these and those that "
         "arrived; absent if datagrams were fragmented or a wire duplicates or corrupts",
         "packets",

@@ -82,8 +82,8 @@ def _datagrams(part: pl.DataFrame | None, sent_pkts: int) -> Datagrams:
 def received(datagrams: Datagrams, window: Window, run_end_ns: int) -> Received:
     """What became of the datagrams sent in the window.
 
-    One that did not arrive and was sent within the longest delay of the run's end may only have been cut off: it is
-    not counted at all.
+    Of those sent within the longest delay of the run's end some may only have been cut off. For losses none of them
+    counts, arrived or not: to count the arrived ones alone would make the loss too small.
     """
     inside = window.mask(datagrams.sent_ns) & datagrams.first
     delays = datagrams.delays_ns[inside]
@@ -91,7 +91,7 @@ def received(datagrams: Datagrams, window: Window, run_end_ns: int) -> Received:
     arrived[datagrams.sequence] = True
     sent_ns = sending_times(datagrams, window)
     longest = int(delays.max(initial=0))
-    known = window.mask(sent_ns) & (arrived | (sent_ns < run_end_ns - longest))
+    known = window.mask(sent_ns) & (sent_ns <= run_end_ns - longest)
     sequence = datagrams.sequence[datagrams.first]
     late = sequence < np.maximum.accumulate(sequence) if len(sequence) else np.empty(0, np.bool_)
     return Received(

@@ -51,13 +51,22 @@ class FlowData:
         if self.pings is not None:
             pings = latency.pings_in(self.pings, self.window)
             return time_weighted(pings.sent_ns[pings.answered], pings.rtts_ms[pings.answered], self.window)
-        if self.sender is not None:
-            return time_weighted(self.sender.rtt_times_ns, self.sender.rtts_ms, self.window)
-        return pool([])
+        return pool([time_weighted(one.rtt_times_ns, one.rtts_ms, life) for one, life in self._connections()])
 
     def state(self, name: str) -> TimeWeighted:
-        """A column of the sender's state (`srtt_ms`, `cwnd_pkts`) with the time each value held."""
-        return time_weighted(self.sender.times_ns, getattr(self.sender, name), self.window) if self.sender else pool([])
+        """A column of the sender's state (`srtt_ms`, `cwnd_pkts`) with the time each value held.
+
+        Of several connections each counts for itself, as the flows of a group do.
+        """
+        return pool([time_weighted(one.times_ns, getattr(one, name), life) for one, life in self._connections()])
+
+    def _connections(self) -> Iterator[tuple[Sender, Window]]:
+        """The sender's connections, and when the state of each counts: those of a command come and go."""
+        connections = self.sender.each if self.sender else ()
+        for one in connections:
+            ends = self.flow.kind.owns_sockets and len(connections) > 1 and len(one.times_ns) > 0
+            last_ns = min(int(one.times_ns[-1]), self.window.end_ns) if ends else self.window.end_ns
+            yield one, Window(self.window.start_ns, last_ns)
 
     def goodput_mbps(self) -> float | None:
         """Payload delivered over the time that it belongs to."""
@@ -116,8 +125,7 @@ class FlowData:
     def losses(self) -> tuple[int, int] | None:
         """How many echo requests or datagrams of those sent were lost: (lost, sent); None for TCP."""
         if self.pings is not None:
-            known = latency.pings_in(self.pings, self.window)
-            return int((~known.answered).sum()), len(known.sent_ns)
+            return latency.ping_losses(self.pings, self.window)
         if (known_of := self.received) is not None:
             return known_of.lost, known_of.sent
         if self.intervals is not None:

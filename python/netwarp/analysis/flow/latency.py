@@ -46,20 +46,21 @@ def power(goodput_mbps: float | None, rtt_ms: float | None) -> float | None:
 
 
 def pings_in(pings: Pings, window: Window) -> Pings:
-    """The requests sent in the window whose outcome is known.
-
-    A request without a reply that was sent within the longest RTT of the window's end may only have been cut off, so
-    that it is neither a reply nor a loss.
-    """
+    """The requests sent in the window."""
     inside = window.mask(pings.sent_ns)
-    longest_ms = np.max(pings.rtts_ms[inside & pings.answered], initial=0.0)
-    known = pings.answered | (pings.sent_ns < window.end_ns - longest_ms * 1e6)
-    return Pings(pings.sent_ns[inside & known], pings.rtts_ms[inside & known])
+    return Pings(pings.sent_ns[inside], pings.rtts_ms[inside])
 
 
-def ping_loss_pct(pings: Pings) -> float | None:
-    """Requests without a reply, in percent of those sent; None of nothing."""
-    return 100 * float(np.mean(~pings.answered)) if len(pings.sent_ns) else None
+def ping_losses(pings: Pings, window: Window) -> tuple[int, int]:
+    """Of the requests sent in the window how many had no reply, and how many there were.
+
+    Those sent within the longest RTT of the window's end do not count, answered or not: one without a reply may only
+    have been cut off, and to count the others' replies alone would make the loss too small.
+    """
+    within = pings_in(pings, window)
+    longest_ms = np.max(within.rtts_ms[within.answered], initial=0.0)
+    known = within.sent_ns <= window.end_ns - longest_ms * 1e6
+    return int((known & ~within.answered).sum()), int(known.sum())
 
 
 def ping_jitter_ms(pings: Pings) -> float | None:

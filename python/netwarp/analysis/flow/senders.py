@@ -38,9 +38,22 @@ class Sender:
     mss_bytes: int = 0
     first_ssthresh_pkts: float | None = None
     """The slow-start threshold as it is first set; None if it never is, or was only sampled."""
+    connections: tuple["Sender", ...] = ()
+    """Those that this is the sum of, if there are several."""
+
+    @property
+    def each(self) -> tuple["Sender", ...]:
+        """Its connections; itself if there is one."""
+        return self.connections or (self,)
 
     def first_peak_pkts(self) -> float | None:
-        """The window before it shrinks for the first time; None if it never does, or was only sampled."""
+        """The window before it shrinks for the first time, of several connections the largest of these.
+
+        None if none shrinks, or it was only sampled.
+        """
+        if self.connections:
+            peaks = (one.first_peak_pkts() for one in self.connections)
+            return max((peak for peak in peaks if peak is not None), default=None)
         if self.sampled:
             return None
         shrinks = np.flatnonzero(np.diff(self.cwnd_pkts) < 0)
@@ -55,10 +68,10 @@ def load_senders(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Sender]:
 
 
 def together(parts: Sequence[Sender]) -> Sender:
-    """The connections of one flow as one sender: bytes, windows and retransmissions add up.
+    """The connections of one flow as one sender, for what is drawn over time: bytes, windows, retransmissions add up.
 
     RTTs, smoothed or not, are at each moment those of the connection that heard an ACK last; of samples the mean over
-    the connections that were looked at together.
+    the connections that were looked at together. Metrics of states are of `connections`, each for itself.
     """
     if len(parts) == 1:
         return parts[0]
@@ -83,6 +96,7 @@ def together(parts: Sequence[Sender]) -> Sender:
         sampled=sampled,
         mss_bytes=max(p.mss_bytes for p in parts),
         first_ssthresh_pkts=max((p.first_ssthresh_pkts for p in parts if p.first_ssthresh_pkts), default=None),
+        connections=tuple(parts),
     )
 
 

@@ -9,12 +9,14 @@ import polars as pl
 
 from netwarp.analysis.summary.conditions import Selection, selection_text, selects
 from netwarp.analysis.summary.orders import OrderedRuns, order_text, ordered_runs, span, step_text
-from netwarp.stats.intervals import Interval, mean_interval
+from netwarp.stats.intervals import Interval, robust_interval, skewed_confidence
 from netwarp.stats.tally import Tally, fewest_seeds, tally
 
 _SMALLEST, _LARGEST = float("-inf"), float("inf")
 SURE = 0.999
-"""The confidence of an interval that an expected value must lie in: at 95 % one right value of twenty would fail."""
+"""The confidence of an interval that an expected value must lie in: at 95 % one right value of twenty would fail.
+
+Of few seeds it is that of normal values; see `skewed_confidence` for others."""
 _OF_ONE_RUN = frozenset({"run_id", "seed", "status", "value"})
 """The columns of a summary that differ between the seeds of one point."""
 
@@ -52,7 +54,8 @@ class Expectation(Protocol):
 
     @property
     def within(self) -> float | Literal["interval"] | None:
-        """How near: a fraction of `equals`, or so near that the mean's 99.9 % confidence interval holds it."""
+        """How near: a fraction of `equals`, or so near that the mean's 99.9 % confidence interval holds it
+        (`robust_interval`)."""
 
     @property
     def share(self) -> float | None:
@@ -71,8 +74,8 @@ class Judgement(StrEnum):
 @dataclass(frozen=True)
 class Checked:
     """An expectation and what was found: `values` of the rows that it selects, or the means over seeds with their
-    `intervals` where it has `equals`; with how many seeds it held, where it is about each; `reason` where there is
-    more to say."""
+    `intervals` where it has `equals`, of at least so many `replicates` each; with how many seeds it held, where it is
+    about each; `reason` where there is more to say."""
 
     expectation: Expectation
     judgement: Judgement
@@ -81,6 +84,7 @@ class Checked:
     reason: str | None = None
     intervals: tuple[Interval, ...] = ()
     seeds: Tally | None = None
+    replicates: int = 0
 
     @property
     def ok(self) -> bool:
@@ -126,9 +130,21 @@ class Checked:
             return self.reason
         if len(self.intervals) == 1:
             (mean,) = self.intervals
-            return f"{mean.mean:.6g}" + (f" ({mean.low:.6g} to {mean.high:.6g})" if mean.low is not None else "")
+            interval = f" ({mean.low:.6g} to {mean.high:.6g})" if mean.low is not None else ""
+            return f"{mean.mean:.6g}{interval}{self._claim}"
         spread = span(self.values) + (f" ({len(self.values)} values)" if len(self.values) > 1 else "")
-        return f"{spread}, {self.outside} outside" if self.outside and len(self.values) > 1 else spread
+        return (f"{spread}, {self.outside} outside" if self.outside and len(self.values) > 1 else spread) + self._claim
+
+    @property
+    def _claim(self) -> str:
+        """What an interval of so few seeds can claim, where that is less for skewed values than for normal ones."""
+        if self.expectation.within != "interval" or not self.replicates:
+            return ""
+        skewed = skewed_confidence(self.replicates, SURE)
+        if skewed >= SURE:
+            return ""
+        sure = f"{100 * SURE:g} % if values are normal, {100 * skewed:.0f} % if skewed"
+        return f"; {self.replicates} seeds make it {sure}"
 
 
 def check_expectations(summary: pl.DataFrame, expectations: Sequence[Expectation]) -> list[Checked]:
@@ -215,12 +231,17 @@ def _order_found(compared: Sequence[OrderedRuns], broken: Sequence[OrderedRuns],
 def _check_means(rows: pl.DataFrame, expectation: Expectation, equals: float) -> Checked:
     """The mean over the seeds of each point and name against what it should equal."""
     points = [column for column in rows.columns if column not in _OF_ONE_RUN]
-    means = [mean_interval(part["value"].to_list(), SURE) for part in rows.partition_by(points, maintain_order=True)]
-    values = tuple(mean.mean for mean in means)
+    parts = [part["value"].to_list() for part in rows.partition_by(points, maintain_order=True)]
+    means = [robust_interval(part, SURE) for part in parts]
+    values, fewest = tuple(mean.mean for mean in means), min(map(len, parts))
     if expectation.within == "interval" and any(mean.low is None for mean in means):
         return Checked(expectation, Judgement.UNCHECKED, values, 0, "an interval needs a second seed", tuple(means))
-    outside = sum(not _is_near(mean, equals, expectation.within) for mean in means)
-    return Checked(expectation, Judgement.FAILED if outside else Judgement.MET, values, outside, None, tuple(means))
+    far = [mean for mean in means if not _is_near(mean, equals, expectation.within)]
+    reason = None
+    if expectation.within == "interval" and (point := next((mean for mean in far if mean.low == mean.high), None)):
+        reason = f'{point.mean:.6g} with every seed, which leaves no interval; say how close, such as within = "1%"'
+    judgement = Judgement.FAILED if far else Judgement.MET
+    return Checked(expectation, judgement, values, len(far), reason, tuple(means), replicates=fewest)
 
 
 def _is_near(mean: Interval, equals: float, within: float | Literal["interval"] | None) -> bool:

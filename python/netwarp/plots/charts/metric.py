@@ -241,6 +241,8 @@ def _subtitle(result: ResultDir, chosen: Selected, kind: str, stem: str | None) 
     counts = {len(cell.values) for cell in chosen.cells}
     many = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(max(counts))
     parts = [str(result.plan.get("name", ""))]
+    if stem is None and (summed_up := distributed_stem(chosen.metric)) is not None:
+        parts.append(f"weighted by {DISTRIBUTED[summed_up][1].partition(',')[0]}")
     if stem is not None:
         parts.append(f"share of {DISTRIBUTED[stem][1]}" + (f", {many} runs together" if max(counts) > 1 else ""))
     elif kind == "cdf":

@@ -132,7 +132,7 @@ class Expectation(Model):
     )
     within: Within | None = about(
         'How close: a fraction of the value, or `"interval"` for the 99.9 % confidence interval of the mean (at least '
-        "two seeds).",
+        "two seeds; for skewed values at least 20).",
         "2%",
         refused=["near"],
         beside={"min": None, "equals": 9.5},

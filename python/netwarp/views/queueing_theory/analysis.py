@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from netwarp.stats.intervals import CONFIDENCE, Interval, mean_interval
+from netwarp.stats.intervals import CONFIDENCE, Interval, mean_interval, robust_interval
 from netwarp.store.files import read_json
 from netwarp.store.findings import Finding, Holds
 from netwarp.store.result import ResultDir
@@ -107,7 +107,7 @@ def _compared(load: float, quantity: Quantity, values: Sequence[float], system: 
         ideal_model=None if ideal is None else system.ideal_name,
         ratio=None if rare else mean.mean / expected,
         inside=None if rare or mean.low is None else mean.holds(expected),
-        plausible=None if rare or mean.low is None else mean_interval(values, together).holds(expected),
+        plausible=None if rare or mean.low is None else robust_interval(values, together).holds(expected),
     )
 
 

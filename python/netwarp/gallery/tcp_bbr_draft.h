@@ -4,6 +4,7 @@
 #define _TCP_BBR_DRAFT_H
 
 #include <linux/math64.h>
+#include <linux/sizes.h>
 #include <net/tcp.h>
 
 #define UNIT			256	/* of gains */

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from e2e_command import succeed
 from e2e_runs import only_run
-from e2e_scenarios import dumbbell
+from e2e_scenarios import BULK, FRAME_BYTES, SEGMENT_BYTES, dumbbell
 from netwarp.store.result import open_result
 from netwarp.store.rundir import RunDir
 
@@ -47,6 +47,13 @@ def make(name: str, folder: Path) -> Made:
     """Run a scenario of the gallery, of which all holds that it expects."""
     succeed("run", GALLERY / f"{name}.toml", "--no-plots", "-o", folder / "result")
     return Made(folder / "result")
+
+
+def run_text(folder: Path, text: str) -> RunDir:
+    """The only run of a scenario."""
+    (folder / "s.toml").write_text(text)
+    succeed("run", folder / "s.toml", "--no-plots", "-o", folder / "result")
+    return only_run(folder / "result")
 
 
 def test_hystartpp_changes_phase_where_rfc_9406_says(tmp_path: Path) -> None:
@@ -158,22 +165,122 @@ def test_prague_does_not_depend_on_the_rtt(tmp_path: Path) -> None:
 
 
 DOWN, CRUISE, REFILL, UP, PROBE_RTT = 2, 3, 4, 5, 6
+TOO_HIGH, PRECAUTIONARY = 1, 2
+STOPPING = 4
+UNBOUNDED = 2**32 - 1
 
 
-def test_bbr3_goes_through_its_phases(tmp_path: Path) -> None:
+def phases(states: pl.DataFrame) -> pl.DataFrame:
+    """The first state of each phase of BBR, with the phase before, the phase after, and how long it lasts."""
+    return (
+        states.filter((pl.col("mode") != pl.col("mode").shift(1)) & (pl.col("mode") >= DOWN))
+        .with_columns(pl.col("mode").shift(1).alias("before"), pl.col("mode").shift(-1).alias("next"))
+        .with_columns((pl.col("time_ns").shift(-1) - pl.col("time_ns")).alias("ns"))
+    )
+
+
+def test_bbr_goes_through_the_phases_of_the_draft(tmp_path: Path) -> None:
     """Down, Cruise, Refill for one round trip, Up, once in 2 to 3 s or in 63 round trips; ProbeRTT each 5 s.
 
     The scenario expects few losses, and a share for CUBIC.
     """
-    (states,) = states_of(make("bbr3", tmp_path).run("BBRv3 and CUBIC"))
-    changes = states.filter((pl.col("mode") != pl.col("mode").shift(1)) & (pl.col("mode") >= DOWN))
+    (states,) = states_of(make("bbr-draft", tmp_path).run("draft and CUBIC"))
+    changes = phases(states)
     pairs = set(zip(changes["mode"], changes["mode"][1:], strict=False))
     cycle = {(DOWN, CRUISE), (CRUISE, REFILL), (REFILL, UP), (UP, DOWN), (DOWN, REFILL)}
     assert {pair for pair in pairs if PROBE_RTT not in pair} <= cycle
     assert {(DOWN, CRUISE), (CRUISE, REFILL), (REFILL, UP), (UP, DOWN)} <= pairs
-    ends = changes.with_columns((pl.col("time_ns").shift(-1) - pl.col("time_ns")).alias("ns"))
-    refills = ends.filter(pl.col("mode") == REFILL)["ns"].drop_nulls()
+    refills = changes.filter(mode=REFILL)["ns"].drop_nulls()
     assert refills.is_between(35_000_000, 100_000_000).all()
-    rests = ends.filter(pl.col("mode") == PROBE_RTT)["time_ns"].diff().drop_nulls()
+    rests = changes.filter(mode=PROBE_RTT)["time_ns"].diff().drop_nulls()
     assert len(rests) >= 2
     assert (rests > 5 * 10**9).all()
+
+
+def test_bbr_probes_with_precaution_after_losses(tmp_path: Path) -> None:
+    """After an Up that went too high the next ends once its bound is in flight; if that was safe, one more follows."""
+    flows = BULK + 'cc = "file:tcp_bbr_draft.c"'
+    text = dumbbell(rate="50mbit", delay="20ms", queue="pfifo limit 20", duration="20s", flows=flows)
+    (states,) = states_of(run_text(tmp_path, text))
+    ends = phases(states).filter(mode=DOWN, before=UP)
+    assert ends.filter(prev_probe=TOO_HIGH).height >= 2
+    safe = []
+    for end in ends.filter(prev_probe=PRECAUTIONARY)["time_ns"]:
+        judged = states.filter(pl.col("time_ns") > end, pl.col("ack_phase") != STOPPING).row(0, named=True)
+        assert judged["time_ns"] - end < 150_000_000
+        # A round trip later its losses are known: bandwidth is probed again at once if there were few.
+        safe.append(not judged["prev_probe"] & TOO_HIGH)
+        assert (judged["mode"] == REFILL) == safe[-1]
+    assert sum(safe) >= 2
+
+
+def test_bbr_takes_back_what_a_spurious_recovery_did(tmp_path: Path) -> None:
+    """Packets that overtake others pass for losses: Up begins again, and without the bound that it had got."""
+    flows = BULK + 'cc = "file:tcp_bbr_draft.c"'
+    text = dumbbell(rate="20mbit", delay="20ms", queue="pfifo limit 400", flows=flows)
+    text = text.replace(
+        "h1 = {}", 'h1 = { sysctl = { "net.ipv4.tcp_max_reordering" = "3", "net.ipv4.tcp_recovery" = "0" } }'
+    )
+    text = text.replace('delay = "20ms"', 'delay = "20ms"\nreorder = "3%"')
+    (states,) = states_of(run_text(tmp_path, text))
+    changes = phases(states).with_columns(pl.col("inflight_hi").shift(-1).alias("undone"))
+    high = changes.filter(pl.col("prev_probe") == TOO_HIGH, mode=DOWN, before=UP, next=REFILL)
+    assert high.height >= 2
+    assert (high["inflight_hi"] < UNBOUNDED).all()
+    assert (high["undone"] == UNBOUNDED).all()
+    assert (high["ns"] < 50_000_000).all()
+
+
+RESPONSES = """
+[flows.web]
+from = "h1"
+to = "h2"
+tool = "request"
+cc = "file:tcp_bbr_draft.c"
+"""
+
+
+def restarts(run: RunDir) -> list[tuple[dict[str, int], pl.DataFrame]]:
+    """For each time that the server sends again after a pause: BBR's state before, and the packets until an ACK."""
+    (index,) = {end.interface_index for end in run.description.ends if end.name == "bottleneck:h2"}
+    packets = run.scan("packets").filter(pl.col("interface_index") == index, packet_bytes=FRAME_BYTES).collect()
+    found = []
+    for states in states_of(run):
+        sent = packets.filter(tuple_id=states["tuple_id"][0]).sort("enqueue_ns")
+        first = sent.filter(pl.col("enqueue_ns").diff() > 100_000_000)["enqueue_ns"]
+        for start in first:
+            last = states.filter(pl.col("time_ns") < start).tail(1).row(0, named=True)
+            answered = states.filter(pl.col("time_ns") > start)["time_ns"].min()
+            found.append((last, sent.filter(pl.col("enqueue_ns").is_between(start, answered))))
+    return found
+
+
+def test_bbr_restarts_at_its_bandwidth_after_a_pause(tmp_path: Path) -> None:
+    """Section 5.4.1: not with the gain of the phase in which the pause began."""
+    web = RESPONSES + 'response_size = 400000\nthink = "150ms"'
+    run = run_text(tmp_path, dumbbell(rate="10mbit", delay="10ms", duration="16s", flows=web))
+    phases_before = set()
+    for state, packets in restarts(run):
+        if not DOWN <= state["mode"] <= UP:
+            continue
+        phases_before.add(state["mode"])
+        bandwidth = min(max(state["bw_prior"], state["bw_cycle"]), state["bw_lo"])
+        gap = packets["enqueue_ns"].diff().drop_nulls().median()
+        assert gap == pytest.approx(SEGMENT_BYTES / (0.99 * bandwidth) * 1e9, rel=0.02)
+    assert phases_before - {CRUISE, REFILL}
+
+
+def test_bbr_leaves_probe_rtt_during_a_pause(tmp_path: Path) -> None:
+    """Section 5.4.1: the window is that of the path again when sending restarts, not half a BDP."""
+    web = RESPONSES + "response_size = 6000000"
+    sizes = '[sweep]\n"flows.web.response_size" = [5850000, 6000000, 6150000]'
+    web += '\nthink = "400ms"'
+    (tmp_path / "s.toml").write_text(dumbbell(rate="10mbit", delay="10ms", duration="8s", flows=web, tail=sizes))
+    succeed("run", tmp_path / "s.toml", "--no-plots", "-o", tmp_path / "result")
+    opened = open_result(tmp_path / "result")
+    runs = pl.read_parquet(tmp_path / "result" / "summary.parquet")["run_id"].unique()
+    paused = [one for run in runs for one in restarts(opened.run(run)) if one[0]["mode"] == PROBE_RTT]
+    assert paused
+    # 17 packets are the BDP, of which ProbeRTT allows half.
+    for _, packets in paused:
+        assert packets.height > 12

@@ -16,7 +16,7 @@ MAX_DISTINCT = len(CATEGORICAL)
 # In the order of the colours; each row of seven has dashes of its own.
 CONGESTION_CONTROLS = (
     *("cubic", "bbr", "reno", "dctcp", "vegas", "westwood", "htcp"),
-    *("bic", "bbr3", "illinois", "hybla", "nv", "veno", "yeah"),
+    *("bic", "bbr_draft", "illinois", "hybla", "nv", "veno", "yeah"),
     *("highspeed", "prague", "scalable", "lp", "cdg"),
 )
 QUEUE_DISCIPLINES = (

@@ -173,7 +173,9 @@ def test_the_curve_of_the_assignment_is_that_of_udp_which_joins_after_seven_seco
     of_second = (pl.col("time_ns") // 10**9).alias("second")
     by_second = dict(arrived.group_by(of_second).agg(pl.sum("new_bytes") * 8 / 1e6).iter_rows())
     assert [by_second[second] for second in range(2, 7)] == pytest.approx([9.56] * 5, rel=0.01)
-    assert 9 > by_second[7] > 5 > 3.5 > by_second[8] > 1.6 > by_second[9] > 0.8
+    assert 5 < by_second[7] < 9
+    assert 1.6 < by_second[8] < 3.5
+    assert 0.8 < by_second[9] < 1.6
 
 
 def test_a_queue_for_each_leaves_tcp_two_thirds_of_its_half(fight: ResultDir) -> None:

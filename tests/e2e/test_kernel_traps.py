@@ -163,3 +163,31 @@ def test_the_kernel_warns_of_nothing(runs: Runs) -> None:
     assert len(lines) > 50
     assert [line for line in lines if line[1] in "01234" and "[    0.000000]" not in line] == []
     assert (run.path / "console.log").read_text().splitlines() == [*BOOT, "reboot: Power down"]
+
+
+def after_an_overload(queue: str) -> str:
+    """Ten times the link's rate for a third of a second, nothing for six, then a fifth of it: hardly anything waits."""
+    before = flow("before", "poisson", 'rate = "100mbit"', 'duration = "300ms"')
+    after = flow("after", "poisson", 'rate = "2mbit"', 'start = "7s"', 'duration = "8s"')
+    return pair(before + after, queue=queue, duration="16s", router=True)
+
+
+def fates_after(run: RunDir) -> list[int]:
+    return packets_of(run, "after")["fate"].to_list()
+
+
+def test_red_after_a_pause_drops_all_and_the_run_is_suspect(runs: Runs) -> None:
+    """Its average is above max when the overload ends, and the same when packets come again: it meets 200 of them."""
+    run = runs(after_an_overload(RED.replace("burst 40", "burst 200")), status="suspect")
+    fates = fates_after(run)
+    assert sum(fates[:200]) == 200
+    reason = run.status()["reason"]
+    found = re.search(r"RED at wire:r1 dropped or marked (\d+) packets from 7\.0\d* s on although", reason)
+    assert found, reason
+    assert 200 <= int(found[1]) <= sum(fates)
+
+
+def test_without_red_the_same_loses_nothing(runs: Runs) -> None:
+    fates = fates_after(runs(after_an_overload("pfifo limit 260")))
+    assert len(fates) > 1000
+    assert sum(fates) == 0

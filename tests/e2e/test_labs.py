@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from e2e_command import netwarp
+from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.scenario import shipped_scenarios
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir
@@ -161,6 +162,27 @@ def test_tcp_alone_is_at_the_rate_in_its_third_second(fight: ResultDir) -> None:
         run = of_case(fight, case)["pfifo"]
         assert acknowledged_mbps(run, 2, 10) == pytest.approx(10 * 1448 / 1514, rel=0.01)
         assert [flow.name for flow in run.description.flows] == ["tcp", "udp"][: 1 if case == "TCP alone" else 2]
+
+
+def test_the_curve_of_the_assignment_is_that_of_udp_which_joins_after_seven_seconds(fight: ResultDir) -> None:
+    """9.6 Mbit/s until then, and a third of that in the seconds that are left: 6.5, 2.2 and 1.2."""
+    run = of_case(fight, "UDP from 7 s on")["pfifo"]
+    flows = flow_of_tuples(run.scan("tuples").collect(), run.description.flows)
+    mine = [number for number, flow_id in flows.items() if run.description.flows[flow_id].name == "tcp"]
+    arrived = run.scan("arrivals").filter(pl.col("tuple_id").is_in(mine)).collect()
+    of_second = (pl.col("time_ns") // 10**9).alias("second")
+    by_second = dict(arrived.group_by(of_second).agg(pl.sum("new_bytes") * 8 / 1e6).iter_rows())
+    assert [by_second[second] for second in range(2, 7)] == pytest.approx([9.56] * 5, rel=0.01)
+    assert 5 < by_second[7] < 9
+    assert 1.6 < by_second[8] < 3.5
+    assert 0.8 < by_second[9] < 1.6
+
+
+def test_a_queue_for_each_leaves_tcp_two_thirds_of_its_half(fight: ResultDir) -> None:
+    shares = fight.summary().filter(case="TCP and UDP", name="tcp", metric="goodput_mbps")
+    own = shares.filter(pl.col("links.bottleneck.queue").str.contains("^(fq_codel|cake)"))["value"].to_list()
+    assert len(own) == 2
+    assert min(own) > 9.56 / 2 * 2 / 3
 
 
 @pytest.mark.parametrize("queue", ["pfifo", "red", "codel", "pie", "fq_codel", "cake"])

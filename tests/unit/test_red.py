@@ -2,20 +2,42 @@
 
 import numpy as np
 import pytest
+from netwarp.analysis.queue.red import Red, averages, drop_probabilities, red_of
 from netwarp.qdisc import Qdisc
-from netwarp.views.red_law.red import Red, averages, drop_probabilities, red_of
 
-RED = Red(min_bytes=30_000, max_bytes=90_000, wlog=4, max_p=0.1)
+RED = Red(min_bytes=30_000, max_bytes=90_000, wlog=4, max_p=0.1, packet_ns=120_000)
 
 
 def test_parameters_from_words() -> None:
     words = "red limit 400000 min 30000 max 90000 avpkt 1500 burst 30 bandwidth 100mbit probability 0.1"
     assert red_of(Qdisc.read(words)) == RED
     assert red_of(Qdisc.read("pfifo limit 10")) is None
-    assert red_of(Qdisc.read("red limit 400000 avpkt 1000")) is None
+    assert red_of(Qdisc.read("red limit 400k min 30kb max nonsense avpkt 1500")) is None
+    assert red_of(Qdisc.read("red limit 400k avpkt 0")) is None
     assert red_of(Qdisc.read("red limit 1000 min 200000 max 600000 avpkt 1000 burst 20 probability 0.02")) is None, (
         "as tc refuses"
     )
+
+
+def test_what_is_not_said_is_what_tc_makes_of_it() -> None:
+    """RED's own defaults: max a quarter of the limit, min a third of that, (2 min + max) / (3 avpkt), 10 Mbit/s."""
+    short = red_of(Qdisc.read("red limit 360kb avpkt 1k"))
+    assert short == red_of(
+        Qdisc.read("red limit 368640 min 30720 max 92160 avpkt 1024 burst 50 bandwidth 10mbit probability 0.02")
+    )
+    assert short is not None and short.packet_ns == 1024 * 800
+
+
+def test_an_average_that_learns_of_idleness_decays_as_if_packets_had_come() -> None:
+    idle = np.zeros(301)
+    idle[200:] = RED.packet_ns
+    backlog = np.concatenate([np.full(200, 50_000), np.zeros(101, np.int64)])
+    told = averages(RED, backlog, idle)
+    assert told[:200] == pytest.approx(averages(RED, backlog[:200]))
+    assert told[200] == pytest.approx(50_000 * 15 / 16, rel=1e-3)
+    assert told[300] == pytest.approx(50_000 * (15 / 16) ** 101, rel=0.05)
+    idle[200:] = 100 * RED.packet_ns
+    assert averages(RED, backlog, idle)[200] == pytest.approx(50_000 * (15 / 16) ** 100, rel=0.01)
 
 
 def test_the_average_comes_to_a_steady_queue() -> None:

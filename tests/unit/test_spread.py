@@ -113,8 +113,8 @@ def test_suspect_runs_alone_are_called_so(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_names_are_all_drawn(tmp_path: Path) -> None:
-    """A study of 25 cases has them all in its figures."""
-    names = ["plain", *("x" * count + "y" for count in range(1, 25))]
+    """A study of 29 cases, as `three-node` has, has them all in its figures."""
+    names = ["plain", *("x" * count + "y" for count in range(1, 29))]
     runs = [{"id": name, "seed": 1, "point": {RATE: name}} for name in names]
     (comparison,) = run_sets(make(tmp_path / "r", runs, axes=(RATE,)))
     assert len(comparison.runs) == len(names) < MAX_PANELS

@@ -70,11 +70,11 @@ def _folder(study: "Study", path: Path) -> str:
 
 
 def _print_findings(findings: "list[Finding]", console: "Console") -> None:
-    styles = {"holds": "green", "does not hold": "yellow", "inconclusive": "dim"}
     brief = len(findings) > MAX_FINDINGS_WITH_VALUES
     for found in findings:
         published = f"published: {found.published}; " if found.published else ""
-        console.print(f"{found.judgement}:", style=styles[found.judgement], end=" ")
+        style = "green" if found.judgement.supports else "yellow" if found.judgement.contradicts else "dim"
+        console.print(f"{found.judgement}:", style=style, end=" ")
         console.print(
             found.finding if brief else f"{found.finding} ({published}here: {found.measured})", soft_wrap=True
         )

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from netwarp.analysis.summary.expectations import Checked, Judgement
 from netwarp.report.quantities import count
 from netwarp.report.tables import left_out
-from netwarp.store.findings import Finding, Holds
+from netwarp.store.findings import Finding
 from netwarp.store.summary import RunOutcome
 
 _STATUSES = ("ok", "suspect", "failed", "missing")
 _MARKS = {Judgement.MET: "met", Judgement.FAILED: "failed", Judgement.UNCHECKED: "open"}
-_HOLDS = {Holds.YES: "met", Holds.NO: "open", Holds.INCONCLUSIVE: "open"}
 
 
 @dataclass(frozen=True)
@@ -89,4 +88,6 @@ _OTHERS = (("suspect", "suspect"), ("failed", "failed"), ("missing", "not made")
 def _finding(one: Finding) -> Line:
     published = f"published: {one.published}; " if one.published else ""
     subject = f"{one.finding} ({one.source})" if one.source else one.finding
-    return Line(_HOLDS[one.judgement], one.judgement.value, subject, f"{published}here: {one.measured}")
+    return Line(
+        "met" if one.judgement.supports else "open", one.judgement.value, subject, f"{published}here: {one.measured}"
+    )

@@ -89,7 +89,8 @@ class End:
     discarded by a checksum, which no queue and no wire counts. `offload`: what counts as one packet in one place may
     count as the many it stands for in another (qdisc_bstats_update() counts the segments of a GSO packet). `delays_ns`
     are the least and the most that its wire delays a packet at any time of the run. `found`: nobody planned it, so
-    that its rate and delay are what tc was told, within its queue.
+    that its rate and delay are what tc was told, within its queue. `queue` is its discipline; None if tc commands
+    of the user's own made it, or if it changes during the run.
     """
 
     name: str
@@ -103,6 +104,7 @@ class End:
     opportunities: Opportunities | None = None
     delays_ns: tuple[int, int] = (0, 0)
     found: bool = False
+    queue: Qdisc | None = None
 
     @property
     def overhead_bytes(self) -> int:
@@ -288,7 +290,12 @@ def _end(link: Mapping[str, Any], end: Mapping[str, Any], lab: Mapping[str, Any]
         # A netem that was found is a part of the interface's queue.
         delays_ns=(0, 0) if end.get("found") else _delays_ns(end, lab),
         found=bool(end.get("found")),
+        queue=None if _queue_changes(end, lab) else Qdisc.of(end.get("queue")),
     )
+
+
+def _queue_changes(end: Mapping[str, Any], lab: Mapping[str, Any]) -> bool:
+    return any(change["index"] == end["index"] and change.get("queue") for change in lab.get("changes", ()))
 
 
 def _delays_ns(end: Mapping[str, Any], lab: Mapping[str, Any]) -> tuple[int, int]:

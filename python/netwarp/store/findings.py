@@ -20,11 +20,24 @@ _SCHEMA = pl.Schema({name: pl.String for name in ("finding", "judgement", "measu
 
 
 class Holds(StrEnum):
-    """What came of a statement."""
+    """What came of a statement. A range that says in which direction is better has verdicts of its own."""
 
     YES = "holds"
+    WITHIN = "within"
+    BETTER = "better than stated"
     NO = "does not hold"
-    INCONCLUSIVE = "inconclusive"
+    WORSE = "worse than stated"
+    INCONCLUSIVE = "cannot be told"
+
+    @property
+    def supports(self) -> bool:
+        """Whether what rests on the statement is borne out."""
+        return self in (Holds.YES, Holds.WITHIN, Holds.BETTER)
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether what was measured speaks against the statement."""
+        return self in (Holds.NO, Holds.WORSE)
 
 
 @dataclass(frozen=True)

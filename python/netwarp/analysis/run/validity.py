@@ -10,6 +10,7 @@ from netwarp.analysis.flow.senders import congestion_controls
 from netwarp.analysis.queue.queue_transit import load_transits
 from netwarp.analysis.run.capacity import capacity_doubts
 from netwarp.analysis.run.conservation import conservation_doubts
+from netwarp.analysis.run.idle_red import idle_red_doubts
 from netwarp.analysis.run.machine import machine_doubts
 from netwarp.store.console import CONSOLE, WARNING
 from netwarp.store.description import Flow
@@ -43,7 +44,8 @@ def check_run(run_dir: Path) -> Validity:
 
     It has failed if a flow did not run; it is suspect if the sender's host was what limited a flow, if its kernel
     warned of something, if a flow had another congestion control than it was given, if packets are unaccounted for, if
-    a flow delivered more than a link on its path can carry, or if the machine disturbed a run in real time.
+    a flow delivered more than a link on its path can carry, if RED dropped although nothing waited, or if the machine
+    disturbed a run in real time.
 
     Raises StoreError if the directory is no run or a table cannot be read.
     """
@@ -58,6 +60,7 @@ def check_run(run_dir: Path) -> Validity:
         *_fallen_back(run),
         *conservation_doubts(run),
         *capacity_doubts(run),
+        *idle_red_doubts(run),
     )
     return Validity("suspect", doubts) if doubts else Validity("ok", ())
 

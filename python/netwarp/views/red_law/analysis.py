@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from netwarp.analysis.queue.red import Red, averages, backlog_found, drop_probabilities, red_of
 from netwarp.qdisc import Qdisc
 from netwarp.stats.intervals import normal_interval
+from netwarp.store.codes import Fate
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_json
 from netwarp.store.findings import Finding, Holds
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text
-from netwarp.views.red_law.red import Red, averages, drop_probabilities, red_of
 
 STEPS = 16
 """Into how many steps the averages between min and max are divided."""
@@ -76,10 +77,8 @@ def arrivals_of(run: RunDir, label: str) -> tuple[Red, Arrivals]:
     ((index, red),) = its
     columns = ("enqueue_ns", "packet_bytes", "backlog_bytes", "fate")
     frame = run.scan("packets").filter(interface_index=index).select(columns).sort("enqueue_ns").collect()
-    dropped = frame["fate"].to_numpy() == 1
-    # The backlog just after an arrival holds the packet itself, unless it was dropped.
-    own = np.where(dropped, 0, frame["packet_bytes"].to_numpy().astype(np.int64))
-    backlog = frame["backlog_bytes"].to_numpy().astype(np.int64) - own
+    dropped = frame["fate"].to_numpy() == Fate.DROPPED
+    backlog = backlog_found(frame)
     average = averages(red, backlog)
     likely = drop_probabilities(red, average, dropped)
     return red, Arrivals(label, frame["enqueue_ns"].to_numpy() / 1e9, backlog, average, dropped, likely)

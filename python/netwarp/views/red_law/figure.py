@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from netwarp.analysis.queue.red import Red
 from netwarp.plots import style
 from netwarp.plots.colours import CATEGORICAL
 from netwarp.views.red_law.analysis import Arrivals, Step
-from netwarp.views.red_law.red import Red
 
 _HEIGHT_IN = 4.6
 _STRETCH_S = 0.1

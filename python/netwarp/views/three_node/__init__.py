@@ -14,6 +14,7 @@ from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.findings import write_findings
 from netwarp.store.result import ResultDir
 from netwarp.views.three_node import recommendations
+from netwarp.views.three_node.claims import load_note
 from netwarp.views.three_node.contrasts import published_names
 from netwarp.views.three_node.findings import check, write_table
 from netwarp.views.three_node.published import beside, published
@@ -44,12 +45,15 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
 def sentences_of(conditions: Sequence[Condition]) -> list[Sentence]:
     """The recommendations of these scenarios, with the study's statements that they contradict.
 
-    A scenario is compared with the published row of the same factors, whatever it is called.
+    A scenario is compared with the published row of the same factors, whatever it is called. Rows that serve the
+    study's note are left out: they have the factors of rows on another path.
     """
-    names = published_names(conditions)
-    rows = [replace(one, name=names[one.name]) for one in conditions if one.name in names]
-    unique = list({one.name: one for one in rows}.values())
-    return recommendations.recommend(conditions, check(unique) if unique else ())
+    own = [one for one in conditions if one.name not in load_note().instead.values()]
+    names = published_names(own)
+    rows = [replace(one, name=names[one.name]) for one in own if one.name in names]
+    # Reversed, so that the first of a name counts: the published row itself, before others with its factors.
+    unique = list({one.name: one for one in reversed(rows)}.values())
+    return recommendations.recommend(own, check(unique) if unique else ())
 
 
 def _compare(folder: Path, conditions: list[Condition], compared: pl.DataFrame) -> list[Path]:

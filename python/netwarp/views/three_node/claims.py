@@ -1,13 +1,14 @@
 """What the study states, as data: `data/claims.toml`, whose head says what each key means."""
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib import resources
 from math import inf
 from typing import Any
 
+from netwarp.store.findings import Holds
 from netwarp.views.three_node.columns import SCRIPTS
 from netwarp.views.three_node.published import published
 
@@ -26,7 +27,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, where it is made, its column and places, and between what its values must lie."""
+    """A statement, where it is made, its column and places, and between what its values must lie.
+
+    `better` is the side of a stated range on which values are better, "lower" or "higher"; None of other statements.
+    """
 
     id: str
     source: str
@@ -35,6 +39,7 @@ class Claim:
     places: tuple[Place, ...] = ()
     above: float = -inf
     below: float = inf
+    better: str | None = None
     unmeasured: str | None = None
 
     @property
@@ -51,9 +56,13 @@ class Claim:
             return " packets"
         return next((unit for suffix, unit in _UNITS.items() if self.column.endswith(suffix)), "")
 
-    def agrees(self, value: float) -> bool:
-        """Whether a value at a place is as stated."""
-        return self.above < value < self.below
+    def verdict(self, value: float) -> Holds:
+        """What a value at a place says of the statement."""
+        if self.above < value < self.below:
+            return Holds.WITHIN if self.better else Holds.YES
+        if self.better is None:
+            return Holds.NO
+        return Holds.BETTER if (value <= self.above) == (self.better == "lower") else Holds.WORSE
 
     @property
     def published_column(self) -> str:
@@ -71,18 +80,36 @@ class Recommendation:
     beyond: str
 
 
+@dataclass(frozen=True)
+class Note:
+    """What the study notes of some of its rows: which row was run instead, if the note is right."""
+
+    source: str
+    text: str
+    instead: Mapping[str, str]
+
+
 def load() -> tuple[tuple[Claim, ...], tuple[Recommendation, ...]]:
     """The claims and recommendations, in the order of the text."""
-    file = resources.files("netwarp.views.three_node") / "data" / "claims.toml"
-    data = tomllib.loads(file.read_text(encoding="utf-8"))
+    data = _data()
     names = tuple(published())
     claims = tuple(_claim(entry, names) for entry in data["claim"])
     advice = tuple(Recommendation(**entry | {"grounds": tuple(entry["grounds"])}) for entry in data["recommendation"])
     return claims, advice
 
 
+def load_note() -> Note:
+    """The study's note on eight of its rows."""
+    return Note(**_data()["note"])
+
+
+def _data() -> dict[str, Any]:
+    file = resources.files("netwarp.views.three_node") / "data" / "claims.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
 def _claim(entry: dict[str, Any], names: Sequence[str]) -> Claim:
-    keys = {"id", "source", "text", "column", "above", "below", "unmeasured"}
+    keys = {"id", "source", "text", "column", "above", "below", "better", "unmeasured"}
     return Claim(**{key: entry[key] for key in keys & entry.keys()}, places=tuple(_places(entry, names)))
 
 

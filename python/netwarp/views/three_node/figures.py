@@ -18,6 +18,7 @@ from netwarp.plots.charts.chart import value_text
 from netwarp.plots.colours import CATEGORICAL, known_look
 from netwarp.plots.labels import short_case, slug
 from netwarp.plots.look import current
+from netwarp.views.three_node.claims import load_note
 from netwarp.views.three_node.columns import PCAP_PANELS, SUMMARY_PANELS, Quantity
 from netwarp.views.three_node.tables import Condition
 
@@ -63,13 +64,14 @@ def draw(plots: Path, name: str, conditions: Sequence[Condition], beside: pl.Dat
 
 def series_of(scenario: str) -> str:
     """Which of the study's two series a row belongs to: they were measured on different hosts."""
-    return "fq_codel series" if scenario.endswith(("_fq", "_fq_codel")) else "pfifo and RED series"
+    by_note = scenario in load_note().instead.values()
+    return "fq_codel series" if scenario.endswith(("_fq", "_fq_codel")) and not by_note else "pfifo and RED series"
 
 
 def _discipline(scenario: str) -> str:
     """The queue discipline that a row's name has."""
     words = scenario.lower().split("_")
-    return next((kind for kind in ("pfifo", "red") if kind in words), "fq_codel" if words[-1] == "fq" else "other")
+    return next((kind for kind in ("pfifo", "red") if kind in words), "fq_codel" if "fq" in words else "other")
 
 
 def _bars(title: str, quantities: Sequence[Quantity], conditions: Sequence[Condition]) -> Figure:

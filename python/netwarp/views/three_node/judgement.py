@@ -5,11 +5,14 @@ MIN_SEEDS seeds, as many as the study repeated each row. A pair is compared seed
 
 - The claim **holds** if every place is settled and its value lies between the claim's bounds for every seed.
 - It **does not hold** if there is a settled place whose value lies outside the bounds for every seed.
-- Otherwise it is **inconclusive**: rows are missing, there are too few seeds, or seeds disagree; the reason says which.
+- A claim that states a range, with a side on which values are better, is **worse than stated** if a settled place lies
+  outside on the other side, **within** if every place lies within, and **better than stated** if some lie on the better
+  side and all others within.
+- Otherwise it **cannot be told**: rows are missing, there are too few seeds, or seeds disagree; the reason says which.
 
 With three seeds a value that is as likely inside as outside is mistaken for settled once in four places; with six seeds
-(`--seeds 6`), once in 32. The published numbers are means of three repetitions without their spread: a claim holds for
-them if every mean lies between the bounds, and otherwise does not.
+(`--seeds 6`), once in 32. The published numbers are means of three repetitions without their spread: each settles its
+place.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +24,8 @@ from netwarp.views.three_node.claims import Claim, Place
 
 MIN_SEEDS = 3
 _CLOSE_TO_1 = 0.05
+
+_AS_STATED = (Holds.YES, Holds.WITHIN)
 
 Reading = Callable[[str, str], Mapping[int, float]]
 """A scenario's values of a column, by seed."""
@@ -36,15 +41,20 @@ class Judged:
 
 @dataclass(frozen=True)
 class _Measured:
-    """The values of a place, one for each seed, and how many of them agree."""
+    """The values of a place, one for each seed, and what each says."""
 
     place: Place
     values: Sequence[float]
-    agreeing: int
+    verdicts: Sequence[Holds]
 
     @property
     def settled(self) -> bool:
-        return len(self.values) >= MIN_SEEDS and self.agreeing in (0, len(self.values))
+        return len(self.values) >= MIN_SEEDS and len(set(self.verdicts)) == 1
+
+    @property
+    def agreeing(self) -> int:
+        """How many of them are as stated."""
+        return sum(verdict in _AS_STATED for verdict in self.verdicts)
 
 
 def judge(claim: Claim, read: Reading) -> Judged:
@@ -53,11 +63,10 @@ def judge(claim: Claim, read: Reading) -> Judged:
         return Judged(Holds.INCONCLUSIVE, claim.unmeasured)
     measured = [_measure(claim, place, read) for place in claim.places]
     words = _values(claim, measured)
-    against = [one for one in measured if one.settled and one.agreeing == 0]
-    if against:
-        return Judged(Holds.NO, words)
-    if all(one.settled for one in measured):
-        return Judged(Holds.YES, words)
+    settled = [one.verdicts[0] for one in measured if one.settled]
+    verdict = _together(settled)
+    if verdict.contradicts or len(settled) == len(measured):
+        return Judged(verdict, words)
     reason = _reason(measured)
     return Judged(Holds.INCONCLUSIVE, f"{reason}; {words}" if words else reason)
 
@@ -68,19 +77,25 @@ def judge_published(claim: Claim, read: Callable[[str, str], float]) -> Judged |
         return None
     values = [_value([read(row, claim.published_column) for row in place.rows]) for place in claim.places]
     known = [(place, value) for place, value in zip(claim.places, values, strict=True) if value is not None]
-    agrees = [claim.agrees(value) for _, value in known]
-    wrong = [one for one, agree in zip(known, agrees, strict=True) if not agree]
+    verdict = _together([claim.verdict(value) for _, value in known])
+    wrong = [(place, value) for place, value in known if claim.verdict(value) not in _AS_STATED]
     if wrong and len(known) > 1:
         shown = "; ".join(f"{_number(value)}{claim.unit} ({place})" for place, value in wrong)
-        return Judged(Holds.NO, f"not in {len(wrong)} of {len(known)} places: {shown}")
-    return Judged(Holds.NO if wrong else Holds.YES, _range([value for _, value in known], claim.unit))
+        return Judged(verdict, f"not in {len(wrong)} of {len(known)} places: {shown}")
+    return Judged(verdict, _range([value for _, value in known], claim.unit))
+
+
+def _together(verdicts: Sequence[Holds]) -> Holds:
+    """The verdict of settled places: the first that contradicts; else better, if one is; else as stated."""
+    ranked = (Holds.NO, Holds.WORSE, Holds.BETTER, *_AS_STATED)
+    return next((verdict for verdict in ranked if verdict in verdicts), Holds.INCONCLUSIVE)
 
 
 def _measure(claim: Claim, place: Place, read: Reading) -> _Measured:
     rows = [read(row, claim.column) for row in place.rows]
     seeds = sorted(set.intersection(*(set(row) for row in rows)))
     values = [value for seed in seeds if (value := _value([row[seed] for row in rows])) is not None]
-    return _Measured(place, values, sum(map(claim.agrees, values)))
+    return _Measured(place, values, list(map(claim.verdict, values)))
 
 
 def _value(values: Sequence[float]) -> float | None:

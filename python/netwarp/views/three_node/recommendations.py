@@ -22,7 +22,7 @@ from typing import Any
 import polars as pl
 
 from netwarp.store.files import write_atomic, write_text
-from netwarp.store.findings import Finding, Holds
+from netwarp.store.findings import Finding
 from netwarp.views.three_node.contrasts import (
     QUALITIES,
     Pair,
@@ -64,7 +64,7 @@ def recommend(conditions: Sequence[Condition], findings: Sequence[Finding] = ())
     kept, left_out = _distinct(conditions)
     names = published_names(kept)
     found = [*_recommendations(kept), *_contrasts(kept, names), *_comparisons(kept, names), *left_out]
-    return found + [_contradiction(one) for one in findings if one.judgement is Holds.NO]
+    return found + [_contradiction(one) for one in findings if one.judgement.contradicts]
 
 
 def _distinct(conditions: Sequence[Condition]) -> tuple[list[Condition], list[Sentence]]:
@@ -108,7 +108,7 @@ def _contradiction(one: Finding) -> Sentence:
     return Sentence(
         "What the study states and these measurements do not support",
         "contradicted",
-        f"“{one.finding}” ({one.source}) {one.judgement}: {one.measured}.",
+        f"“{one.finding}” ({one.source}): {one.judgement}, {one.measured}.",
         one.published,
     )
 

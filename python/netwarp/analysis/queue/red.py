@@ -1,7 +1,7 @@
 """RED as the kernel does it: its average, and how likely its law makes the drop of each packet.
 
 S. Floyd, V. Jacobson: Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM ToN 1(4), 1993; the kernel's
-include/net/red.h and net/sched/sch_red.c, and iproute2's tc/tc_red.c, which makes the weight of the average.
+include/net/red.h and net/sched/sch_red.c; iproute2's tc/q_red.c and tc/tc_red.c, which read its parameters.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from netwarp.qdisc import Qdisc
+from netwarp.store.codes import Fate
+from netwarp.units import parse_positive_rate
 
 Numbers = NDArray[np.int64]
 Values = NDArray[np.float64]
@@ -20,12 +23,16 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Red:
-    """RED's parameters: thresholds of the average in bytes, the weight 2^-wlog, and max_p."""
+    """RED's parameters: thresholds of the average in bytes, the weight 2^-wlog, max_p, and `packet_ns`.
+
+    That is how long an average packet takes; a link that was idle for so long counts as one arrival at an empty queue.
+    """
 
     min_bytes: int
     max_bytes: int
     wlog: int
     max_p: float
+    packet_ns: float
 
     def base_probability(self, average_bytes: Values) -> Values:
         """p_b: from 0 at min to max_p at max; 0 below and 1 above them."""
@@ -41,16 +48,40 @@ class Red:
         return np.where(base < 1, 2 * base / (1 + base), 1.0)
 
 
+_SIZE = re.compile(r"(\d+)(b|k|kb|m|mb)?", re.I)
+_UNITS = {"k": 1024, "m": 1024**2}
+
+
 def red_of(queue: Qdisc | None) -> Red | None:
-    """RED's parameters; None if the queue is not RED or does not give all of them as plain numbers."""
+    """RED's parameters; None if the queue is not RED, or tc or netwarp cannot read them."""
     if queue is None or queue.kind != "red":
         return None
-    given = [queue.option(name) or "" for name in ("min", "max", "avpkt", "burst", "probability")]
-    if not all(re.fullmatch(r"\d+", value) for value in given[:4]) or not re.fullmatch(r"\d*\.?\d+", given[4]):
+    try:
+        return _parameters(queue)
+    except ValueError:
         return None
-    low, high, average, burst = map(int, given[:4])
+
+
+def _parameters(queue: Qdisc) -> Red | None:
+    """What tc makes of the options, and of those that are not given (red_parse_opt()). Raises ValueError."""
+    limit, low, high, average = (_size(queue.option(name) or "0") for name in ("limit", "min", "max", "avpkt"))
+    if not limit or not average:
+        return None
+    high = high or (low * 3 if low else limit // 4)
+    low = low or high // 3
+    burst = int(queue.option("burst") or 0) or (2 * low + high) // (3 * average)
     wlog = _wlog(low, burst, average)
-    return None if wlog is None else Red(low, high, wlog, float(given[4]))
+    probability, bandwidth = queue.option("probability") or "0.02", queue.option("bandwidth") or "10mbit"
+    packet_ns = average * 8e9 / parse_positive_rate(bandwidth)
+    return None if wlog is None else Red(low, high, wlog, float(probability), packet_ns)
+
+
+def _size(word: str) -> int:
+    """A size in tc's words, in bytes (get_size() in iproute2). Raises ValueError."""
+    match = _SIZE.fullmatch(word)
+    if match is None:
+        raise ValueError(f'"{word}" is not a size')
+    return int(match[1]) * _UNITS.get((match[2] or "")[:1].lower(), 1)
 
 
 def _wlog(min_bytes: int, burst: int, average_bytes: int) -> int | None:
@@ -64,17 +95,31 @@ def _wlog(min_bytes: int, burst: int, average_bytes: int) -> int | None:
     return next((k for k in range(1, 32) if needed <= (1 - (1 - 2.0**-k) ** burst) * 2**k), None)
 
 
-def averages(red: Red, backlog_bytes: Numbers) -> Values:
-    """The average at each arrival, bytes, from the backlog that it found (red_calc_qavg_no_idle_time()).
+def averages(red: Red, backlog_bytes: Numbers, idle_ns: Values | None = None) -> Values:
+    """The average at each arrival, bytes, from the backlog that it found, in the kernel's fixed point.
 
-    In the kernel's fixed point. For a RED that is never told that its queue was idle, as beneath a shaper.
+    Without `idle_ns` it is the average of a RED that is never told that its queue was idle, as below a shaper. With it,
+    it is that of a RED which learns how long its link had been idle before each arrival (red_calc_qavg()).
     """
     average, found = 0, np.empty(len(backlog_bytes), np.int64)
-    wlog = red.wlog
-    for at, backlog in enumerate(backlog_bytes.tolist()):
-        average += backlog - (average >> wlog)
+    wlog, decay = red.wlog, 1 - 2.0**-red.wlog
+    idle = np.zeros(len(backlog_bytes)) if idle_ns is None else idle_ns
+    for at, (backlog, unused_ns) in enumerate(zip(backlog_bytes.tolist(), idle.tolist(), strict=True)):
+        if unused_ns > 0:
+            average = int(average * decay ** (unused_ns / red.packet_ns))
+        else:
+            average += backlog - (average >> wlog)
         found[at] = average
     return found / float(1 << wlog)
+
+
+def backlog_found(packets: pl.DataFrame) -> Numbers:
+    """The bytes that each packet of `packets.arrows` found in its queue on arrival."""
+    # The backlog just after an arrival holds the packet itself, unless it was dropped.
+    dropped = packets["fate"].to_numpy() == Fate.DROPPED
+    own = np.where(dropped, 0, packets["packet_bytes"].to_numpy().astype(np.int64))
+    found: Numbers = packets["backlog_bytes"].to_numpy().astype(np.int64) - own
+    return found
 
 
 def drop_probabilities(red: Red, average_bytes: Values, dropped: NDArray[np.bool_]) -> Values:

@@ -30,6 +30,7 @@ STAGES = [
     "units",
     "fields",
     "files",
+    "c_source",
     "module",
     "flows",
     "scenario",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import resources
 from itertools import chain, islice
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from netwarp.files import read_file
+from netwarp.module import FILE
 from netwarp.scenario.check.bounds import beyond_bounds
 from netwarp.scenario.check.presets import with_presets
 from netwarp.scenario.check.scenario import check_scenario
@@ -37,16 +39,23 @@ def shipped_scenarios() -> dict[str, Path]:
 def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> Scenario:
     """The scenario called `source` (a shipped name, or a path) with `--set` settings (`"PATH=VALUE"`) applied.
 
-    Raises ScenarioError with every problem found.
+    Files that settings name are looked for in the current directory, then beside the scenario. Raises ScenarioError
+    with every problem found.
     """
     path = _find(source)
-    return parse_scenario(_read(path), str(path), settings, path.parent)
+    return parse_scenario(_read(path), str(path), settings, path.parent, _found_in(Path.cwd(), settings))
 
 
-def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] = (), folder: Path = Path()) -> Scenario:
+def parse_scenario(
+    text: str,
+    label: str = "scenario",
+    settings: Sequence[str] = (),
+    folder: Path = Path(),
+    elsewhere: Mapping[str, Path] | None = None,
+) -> Scenario:
     """The scenario in a TOML text; `label` stands for the file in messages. Raises ScenarioError.
 
-    Files that the scenario names are looked for in `folder`.
+    Files that the scenario names are looked for in `folder`, or where `elsewhere` says.
     """
     try:
         data = parse_toml(text)
@@ -55,7 +64,7 @@ def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] =
     _refuse_beyond_bounds(Source(label, text, data))
     data = with_presets(data)
     changed, overrides = _apply(data, settings)
-    source = Source(label, text, changed, overrides, tuple(settings), folder)
+    source = Source(label, text, changed, overrides, tuple(settings), folder, elsewhere or {})
     _refuse_beyond_bounds(source)
     try:
         return validate(source)
@@ -65,6 +74,26 @@ def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] =
         given = " ".join(overrides.values())
         cause = Problem(f"the file is valid by itself; what is wrong comes from {given}", origin=COMMAND_LINE)
         raise ScenarioError([*error.problems, cause], label) from None
+
+
+def _found_in(folder: Path, settings: Sequence[str]) -> dict[str, Path]:
+    """The files in a folder that values of settings may name: what they name → the folder."""
+    found: dict[str, Path] = {}
+    for setting in settings:
+        with suppress(ValueError, OSError):  # what is wrong with a setting is said where it is applied
+            found |= {place: folder for place in _texts(parse_setting(setting)[1]) if (folder / place).exists()}
+    return found
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a value that may be the name of a file; of a module, the part before its parameters."""
+    match value:
+        case str():
+            yield from (text for each in value.split(",") for text in each.strip().removeprefix(FILE).split()[:1])
+        case list():
+            yield from (text for each in value for text in _texts(each))
+        case dict():
+            yield from (text for each in value.values() for text in _texts(each))
 
 
 def _is_valid(source: Source) -> bool:
@@ -79,7 +108,7 @@ def validate(source: Source) -> Scenario:
     """The scenario in the source's data, checked field by field and then as a whole. Raises ScenarioError."""
     try:
         scenario = (ExecScenario if "exec" in source.data else Scenario).model_validate(
-            source.data, context={"folder": source.folder}
+            source.data, context=source.context
         )
     except ValidationError as error:
         raise ScenarioError(problems_at(explain(error, source.data), source), source.label) from None

@@ -29,6 +29,7 @@ MAX_FILES = 500
 _BUILT = (".o", ".ko", ".a", ".mod", ".mod.c", ".cmd", ".symvers", ".order", ".d")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,50}", re.ASCII)
+_DESCRIPTION = re.compile(r'\bMODULE_DESCRIPTION\("([^"]+)"\)')
 _PARAMETER = re.compile(r"(\w{1,64})=([\w.,:+/-]{1,500})", re.ASCII)
 
 
@@ -140,6 +141,30 @@ def shipped_modules() -> dict[str, Path]:
     """The modules that come with netwarp: name → file."""
     folder = Path(str(resources.files("netwarp") / "gallery"))
     return {path.name: path for path in sorted(folder.glob("*.c"))}
+
+
+def in_gallery(kind: str, name: str) -> str:
+    """Which of netwarp's own modules registers a congestion control or a queue of this name, as the end of an error.
+
+    Else a relative of it, which begins with the same word, as `bbr3` and `bbrv2` do; empty if none does.
+    """
+    for fits in (lambda own: own == name, lambda own: _first_word(own) == _first_word(name)):
+        for file, path in shipped_modules().items():
+            module = load_module(file, {}, path.parent)
+            names = module.congestion_controls if kind == "congestion control" else module.qdiscs
+            if own := next(filter(fits, names), None):
+                about = _DESCRIPTION.search(module.files[file])
+                what = f'"{own}"' + (f" ({about[1]})" if about else "")
+                alone = kind == "congestion control" and len(names) == 1
+                way = f'cc = "{FILE}{file}"' if alone else f'modules = ["{file}"]'
+                return f"; netwarp's gallery has {what}: {way}" + (
+                    "" if alone or own == name else f' and the name "{own}"'
+                )
+    return ""
+
+
+def _first_word(name: str) -> str:
+    return re.split(r"[^a-z]|v\d", name.lower())[0]
 
 
 def kept_name(place: str) -> str:

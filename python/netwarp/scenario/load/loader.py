@@ -28,6 +28,8 @@ from netwarp.scenario.source import Keys, Source, split_dotted
 from netwarp.scenario.toml import TomlError, parse_toml
 
 MAX_FILE_BYTES = 4 * 2**20
+_CASES = "cases."
+"""How the path of a setting begins that replaces what cases set."""
 
 
 def shipped_scenarios() -> dict[str, Path]:
@@ -196,6 +198,10 @@ def _apply(data: dict[str, Any], settings: Sequence[str]) -> tuple[dict[str, Any
                 data = _sweep(data, axis, _several(value))
                 overrides[f'sweep."{axis}"'] = given
                 continue
+            if path.startswith(_CASES):
+                data, replaced = _in_cases(data, path.removeprefix(_CASES), value)
+                overrides |= dict.fromkeys(replaced, given)
+                continue
             data = _with_tuner(path, data)
             keys = _tuner(path) or resolve_path(path, data, sweepable=False)
             data = _set(data, keys, value)
@@ -250,6 +256,19 @@ def _unused_tuners(data: Mapping[str, Any], own: set[str]) -> list[str]:
     used += [value for values in data.get("sweep", {}).items() if values[0] == "run.tuner" for value in values[1]]
     used += [case.get("set", {}).get("run.tuner") for case in data.get("cases", ())]
     return [name for name in added if name not in used]
+
+
+def _in_cases(data: dict[str, Any], path: str, value: Any) -> tuple[dict[str, Any], list[str]]:
+    """Data in which the cases that set this path set this value, and the places in it that were changed."""
+    keys = resolve_path(path, data, sweepable=False)
+    cases, changed = [], []
+    for number, case in enumerate(data.get("cases", ())):
+        own = next((each for each in case.get("set", {}) if split_equal(each, keys, data)), None)
+        cases.append(case if own is None else {**case, "set": {**case["set"], own: value}})
+        changed += [] if own is None else [f'cases.{number}.set."{own}"']
+    if not changed:
+        raise ValueError(f"no case sets {path}; without `cases.` this sets it for all")
+    return {**data, "cases": cases}, changed
 
 
 def _sweep(data: dict[str, Any], axis: str, values: Any) -> dict[str, Any]:

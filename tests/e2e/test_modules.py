@@ -130,7 +130,7 @@ def test_a_text_that_says_what_the_binary_does_not_register_is_refused(tmp_path:
     (tmp_path / "tcp_two.c").write_text(text.replace('("two")', '/* so */ "t" "wo"'))
     answer = run(tmp_path, "--set", "flows.bulk.cc=file:./tcp_two.c")
     assert answer.code == 2
-    assert "tcp_two.c registers two once it is compiled, and its text says" in answer.words
+    assert "tcp_two.c has two once it is compiled, and its text says" in answer.words
 
 
 def test_two_modules_compete_in_one_run(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ class _Entry:
 def registered_by(binary: Path) -> Registered:
     """What a module that was compiled with debug information registers.
 
-    It registers what it defines if it calls the kernel's function for it. Raises KernelError.
+    It counts as registering all that it defines, if it calls the kernel's function for it. Raises KernelError.
     """
     symbols = _said("readelf", "-sW", binary)
     asked = [

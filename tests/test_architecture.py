@@ -31,6 +31,7 @@ STAGES = [
     "units",
     "fields",
     "files",
+    "c_source",
     "module",
     "flows",
     "scenario",

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from netwarp import c_source
 from netwarp import scenario as scenarios
 from netwarp.engines import EngineError, EngineOptions, find_engine
 from netwarp.evaluation import Study, open_study
+from netwarp.kernels.modules import registered_in_binary
 from netwarp.scenario import Scenario, ScenarioError
 from netwarp.scenario.model.paths import setting_of
 from netwarp.store.errors import StoreError
@@ -15,6 +17,8 @@ from netwarp.study import default_directory, make_study
 from netwarp.terminal import Terminal
 
 __all__ = ["EngineError", "ScenarioError", "StoreError", "Study", "load_result", "load_scenario", "run"]
+
+c_source.read_binary = registered_in_binary
 
 
 def load_scenario(

@@ -82,11 +82,11 @@ def _group(base: Scenario, flow: str | None) -> str:
 
 def _settings(file: Path, last: Path | None, folder: Path, group: str, against: Sequence[str]) -> list[str]:
     """What of the scenario is set: the congestion controls that are compared; of a queue, which queues name, itself."""
-    place = os.path.relpath(file, folder)
+    place = os.path.relpath(file)
     if not load_module(str(file.absolute()), {}, folder).congestion_controls:
         return [setting_of("modules", [place])]
     changed = last is not None and last.read_text() != file.read_text()
-    kept = [f"{FILE}{os.path.relpath(last, folder)}"] if last and changed else []
+    kept = [f"{FILE}{os.path.relpath(last)}"] if last and changed else []
     return [setting_of(f"sweep.flows.{group}.cc", [f"{FILE}{place}", *kept, *against])]
 
 

@@ -1,7 +1,16 @@
 """Reading the files that a scenario is made of: whatever they turn out to be, it comes to an end."""
 
 import stat
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+FolderOf = Callable[[str], Path]
+"""The folder in which a file is looked for that a scenario, or the command line, names so."""
+
+
+def folder_in(context: Mapping[str, FolderOf] | None, place: str) -> Path:
+    """The folder for `place` by the context of a validation, which `Source.context` makes."""
+    return context["folder_of"](place) if context else Path()
 
 
 def read_file(path: Path, size: int) -> bytes:

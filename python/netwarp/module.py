@@ -6,14 +6,17 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_serializer
 
+from netwarp import c_source
+from netwarp.c_source import CONGESTION_CONTROL, QDISC, Registered, registered
 from netwarp.fields import Model
-from netwarp.files import read_file
+from netwarp.files import FolderOf, folder_in, read_file
 from netwarp.words import did_you_mean
 
 KEPT = "modules"
@@ -26,29 +29,8 @@ MAX_FILES = 500
 _BUILT = (".o", ".ko", ".a", ".mod", ".mod.c", ".cmd", ".symvers", ".order", ".d")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,50}", re.ASCII)
+_DESCRIPTION = re.compile(r'\bMODULE_DESCRIPTION\("([^"]+)"\)')
 _PARAMETER = re.compile(r"(\w{1,64})=([\w.,:+/-]{1,500})", re.ASCII)
-
-
-class Registration(NamedTuple):
-    """What can be registered: a `struct STRUCT x = { .MEMBER = "name" … }` that is handed to FUNCTION(&x)."""
-
-    struct: str
-    member: str
-    function: str
-
-
-CONGESTION_CONTROL = Registration("tcp_congestion_ops", "name", "tcp_register_congestion_control")
-QDISC = Registration("Qdisc_ops", "id", "register_qdisc")
-
-
-def registered(texts: Iterable[str], what: Registration) -> tuple[str, ...]:
-    """The names of what these C sources register."""
-    texts = list(texts)
-    handed = {name for text in texts for name in re.findall(rf"\b{what.function}\(&(\w+)\)", text)}
-    block = re.compile(rf"^(?:static )?struct {what.struct} (\w+)[^;{{]*=\s*\{{(.*?)^\}};", re.MULTILINE | re.DOTALL)
-    bodies = [body for text in texts for variable, body in block.findall(text) if variable in handed]
-    names = [re.search(rf'\.{what.member}\s*=\s*"([^"]+)"', body) for body in bodies]
-    return tuple(sorted(name[1] for name in names if name))
 
 
 class Module(Model):
@@ -63,12 +45,18 @@ class Module(Model):
     @property
     def congestion_controls(self) -> tuple[str, ...]:
         """Names of those that it registers."""
-        return registered(self.files.values(), CONGESTION_CONTROL)
+        return self._registered.congestion_controls
 
     @property
     def qdiscs(self) -> tuple[str, ...]:
         """Names of the queue disciplines that it registers."""
-        return registered(self.files.values(), QDISC)
+        return self._registered.qdiscs
+
+    @cached_property
+    def _registered(self) -> Registered:
+        sources = list(self.files.values())
+        found = Registered(registered(sources, CONGESTION_CONTROL), registered(sources, QDISC))
+        return found if any(found) or c_source.read_binary is None else c_source.read_binary(self)
 
     @property
     def digest(self) -> str:
@@ -117,9 +105,13 @@ def load_control(value: str, folder: Path) -> Control:
     if len(names) != 1:
         there = f"these: {', '.join(names)}" if names else "none"
         raise ValueError(
-            f"{place} must register one congestion control, and netwarp finds {there}. It looks for "
-            '`struct tcp_congestion_ops x = { … .name = "mine" … };` and `tcp_register_congestion_control(&x)`'
-            + ("; name the module in `modules`, and the control by its name" if names else "")
+            f"{place} must register one congestion control, and netwarp finds {there}. "
+            + (
+                "Name the module in `modules`, and the control by its name"
+                if names
+                else 'It is a `struct tcp_congestion_ops x = { … .name = "mine" … };` with '
+                "`tcp_register_congestion_control(&x)`"
+            )
         )
     return Control(names[0], module)
 
@@ -151,16 +143,40 @@ def shipped_modules() -> dict[str, Path]:
     return {path.name: path for path in sorted(folder.glob("*.c"))}
 
 
+def in_gallery(kind: str, name: str) -> str:
+    """Which of netwarp's own modules registers a congestion control or a queue of this name, as the end of an error.
+
+    Else a relative of it, which begins with the same word, as `bbr3` and `bbrv2` do; empty if none does.
+    """
+    for fits in (lambda own: own == name, lambda own: _first_word(own) == _first_word(name)):
+        for file, path in shipped_modules().items():
+            module = load_module(file, {}, path.parent)
+            names = module.congestion_controls if kind == "congestion control" else module.qdiscs
+            if own := next(filter(fits, names), None):
+                about = _DESCRIPTION.search(module.files[file])
+                what = f'"{own}"' + (f" ({about[1]})" if about else "")
+                alone = kind == "congestion control" and len(names) == 1
+                way = f'cc = "{FILE}{file}"' if alone else f'modules = ["{file}"]'
+                return f"; netwarp's gallery has {what}: {way}" + (
+                    "" if alone or own == name else f' and the name "{own}"'
+                )
+    return ""
+
+
+def _first_word(name: str) -> str:
+    return re.split(r"[^a-z]|v\d", name.lower())[0]
+
+
 def kept_name(place: str) -> str:
     """The directory under which a result keeps the sources of a module."""
     return f"{Path(place).stem or 'module'}-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
 
 
-def module_files(data: Mapping[str, Any], folder: Path) -> dict[str, str]:
+def module_files(data: Mapping[str, Any], folder_of: FolderOf) -> dict[str, str]:
     """The sources that a scenario's data names, shipped ones left out: the path under which a result keeps each, and
     its text. Sweeps and cases count. Raises ValueError."""
-    places = {place for place in _places(data) if _find(place, folder) not in shipped_modules().values()}
-    modules = [load_module(place, {}, folder) for place in sorted(places)]
+    places = {place for place in _places(data) if _find(place, folder_of(place)) not in shipped_modules().values()}
+    modules = [load_module(place, {}, folder_of(place)) for place in sorted(places)]
     return {f"{kept_name(one.place)}/{path}": text for one in modules for path, text in one.files.items()}
 
 
@@ -173,7 +189,7 @@ def _places(data: Mapping[str, Any]) -> Iterator[str]:
     values = [flow.get("cc") for flow in data.get("flows", {}).values() if isinstance(flow, Mapping)]
     values += [value for path, given in data.get("sweep", {}).items() if path.endswith(".cc") for value in given]
     values += [v for case in data.get("cases", ()) for path, v in case.get("set", {}).items() if path.endswith(".cc")]
-    yield from (v.removeprefix(FILE).split()[0] for v in values if isinstance(v, str) and is_file(v))
+    yield from (place_of(v) for v in values if isinstance(v, str) and is_file(v))
     for module in data.get("modules", ()):
         yield module["file"] if isinstance(module, Mapping) else module
 
@@ -181,6 +197,11 @@ def _places(data: Mapping[str, Any]) -> Iterator[str]:
 def is_file(cc: str) -> bool:
     """Whether a congestion control is given as a file."""
     return cc.startswith(FILE) and bool(cc.removeprefix(FILE).strip())
+
+
+def place_of(cc: str) -> str:
+    """The file that `file:./tcp_mine.c window=50` names."""
+    return cc.removeprefix(FILE).split()[0]
 
 
 def _find(place: str, folder: Path) -> Path:
@@ -266,7 +287,7 @@ def _module(value: object, info: ValidationInfo) -> Any:
     if not isinstance(parameters, dict):
         raise ValueError("`parameters` is a table such as { limit = 9 }")
     words = [f"{name}={int(v) if isinstance(v, bool) else v}" for name, v in parameters.items()]
-    return load_module(given["file"], _parameters(words), Path((info.context or {}).get("folder", ".")))
+    return load_module(given["file"], _parameters(words), folder_in(info.context, given["file"]))
 
 
 ModuleField = Annotated[

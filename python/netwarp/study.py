@@ -37,10 +37,10 @@ def default_directory(scenario: Scenario) -> Path:
 
 def keep_files(scenario: Scenario, result: ResultWriter) -> None:
     """Copy the traces and modules that the scenario names into the result, so that it can be run again from there."""
-    files = trace_files(scenario.source.data, scenario.source.folder)
+    files = trace_files(scenario.source.data, scenario.source.folder_of)
     for name, content in files.items():
         write_bytes(make_folder(result.path / KEPT) / name, content)
-    for name, text in module_files(scenario.source.data, scenario.source.folder).items():
+    for name, text in module_files(scenario.source.data, scenario.source.folder_of).items():
         path = result.path / MODULES / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)

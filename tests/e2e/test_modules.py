@@ -112,6 +112,27 @@ def test_a_warning_that_involves_no_module_makes_a_run_suspect(tmp_path: Path) -
     assert "lib/refcount.c:" in status["reason"]
 
 
+def test_a_name_that_no_text_says_is_read_in_the_binary(tmp_path: Path) -> None:
+    text = TEMPLATE.replace('"template"', 'JOINED("hid")').replace(
+        "#include <netwarp.h>", '#include <netwarp.h>\n#define JOINED(name) name "den"', 1
+    )
+    (tmp_path / "tcp_hidden.c").write_text(text)
+    assert run(tmp_path, "--set", "flows.bulk.cc=file:./tcp_hidden.c").code == 0
+    assert set(only_run(tmp_path / "result").scan("variables").collect()["control"]) == {"hidden"}
+
+
+def test_a_text_that_says_what_the_binary_does_not_register_is_refused(tmp_path: Path) -> None:
+    text = TEMPLATE.replace('"template"', "NAME").replace(
+        "#include <netwarp.h>",
+        '#include <netwarp.h>\n#ifdef NEVER\n#define NAME "one"\n#else\n#define NAME ("two")\n#endif',
+        1,
+    )
+    (tmp_path / "tcp_two.c").write_text(text.replace('("two")', '/* so */ "t" "wo"'))
+    answer = run(tmp_path, "--set", "flows.bulk.cc=file:./tcp_two.c")
+    assert answer.code == 2
+    assert "tcp_two.c has two once it is compiled, and its text says" in answer.words
+
+
 def test_two_modules_compete_in_one_run(tmp_path: Path) -> None:
     """Two windows that do not change share the link as the windows are: 60 to 30."""
     second = write(tmp_path, "second").removeprefix("file:")

@@ -366,3 +366,14 @@ def test_shipped_scenarios_become_labs(name: str) -> None:
         lab = build_lab(run)
         assert lab["seed"] == run.seed
         assert commands(lab) and draw(lab)
+
+
+@pytest.mark.parametrize(("extra", "whole"), [("", True), ('duration = "2500ms"\n', False)])
+def test_a_program_of_whole_seconds_sends_until_the_run_ends(extra: str, whole: bool) -> None:
+    """iperf3 rounds what it is given down: bufferbloat's queue was empty before its run was over."""
+    flow = f'[flows.test]\nfrom = "h1"\nto = "h2"\ntool = "iperf3"\n{extra}'
+    lab = lab_of(f"{DUMBBELL}{flow}")
+    test = next(one for one in lab["flows"] if one["name"] == "test")
+    over_ns = test["start_ns"] + test["duration_ns"] - lab["duration_ns"]
+    assert (0 <= over_ns < 10**9) == whole
+    assert (test["duration_ns"] % 10**9 == 0) == whole

@@ -514,7 +514,36 @@ def test_what_one_case_sets_may_be_set_or_swept_with_another(setting: str) -> No
             make_plan(scenario, cases=cases)
         option = f"--sweep {setting[6:]}" if setting.startswith("sweep.") else f"--set {setting}"
         instead = "choose others with --case, or copy the scenario with `netwarp new NAME --from` and edit it"
+        if setting == "links.bottleneck.delay=3ms":
+            instead = f"replace that with --set 'cases.{setting}', {instead}"
         assert str(refusal.value) == f'command line: {option}: the case "far" sets this as well; {instead}'
+
+
+def test_a_setting_replaces_what_cases_set() -> None:
+    """A study with a control of one's own, without a copied file."""
+    presets = '[presets.slow]\n"flows.bulk.cc" = "vegas"\n[[cases]]\nname = "slow"\nuse = ["slow"]\n'
+    presets += 'set = { duration = "3s" }\n'
+    plan = make_plan(parse_scenario(DUMBBELL + CASES + presets, settings=["cases.flows.bulk.cc=bbr"]))
+    assert {run.case: run.scenario.flows["bulk"].model_dump()["cc"] for run in plan} == {
+        "far": "cubic",
+        "reno": "bbr",
+        "slow": "bbr",
+    }
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("cases.duration=3s", "no case sets duration; without `cases.` this sets it for all"),
+        ("cases.flows.bulk.ccc=bbr", 'did you mean "cc"?'),
+        ("cases.flows.bulk.cc=9", "--set cases.flows.bulk.cc=9"),
+    ],
+)
+def test_what_cannot_replace_what_cases_set_is_said_of_the_option(setting: str, words: str) -> None:
+    with pytest.raises(ScenarioError) as refusal:
+        make_plan(parse_scenario(DUMBBELL + CASES, settings=[setting]))
+    assert words in str(refusal.value)
+    assert "Traceback" not in str(refusal.value)
 
 
 def test_swept_values_take_the_place_of_those_that_cases_set() -> None:

@@ -6,9 +6,10 @@ import pickle
 from pathlib import Path
 
 import pytest
-from netwarp.module import Control, load_control, load_module, module_files, module_of, shipped_modules
+from netwarp.c_source import CONGESTION_CONTROL, QDISC, registered
+from netwarp.module import Control, in_gallery, load_control, load_module, module_files, module_of, shipped_modules
 from netwarp.plan import make_plan
-from netwarp.scenario import ScenarioError, parse_scenario
+from netwarp.scenario import ScenarioError, load_scenario, parse_scenario
 from scenario_texts import DUMBBELL
 
 MINE = """
@@ -58,7 +59,7 @@ def test_a_module_counts_by_what_its_files_say(folder: Path) -> None:
 
 def test_a_result_keeps_the_sources_of_every_point(folder: Path) -> None:
     data = {"flows": {"bulk": {"cc": "cubic"}}, "sweep": {"flows.bulk.cc": ["bbr", "file:tcp_mine.c window=9"]}}
-    kept = module_files(data, folder)
+    kept = module_files(data, lambda _: folder)
     assert sorted(Path(name).name for name in kept) == ["mine.h", "tcp_mine.c"]
     other = folder / "result"
     for name, text in kept.items():
@@ -103,3 +104,74 @@ def test_two_modules_of_one_name_are_refused(folder: Path) -> None:
 def test_one_module_has_one_value_of_each_parameter(folder: Path) -> None:
     with pytest.raises(ScenarioError, match="with other parameters already"):
         run_id(folder, "flows.bulk.cc=file:tcp_mine.c window=9", 'modules=["tcp_mine.c"]')
+
+
+REGISTERS = "	return tcp_register_congestion_control(&x);"
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        'static struct tcp_congestion_ops x __read_mostly = { .owner = THIS_MODULE, .name = "mine" };',
+        'static struct tcp_congestion_ops x __read_mostly = {\n\t.init = f, /* } */\n\t.name\t= "mine"\n\t};',
+        'struct tcp_congestion_ops x __attribute__((aligned(64))) =\n{\n\t.name="mine", // }\n};',
+        'static const struct tcp_congestion_ops __read_mostly x = {\n\t.name = "mine",\n};',
+        '#define NAME "mine"\nstatic struct tcp_congestion_ops x = {\n\t.name = NAME,\n};',
+    ],
+)
+@pytest.mark.parametrize("call", [REGISTERS, "	if (tcp_register_congestion_control( & x ) < 0)"])
+def test_a_control_is_found_however_it_is_written(definition: str, call: str) -> None:
+    assert registered([f"{definition}\n{call}\n"], CONGESTION_CONTROL) == ("mine",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'static struct tcp_congestion_ops x = {\n\t.name = "mine",\n};',
+        'static struct tcp_congestion_ops y = {\n\t.name = "mine",\n};\n' + REGISTERS,
+        f'/* static struct tcp_congestion_ops x = {{ .name = "mine" }}; */\n{REGISTERS}',
+        f'static struct tcp_congestion_ops x = {{ .name = NAMED("mine") }};\n{REGISTERS}',
+    ],
+)
+def test_what_a_text_does_not_say_is_not_guessed(text: str) -> None:
+    assert registered([text], CONGESTION_CONTROL) == ()
+
+
+def test_every_module_that_comes_with_netwarp_says_what_it_registers() -> None:
+    for name, path in shipped_modules().items():
+        what = QDISC if name.startswith("sch_") else CONGESTION_CONTROL
+        assert registered([path.read_text()], what), name
+
+
+def test_what_the_gallery_registers_is_named_where_the_kernel_lacks_it() -> None:
+    control = "congestion control"
+    assert 'cc = "file:tcp_copa.c"' in in_gallery(control, "copa")
+    assert in_gallery("queue discipline", "copa") == ""
+    assert 'modules = ["sch_dualpi2.c"]' in in_gallery("queue discipline", "dualpi2")
+    assert '"prague"' in in_gallery(control, "prague")
+    (own,) = (name for name in shipped_modules() if name.startswith("tcp_bbr"))
+    for name in ("bbr3", "bbrv3", "bbr_v3", "bbr2"):
+        assert f'cc = "file:{own}"' in in_gallery(control, name), name
+    assert in_gallery(control, "cubik") == ""
+
+
+def test_a_file_that_the_command_line_names_is_in_the_current_directory(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a shell would look for it, and not in netwarp's package; then beside the scenario."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "scenario.toml").write_text(DUMBBELL)
+    (elsewhere / "only.c").write_text(MINE.replace('"mine"', '"only"'))
+    (elsewhere / "tcp_mine.c").write_text(MINE.replace('"mine"', '"beside"'))
+    monkeypatch.chdir(folder)
+    for source in ("bufferbloat", elsewhere / "scenario.toml"):
+        for given in ("flows.bulk.cc=file:./tcp_mine.c", 'flows.bulk.cc="file:./tcp_mine.c window=5"'):
+            assert getattr(load_scenario(source, [given]).flows["bulk"], "cc", None) in ("mine", "cubic")
+        scenario = load_scenario(source, ['sweep.flows.bulk.cc=["file:tcp_mine.c", "reno"]', 'modules=["tcp_mine.c"]'])
+        assert scenario.modules[0].congestion_controls == ("mine",)
+        kept = module_files(scenario.source.data, scenario.source.folder_of)
+        assert '"mine"' in "".join(kept.values())
+        assert '"beside"' not in "".join(kept.values())
+    beside = load_scenario(elsewhere / "scenario.toml", ["flows.bulk.cc=file:only.c"])
+    assert getattr(beside.flows["bulk"], "cc", None) == "only"

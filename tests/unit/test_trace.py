@@ -220,7 +220,7 @@ def test_the_files_that_a_result_keeps(tmp_path: Path) -> None:
         "sweep": {"links.z.trace.forward": ["b.up", "wifi"], "links.z.rate": ["c.csv"]},
         "cases": [{"name": "k", "set": {"links.x.trace": {"forward": "c.csv"}}}],
     }
-    assert sorted(trace_files(data, tmp_path)) == ["a.csv", "b.up", "c.csv"]
+    assert sorted(trace_files(data, lambda _: tmp_path)) == ["a.csv", "b.up", "c.csv"]
     # A result finds them where it keeps them.
     (tmp_path / "traces").mkdir()
     (tmp_path / "a.csv").rename(tmp_path / "traces" / "a.csv")
@@ -232,7 +232,7 @@ def test_a_result_keeps_both_of_two_files_of_one_name(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "day.csv").write_text(f"time,rate\n0,{number}mbit\n")
     data = {"links": {"x": {"trace": {"forward": "monday/day.csv", "reverse": "tuesday/day.csv"}}}}
-    files = trace_files(data, tmp_path)
+    files = trace_files(data, lambda _: tmp_path)
     assert len(files) == 2
     assert all(name.startswith("day-") and name.endswith(".csv") for name in files)
     result = tmp_path / "result"
@@ -241,7 +241,7 @@ def test_a_result_keeps_both_of_two_files_of_one_name(tmp_path: Path) -> None:
         (result / "traces" / name).write_bytes(content)
     assert load_trace("monday/day.csv", result).first_rate_bps == 1_000_000
     assert load_trace("tuesday/day.csv", result).first_rate_bps == 2_000_000
-    assert trace_files(data, result) == files, "a result of a result keeps them, too"
+    assert trace_files(data, lambda _: result) == files, "a result of a result keeps them, too"
 
 
 def test_a_link_with_opportunities_has_them_in_place_of_a_rate(tmp_path: Path) -> None:

@@ -11,11 +11,14 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
+from netwarp import c_source
 from netwarp.cli.common import ABORT, CLOSED_PIPE, INTERRUPTED, OK, USAGE, say, unwrapped
 from netwarp.words import tolerate
 
 if TYPE_CHECKING:
     from cyclopts import App
+
+    from netwarp.module import Module
 
 COMMANDS = {
     "advise": "advise:advise",
@@ -76,6 +79,7 @@ def main() -> NoReturn:
     signal.signal(signal.SIGTERM, _interrupt)
     tolerate(sys.stdout, sys.stderr)
     _prepare_loading()
+    c_source.read_binary = _read_binary
     from cyclopts.exceptions import CycloptsError
 
     try:
@@ -97,6 +101,12 @@ def _prepare_loading() -> None:
     gc.set_threshold(100_000)
     # pydantic would read what every installed package says of itself, in search of plug-ins, of which none is wanted.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+
+def _read_binary(module: "Module") -> c_source.Registered:
+    from netwarp.kernels.modules import registered_in_binary
+
+    return registered_in_binary(module)
 
 
 def _flushed(code: int) -> int:

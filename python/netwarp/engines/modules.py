@@ -44,6 +44,13 @@ def module_problems(plan: Plan, kernel: Kernel, described: KernelDescription) ->
             for name in set(names) & set(had[kind]):
                 yield keys, f'{module.place} registers the {kind} "{name}", which the kernel has already; rename it'
         compiled = _compiled(module, kernel)
+        for read, made in zip((module.congestion_controls, module.qdiscs), compiled.registered, strict=True):
+            if not set(read) <= set(made):  # one that is defined need not be registered: Prague has its own Reno
+                yield (
+                    keys,
+                    f"{module.place} has {', '.join(made) or 'nothing'} once it is compiled, and its text says "
+                    f"{', '.join(read) or 'nothing'}; write names as literals, outside of conditions for the compiler",
+                )
         for one in compiled.objects:
             if one.name in described.modules:
                 yield (

@@ -44,7 +44,7 @@ from netwarp.engines.programs import (
 from netwarp.engines.supervisor import console_tail, end, end_in_words, read_outcome, start, wait
 from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
 from netwarp.kernels.modules import compiler_paths
-from netwarp.module import names_modules
+from netwarp.module import in_gallery, names_modules
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import KernelFeature, kernel_features
 from netwarp.scenario.model import RunOptions, Scenario
@@ -148,7 +148,8 @@ class UmlEngine:
                 yield (
                     keys,
                     f'the kernel {described.version} has no {feature.kind} "{feature.name}"'
-                    f"{did_you_mean(feature.name, known)}; it has {', '.join(known)}",
+                    f"{did_you_mean(feature.name, known)}; it has {', '.join(known)}"
+                    f"{in_gallery(feature.kind, feature.name)}",
                 )
 
     @property

@@ -82,6 +82,7 @@ KIND = _Iperf3Kind(
     connects=True,
     ports=(False, True),
     control_connection=True,
+    whole_seconds=True,
     programs={"iperf3": "iperf3"},
     argument_fields=("args",),
 )

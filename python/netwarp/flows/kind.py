@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 
 from netwarp.fields import Distribution, Duration, Model, Name, PositiveDuration, about, kind
-from netwarp.module import control_identity, is_file, load_control
+from netwarp.files import folder_in
+from netwarp.module import control_identity, is_file, load_control, place_of
 
 
 def _control(value: object, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
     """A name, or the one congestion control of a file."""
     if isinstance(value, str) and is_file(value):
-        return load_control(value, Path((info.context or {}).get("folder", ".")))
+        return load_control(value, folder_in(info.context, place_of(value)))
     return handler(value)
 
 
@@ -119,6 +119,8 @@ class FlowKind:
     """Whether the lab decides the port at its source (of echo requests the identifier) and that at its destination."""
     control_connection: bool = False
     """Whether its program agrees on a test over a first connection, so that its life is that of the test."""
+    whole_seconds: bool = False
+    """Whether its program takes whole seconds for how long it is to send."""
     varies: tuple[str, ...] = ()
     """What of it may change while it runs: `rate`, `think`, or `active`, how many of the group are."""
     programs: Mapping[str, str] = field(default_factory=dict)

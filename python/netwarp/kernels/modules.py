@@ -10,20 +10,22 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 
 from netwarp.agent import AgentError, find_agent
+from netwarp.c_source import Registered
 from netwarp.constants import KERNEL_SUFFIX
-from netwarp.kernels.cache import Kernel, cache_directory, development_cache
+from netwarp.kernels.cache import Kernel, cache_directory, development_cache, find_kernel
 from netwarp.kernels.commands import environment
 from netwarp.kernels.development import unpacked
 from netwarp.kernels.errors import KernelError
+from netwarp.kernels.registrations import registered_by
 from netwarp.module import Module
 from netwarp.scratch import clean_stale, held
 
-FORMAT = 1
+FORMAT = 2
 """Raised when the way of compiling changes what comes out."""
 TEMPORARY = ".compile-"
 COMPILERS = ("cc1", "as", "ld")
@@ -45,11 +47,13 @@ class ModuleError(KernelError):
 
 @dataclass(frozen=True)
 class Object:
-    """A module's binary: as the kernel loads it, and with debug information; what parameters it has."""
+    """A module's binary: as the kernel loads it, and with debug information; its parameters, and what it registers."""
 
     name: str
     parameters: tuple[str, ...]
     depends: tuple[str, ...]
+    congestion_controls: tuple[str, ...]
+    qdiscs: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,12 @@ class Compiled:
     directory: Path
     objects: tuple[Object, ...]
     warnings: str
+
+    @property
+    def registered(self) -> Registered:
+        """The names that its objects register."""
+        controls = sorted(name for one in self.objects for name in one.congestion_controls)
+        return Registered(tuple(controls), tuple(sorted(name for one in self.objects for name in one.qdiscs)))
 
     def path(self, one: Object, *, debug: bool = False) -> Path:
         """Where an object is."""
@@ -90,6 +100,16 @@ def compile_module(module: Module, kernel: Kernel, cache: Path | None = None) ->
     if compiled is None:
         raise KernelError(f"The compiled module {module.place} cannot be kept in {cache}. Is there room?")
     return compiled
+
+
+def registered_in_binary(module: Module) -> Registered:
+    """What a module registers when it is compiled for netwarp's own kernel. Raises ValueError."""
+    try:
+        return compile_module(module, find_kernel()).registered
+    except KernelError as error:
+        raise ValueError(
+            f"what {module.place} registers is not in its text, and it was compiled to read it: {error}"
+        ) from None
 
 
 def _make(module: Module, kernel: Kernel, development: Path, build: Path) -> str:
@@ -157,7 +177,7 @@ def _collect(module: Module, build: Path, made: Path, said: str) -> Compiled:
         subprocess.run(["strip", "--strip-debug", "-o", made / f"{name}.ko", path], check=True)
         depends = tuple(word for word in ",".join(info.get("depends", [])).split(",") if word)
         parameters = tuple(text.partition(":")[0] for text in info.get("parmtype", []))
-        objects.append(Object(name, parameters, depends))
+        objects.append(Object(name, parameters, depends, *registered_by(path)))
     if not objects:
         raise ModuleError(
             f"{module.place} was compiled, but the result contains no module: its Kbuild names none in `obj-m`"
@@ -199,7 +219,8 @@ def _read(place: Path) -> Compiled | None:
     try:
         facts = json.loads((place / _FACTS).read_text())
         objects = tuple(
-            Object(str(one["name"]), tuple(one["parameters"]), tuple(one["depends"])) for one in facts["objects"]
+            Object(str(one["name"]), *(tuple(one[field.name]) for field in fields(Object)[1:]))
+            for one in facts["objects"]
         )
         return Compiled(place, objects, str(facts["warnings"]))
     except (OSError, ValueError, TypeError, KeyError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from netwarp.flows import FlowBase
+from netwarp.flows import FlowBase, kind_of
 from netwarp.lab.draws import draw_below, seed_for
 from netwarp.lab.model import LabFlow, LabFlowChange
 from netwarp.lab.network import NetworkGraph
@@ -17,6 +17,7 @@ from netwarp.scenario.model.timeline import FlowState
 FIRST_SOURCE_PORT = 20000
 FIRST_DESTINATION_PORT = 5001
 MIN_START_JITTER_NS = 10_000_000
+SECOND_NS = 1_000_000_000
 
 
 def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> list[LabFlow]:
@@ -87,9 +88,14 @@ def _changes(flow: FlowBase, states: Sequence[tuple[int, FlowState]], number: in
 
 
 def _times(scenario: Scenario, flow: FlowBase, phase: str, base_rtt_ns: int, seed: int) -> tuple[int, int]:
-    """Start, with its offset uniform over [0, start jitter), and duration; both within the run."""
+    """Start, with its offset uniform over [0, start jitter), and duration; both within the run, but for one:
+    a program that tests in whole seconds, and is to go on until the run ends, does so in the last second as well: it
+    ends afterwards.
+    """
     jitter = scenario.run.start_jitter
     width = max(base_rtt_ns, MIN_START_JITTER_NS) if jitter is None else jitter
     start = min(flow.start + draw_below(width, seed, "start", phase), scenario.duration - 1)
     left = scenario.duration - start
+    if flow.duration is None and kind_of(flow.tool).whole_seconds:
+        return start, -(-left // SECOND_NS) * SECOND_NS
     return start, left if flow.duration is None else min(flow.duration, left)

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from netwarp.files import FolderOf
+
 Keys = tuple[str | int, ...]
 
 _KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
@@ -26,7 +28,8 @@ class Source:
     """The text of a scenario file, the data in it with overrides applied, and the overrides themselves.
 
     `overrides` maps dotted keys to the option that set them, as it was given (`--set PATH=VALUE`); `settings` are the
-    same as `"PATH=VALUE"`, an axis as `"sweep.PATH=[…]"`. Files that the scenario names are looked for in `folder`.
+    same as `"PATH=VALUE"`, an axis as `"sweep.PATH=[…]"`. Files that the scenario names are looked for in `folder`,
+    those that settings name where `elsewhere` says.
     """
 
     label: str
@@ -35,6 +38,16 @@ class Source:
     overrides: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     folder: Path = Path()
+    elsewhere: Mapping[str, Path] = field(default_factory=dict)
+
+    def folder_of(self, place: str) -> Path:
+        """The folder in which the file of this name is looked for."""
+        return self.elsewhere.get(place, self.folder)
+
+    @property
+    def context(self) -> dict[str, FolderOf]:
+        """What the validation of its data has to know."""
+        return {"folder_of": self.folder_of}
 
     @cached_property
     def lines(self) -> dict[Keys, int]:

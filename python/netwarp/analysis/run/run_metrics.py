@@ -13,7 +13,7 @@ from netwarp.analysis.run.metrics import analyse_run
 from netwarp.store.rundir import RunDir
 
 SOURCES = (
-    *("constants.py", "qdisc.py", "units.py", "names.py", "fields.py", "files.py", "module.py"),
+    *("constants.py", "qdisc.py", "units.py", "names.py", "fields.py", "files.py", "c_source.py", "module.py"),
     *("flows", "store", "stats", "analysis"),
 )
 """What of netwarp decides a metric."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import resources
 from itertools import chain, islice
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from netwarp.files import read_file
+from netwarp.module import FILE
 from netwarp.scenario.check.bounds import beyond_bounds
 from netwarp.scenario.check.presets import with_presets
 from netwarp.scenario.check.scenario import check_scenario
@@ -26,6 +28,8 @@ from netwarp.scenario.source import Keys, Source, split_dotted
 from netwarp.scenario.toml import TomlError, parse_toml
 
 MAX_FILE_BYTES = 4 * 2**20
+_CASES = "cases."
+"""How the path of a setting begins that replaces what cases set."""
 
 
 def shipped_scenarios() -> dict[str, Path]:
@@ -37,16 +41,23 @@ def shipped_scenarios() -> dict[str, Path]:
 def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> Scenario:
     """The scenario called `source` (a shipped name, or a path) with `--set` settings (`"PATH=VALUE"`) applied.
 
-    Raises ScenarioError with every problem found.
+    Files that settings name are looked for in the current directory, then beside the scenario. Raises ScenarioError
+    with every problem found.
     """
     path = _find(source)
-    return parse_scenario(_read(path), str(path), settings, path.parent)
+    return parse_scenario(_read(path), str(path), settings, path.parent, _found_in(Path.cwd(), settings))
 
 
-def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] = (), folder: Path = Path()) -> Scenario:
+def parse_scenario(
+    text: str,
+    label: str = "scenario",
+    settings: Sequence[str] = (),
+    folder: Path = Path(),
+    elsewhere: Mapping[str, Path] | None = None,
+) -> Scenario:
     """The scenario in a TOML text; `label` stands for the file in messages. Raises ScenarioError.
 
-    Files that the scenario names are looked for in `folder`.
+    Files that the scenario names are looked for in `folder`, or where `elsewhere` says.
     """
     try:
         data = parse_toml(text)
@@ -55,7 +66,7 @@ def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] =
     _refuse_beyond_bounds(Source(label, text, data))
     data = with_presets(data)
     changed, overrides = _apply(data, settings)
-    source = Source(label, text, changed, overrides, tuple(settings), folder)
+    source = Source(label, text, changed, overrides, tuple(settings), folder, elsewhere or {})
     _refuse_beyond_bounds(source)
     try:
         return validate(source)
@@ -65,6 +76,26 @@ def parse_scenario(text: str, label: str = "scenario", settings: Sequence[str] =
         given = " ".join(overrides.values())
         cause = Problem(f"the file is valid by itself; what is wrong comes from {given}", origin=COMMAND_LINE)
         raise ScenarioError([*error.problems, cause], label) from None
+
+
+def _found_in(folder: Path, settings: Sequence[str]) -> dict[str, Path]:
+    """The files in a folder that values of settings may name: what they name → the folder."""
+    found: dict[str, Path] = {}
+    for setting in settings:
+        with suppress(ValueError, OSError):  # what is wrong with a setting is said where it is applied
+            found |= {place: folder for place in _texts(parse_setting(setting)[1]) if (folder / place).exists()}
+    return found
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a value that may be the name of a file; of a module, the part before its parameters."""
+    match value:
+        case str():
+            yield from (text for each in value.split(",") for text in each.strip().removeprefix(FILE).split()[:1])
+        case list():
+            yield from (text for each in value for text in _texts(each))
+        case dict():
+            yield from (text for each in value.values() for text in _texts(each))
 
 
 def _is_valid(source: Source) -> bool:
@@ -79,7 +110,7 @@ def validate(source: Source) -> Scenario:
     """The scenario in the source's data, checked field by field and then as a whole. Raises ScenarioError."""
     try:
         scenario = (ExecScenario if "exec" in source.data else Scenario).model_validate(
-            source.data, context={"folder": source.folder}
+            source.data, context=source.context
         )
     except ValidationError as error:
         raise ScenarioError(problems_at(explain(error, source.data), source), source.label) from None
@@ -167,6 +198,10 @@ def _apply(data: dict[str, Any], settings: Sequence[str]) -> tuple[dict[str, Any
                 data = _sweep(data, axis, _several(value))
                 overrides[f'sweep."{axis}"'] = given
                 continue
+            if path.startswith(_CASES):
+                data, replaced = _in_cases(data, path.removeprefix(_CASES), value)
+                overrides |= dict.fromkeys(replaced, given)
+                continue
             data = _with_tuner(path, data)
             keys = _tuner(path) or resolve_path(path, data, sweepable=False)
             data = _set(data, keys, value)
@@ -229,6 +264,19 @@ def _unused_tuners(data: Mapping[str, Any], own: set[str]) -> list[str]:
     used = [_table(data, "run").get("tuner"), *(swept if isinstance(swept, list) else [])]
     used += [_table(case, "set").get("run.tuner") for case in tables]
     return [name for name in added if name not in used]
+
+
+def _in_cases(data: dict[str, Any], path: str, value: Any) -> tuple[dict[str, Any], list[str]]:
+    """Data in which the cases that set this path set this value, and the places in it that were changed."""
+    keys = resolve_path(path, data, sweepable=False)
+    cases, changed = [], []
+    for number, case in enumerate(data.get("cases", ())):
+        own = next((each for each in case.get("set", {}) if split_equal(each, keys, data)), None)
+        cases.append(case if own is None else {**case, "set": {**case["set"], own: value}})
+        changed += [] if own is None else [f'cases.{number}.set."{own}"']
+    if not changed:
+        raise ValueError(f"no case sets {path}; without `cases.` this sets it for all")
+    return {**data, "cases": cases}, changed
 
 
 def _sweep(data: dict[str, Any], axis: str, values: Any) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_serializer
 
 from netwarp.fields import Model
-from netwarp.files import read_file
+from netwarp.files import FolderOf, folder_in, read_file
 from netwarp.scenario.model.netem import LossModel, parse_loss
 from netwarp.scenario.model.opportunities import Opportunities, parse_opportunities
 from netwarp.units import parse_duration, parse_positive_rate
@@ -112,14 +112,14 @@ def _find(value: str, folder: Path) -> Path:
     return kept if kept.is_file() else shipped_traces()[value]
 
 
-def trace_files(data: Mapping[str, Any], folder: Path) -> dict[str, bytes]:
+def trace_files(data: Mapping[str, Any], folder_of: FolderOf) -> dict[str, bytes]:
     """The files that a scenario's data names as traces, shipped ones left out: the name under which a result keeps it
     → its content. Sweeps and cases count."""
     named = [link.get("trace") for link in data.get("links", {}).values()]
     named += [v for path, values in data.get("sweep", {}).items() if _is_trace(path) for v in values]
     named += [v for case in data.get("cases", ()) for path, v in case.get("set", {}).items() if _is_trace(path)]
     values = [item for value in named for item in (value.values() if isinstance(value, Mapping) else [value])]
-    paths = {kept_name(value): _find(value, folder) for value in values if isinstance(value, str)}
+    paths = {kept_name(value): _find(value, folder_of(value)) for value in values if isinstance(value, str)}
     shipped = set(shipped_traces().values())
     kept = {name: path for name, path in paths.items() if path not in shipped and path.is_file()}
     return {name: read_file(path, MAX_BYTES) for name, path in kept.items()}
@@ -235,7 +235,7 @@ def _delay(cell: str) -> int:
 
 def _from_context(value: object, info: ValidationInfo) -> Any:
     """The trace, looked for in the folder of the scenario (validation's context)."""
-    return load_trace(value, Path((info.context or {}).get("folder", ".")))
+    return load_trace(value, folder_in(info.context, str(value)))
 
 
 TraceField = Annotated[

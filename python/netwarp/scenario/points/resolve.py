@@ -177,7 +177,7 @@ class Resolver:
         for part in key:
             raw = raw[part]
         try:
-            value = _adapter(type(self.base), key[0]).validate_python(raw, context={"folder": self.base.source.folder})
+            value = _adapter(type(self.base), key[0]).validate_python(raw, context=self.base.source.context)
         except ValidationError as error:
             nested = isinstance(raw, Mapping)
             found = explain(error, raw, key) if nested else [(key, why) for _, why in explain(error, {}, key)]

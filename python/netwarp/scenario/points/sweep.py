@@ -107,13 +107,13 @@ def check_given(scenario: Scenario, cases: Sequence[Case | None]) -> None:
         if path.startswith("cases.") or (axis is not None and axis not in scenario.sweep):
             continue  # it has taken the place of cases
         keys = tuple(path.split(".")) if axis is None else resolve_path(axis, data)
-        setting = [
-            case.name for case in cases if case and any(_overlap(keys, own) for own, _ in case_settings(case, data))
-        ]
+        setting = [case for case in cases if case and any(_overlap(keys, own) for own in _paths(case, scenario.source))]
         if setting:
-            named = ", ".join(f'"{name}"' for name in setting[:3]) + (" …" if len(setting) > 3 else "")
+            named = ", ".join(f'"{case.name}"' for case in setting[:3]) + (" …" if len(setting) > 3 else "")
             why = f"the case {named} sets this as well" if len(setting) == 1 else f"the cases {named} set this as well"
             instead = "choose others with --case, or copy the scenario with `netwarp new NAME --from` and edit it"
+            if axis is None and all(keys in _paths(case, scenario.source) for case in setting):
+                instead = f"replace that with --set 'cases.{given.removeprefix('--set ')}', {instead}"
             problems.append(Problem(f"{why}; {instead}", given, None, COMMAND_LINE))
     if problems:
         raise ScenarioError(problems, COMMAND_LINE)

@@ -1,0 +1,121 @@
+"""What a compiled module registers: read from its binary, by the types that its debug information names."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from netwarp.c_source import CONGESTION_CONTROL, QDISC, Registered, Registration
+from netwarp.kernels.errors import KernelError
+
+_ENTRY = re.compile(r"^ <(\w+)><(\w+)>: Abbrev Number: \d+ \((DW_TAG_\w+)\)$")
+_ATTRIBUTE = re.compile(
+    r"^ +<\w+> +DW_AT_(name|type|data_member_location|byte_size) *: (?:\(.*?\): )?<?(?:0x)?([^\s>]+)"
+)
+_OF_ANOTHER = ("DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_typedef", "DW_TAG_array_type")
+_SYMBOL = re.compile(r"^ *\d+: ([0-9a-f]+) +(\d+) OBJECT +\w+ +\w+ +(\d+) (\S+)$", re.MULTILINE)
+_SECTION = re.compile(r"^ *\[ *(\d+)\] (\S*) +(\w+) +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+)", re.MULTILINE)
+
+
+@dataclass
+class _Entry:
+    """An entry of the debug information: what it is, and those of its attributes that are asked for."""
+
+    tag: str
+    depth: int
+    attributes: dict[str, str]
+
+
+def registered_by(binary: Path) -> Registered:
+    """What a module that was compiled with debug information registers.
+
+    It counts as registering all that it defines, if it calls the kernel's function for it. Raises KernelError.
+    """
+    symbols = _said("readelf", "-sW", binary)
+    asked = [
+        what for what in (CONGESTION_CONTROL, QDISC) if re.search(rf" UND {what.function}$", symbols, re.MULTILINE)
+    ]
+    entries = _entries(_said("objdump", "--dwarf=info", binary)) if asked else {}
+    found = {what: tuple(sorted(set(_names(binary, symbols, entries, what)))) for what in asked}
+    return Registered(found.get(CONGESTION_CONTROL, ()), found.get(QDISC, ()))
+
+
+def _names(binary: Path, symbols: str, entries: Mapping[str, _Entry], what: Registration) -> Iterator[str]:
+    """The text in the member of each variable of the struct, as it is in the binary's data."""
+    variables, size, member = _variables(entries, what)
+    sections = {match[1]: (int(match[4], 16), match[3]) for match in _SECTION.finditer(_said("readelf", "-SW", binary))}
+    content = binary.read_bytes()
+    for value, length, section, name in _SYMBOL.findall(symbols):
+        begin, kind = sections.get(section, (0, ""))
+        if name.split(".")[0] in variables and size and kind == "PROGBITS":
+            for number in range(int(length) // size):
+                at = begin + int(value, 16) + number * size + member
+                if text := content[at : at + 16].split(b"\0")[0].decode(errors="replace"):
+                    yield text
+
+
+def _variables(entries: Mapping[str, _Entry], what: Registration) -> tuple[set[str], int, int]:
+    """The names of variables of the struct or of arrays of it, its size, and where its member begins."""
+    struct = next(
+        (
+            (place, entry)
+            for place, entry in entries.items()
+            if entry.tag == "DW_TAG_structure_type"
+            and entry.attributes.get("name") == what.struct
+            and "byte_size" in entry.attributes
+        ),
+        None,
+    )
+    if struct is None:
+        return set(), 0, 0
+    names = {
+        entry.attributes["name"]
+        for entry in entries.values()
+        if entry.tag == "DW_TAG_variable" and "name" in entry.attributes and _type(entry, entries) == what.struct
+    }
+    return names, int(struct[1].attributes["byte_size"]), _member(list(entries.items()), struct[0], what.member)
+
+
+def _type(entry: _Entry, entries: Mapping[str, _Entry]) -> str | None:
+    """The name of the struct that an entry is of; None if it is of something else, such as a pointer."""
+    place = entry.attributes.get("type", "")
+    while (of := entries.get(place)) is not None:
+        if of.tag == "DW_TAG_structure_type":
+            return of.attributes.get("name")
+        if of.tag not in _OF_ANOTHER:
+            return None
+        place = of.attributes.get("type", "")
+    return None
+
+
+def _member(entries: list[tuple[str, _Entry]], struct: str, name: str) -> int:
+    number = next(number for number, (place, _) in enumerate(entries) if place == struct)
+    depth = entries[number][1].depth
+    for _, entry in entries[number + 1 :]:
+        if entry.depth <= depth:
+            break
+        if entry.depth == depth + 1 and entry.tag == "DW_TAG_member" and entry.attributes.get("name") == name:
+            return int(entry.attributes.get("data_member_location", "0"))
+    raise KernelError(f"The debug information of a module has no member {name} where Linux has it.")
+
+
+def _entries(text: str) -> dict[str, _Entry]:
+    """What `objdump --dwarf=info` prints: entries by their place (hex)."""
+    found: dict[str, _Entry] = {}
+    entry: _Entry | None = None
+    for line in text.splitlines():
+        if match := _ENTRY.match(line):
+            entry = found[match[2]] = _Entry(match[3], int(match[1], 16), {})
+        elif entry is not None and (match := _ATTRIBUTE.match(line)):
+            entry.attributes[match[1]] = match[2]
+    return found
+
+
+def _said(program: str, option: str, binary: Path) -> str:
+    try:
+        return subprocess.run([program, option, binary], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise KernelError(f"What a module registers is read with {program} (binutils), which failed: {error}") from None

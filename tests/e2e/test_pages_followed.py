@@ -1,0 +1,33 @@
+"""Every command of README.md and docs/ does what its page says; those that take minutes do so in tests/nightly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from documented import PAGES, ROOT, Block, Command, blocks_of, follow, skipped, surroundings
+
+LIMIT_S = 120.0
+"""A hang must end the tests; nothing that works comes near it."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_commands_of_a_page_do_what_it_says(page: Path, tmp_path: Path) -> None:
+    place = tmp_path / "empty"
+    place.mkdir()
+    done = list(follow(page, place, nightly=False, environment=surroundings(tmp_path), limit_s=LIMIT_S))
+    print(*done, sep="\n")
+    assert not [str(one) for one in done if one.wrong]
+
+
+@pytest.mark.parametrize(
+    ("block", "command", "reason"), skipped(), ids=lambda value: value.place if isinstance(value, Block) else ""
+)
+def test_what_is_not_run_has_a_reason(block: Block, command: Command, reason: str) -> None:
+    assert len(reason.split()) > 2, f"{block.place}: say why"
+    pytest.skip(f"{block.place}: {command.text.splitlines()[0]}: {reason}")
+
+
+def test_every_command_is_known() -> None:
+    """Blocks that hold none have a language, so that none is left out by mistake."""
+    assert sum(len(block.commands()) for page in PAGES for block in blocks_of(page)) > 100

@@ -1,0 +1,81 @@
+"""What reads and runs the commands of pages finds what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import documented
+import pytest
+from documented import blocks_of, follow, surroundings
+
+PAGE = """
+<!-- test: before mkdir made -->
+<!-- test: exit /false/ 1 -->
+```
+NAME=here
+test -d made   # a comment
+false
+echo '
+$NAME' > made/file; echo "$NAME"
+```
+<!-- test: file own.toml -->
+```toml
+name = "own"
+```
+<!-- test: skip /exit 7/ this one fails on purpose -->
+```console
+$ cat own.toml
+name = …
+$ exit 7
+```
+"""
+
+
+def followed(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch, *, nightly: bool = False) -> list[str]:
+    """Whether each command was as its page says."""
+    monkeypatch.setattr(documented, "ROOT", folder)
+    (folder / "page.md").write_text(text)
+    (place := folder / "empty").mkdir()
+    done = follow(folder / "page.md", place, nightly=nightly, environment=surroundings(folder), limit_s=10)
+    return [one.wrong.partition(":")[0] for one in done]
+
+
+def test_a_page_that_is_true_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert followed(tmp_path, PAGE, monkeypatch) == ["", "", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("block", "wrong"),
+    [
+        ("```\nfalse\n```", "exit code 1, not 0"),
+        ("<!-- test: exit 1 -->\n```\ntrue\n```", "exit code 0, not 1"),
+        ("<!-- test: makes a b*.txt -->\n```\ntouch a\n```", "makes no b*.txt"),
+        ("<!-- test: says two words -->\n```\necho two\n```", "does not say 'two words'"),
+        ("```\n$ echo one\ntwo\n```", "does not print 'two'"),
+        ("```\n$ echo 7 of 9\n8 of …\n```", "does not print '8 of …'"),
+    ],
+)
+def test_a_page_that_is_not_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: str, wrong: str) -> None:
+    assert followed(tmp_path, block, monkeypatch) == [wrong]
+
+
+def test_what_takes_long_is_left_to_the_nightly_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert followed(tmp_path, "<!-- test: long /false/ -->\n```\ntrue\nfalse\n```", monkeypatch) == [""]
+
+
+def test_a_command_that_waits_is_ended_as_by_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = "<!-- test: until ready -->\n<!-- test: exit 130 -->\n```\ntrap 'exit 130' INT; echo ready; sleep 9\n```"
+    assert followed(tmp_path, waits, monkeypatch) == [""]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("<!-- test: exits 1 -->\n```\nfalse\n```", "not a directive"),
+        ("<!-- test: exit 1 -->\nText.\n```\nfalse\n```", "no block follows"),
+    ],
+)
+def test_a_comment_that_would_do_nothing_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "page.md").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        blocks_of(tmp_path / "page.md")

@@ -401,6 +401,8 @@ pub struct Record {
     pub exact: bool,
     pub sample_ns: Option<i64>,
     pub captures: Vec<Capture>,
+    /// Of each stream that a command prints, and of all files that it leaves.
+    pub kept_bytes: u64,
 }
 
 impl Record {

@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 
 use crate::backend::Backend;
 use crate::lab::Lab;
+use crate::machine::changes::Kept;
 use crate::network::Network;
 use crate::record::{Sampler, captures, wires};
 use crate::time::{exact_timers, monotonic_ns, sleep_until};
@@ -13,7 +14,7 @@ use crate::traffic::{self, Flows};
 use crate::tuners::Tuners;
 
 /// Runs a lab to its end and leaves its tables in `dir`.
-pub fn run(backend: &'static dyn Backend, lab: Lab, dir: &Path) -> Result<()> {
+pub fn run(backend: &'static dyn Backend, lab: Lab, dir: &Path) -> Result<Kept> {
     let mut lab = backend.part(lab)?;
     backend.configure(&lab.machine)?;
     backend.load_modules(&lab.modules)?;
@@ -101,8 +102,9 @@ impl<'a> Execution<'a> {
         self.sampler.sample(now_ns, true)
     }
 
-    /// Ends the records and writes what each flow did, once programs have reported or `patience_ns` is over.
-    pub fn finish(mut self, dir: &Path, patience_ns: i64) -> Result<()> {
+    /// Ends the records and writes what each flow did, once programs have reported or `patience_ns` is over. Returns what
+    /// was kept of the files of programs.
+    pub fn finish(mut self, dir: &Path, patience_ns: i64) -> Result<Kept> {
         let backend = self.network.backend;
         // While others disturb the machine, counters that are read one after another do not belong to one instant.
         if !backend.is_disturbed() {
@@ -117,8 +119,9 @@ impl<'a> Execution<'a> {
         while self.flows.are_busy() && monotonic_ns() < patience {
             sleep_until(monotonic_ns() + PATIENCE_STEP_NS);
         }
-        self.flows.finish(dir)?;
-        self.sampler.finish()
+        let kept = self.flows.finish(dir, self.lab.record.kept_bytes)?;
+        self.sampler.finish()?;
+        Ok(kept)
     }
 }
 

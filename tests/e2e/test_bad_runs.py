@@ -9,7 +9,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from e2e_command import NETWARP, Answer, environment, netwarp, processes_in, start, wait_for, wait_until_gone
+from e2e_command import (
+    NETWARP,
+    Answer,
+    environment,
+    netwarp,
+    processes_in,
+    start,
+    wait_for,
+    wait_until,
+    wait_until_gone,
+)
 from e2e_runs import only_run
 from e2e_scenarios import dumbbell
 from netwarp.kernels import cache_directory
@@ -141,6 +151,42 @@ def test_a_full_disk(tmp_path: Path, size: str) -> None:
     assert "the disk is full" in answer.words or "No space left on device" in answer.words
     assert "Traceback" not in answer.err
     assert ".part" not in answer.out
+
+
+@AS_ROOT
+def test_room_on_the_disk_and_the_same_command_suffice(tmp_path: Path) -> None:
+    disk, scenario = tmp_path / "disk", _write(tmp_path, dumbbell(duration="60s"))
+    disk.mkdir()
+    place = shlex.quote(str(disk))
+    command = shlex.join([str(NETWARP), "run", str(scenario), "--no-plots", "-o", str(disk / "result")])
+    answer = _with_small_disks(
+        f"mount -t tmpfs -o size=2m tmpfs {place}\n"
+        f"{command} && exit 9\n"
+        f"mount -o remount,size=200m {place}\n"
+        f"{command}\n"
+        f"cat {place}/result/runs/*/status.json"
+    )
+    assert answer.code == 0, answer.err
+    assert '"status": "ok"' in answer.out
+
+
+def test_a_machine_that_stands_still_ends(tmp_path: Path, result: Path) -> None:
+    """Its kernel's process is stopped: it takes no processor, and none is kept from it."""
+    scenario = _write(tmp_path, LONG)
+    process = start("run", scenario, "--no-plots", "-o", result, "--set", "run.time_limit=3s")
+    wait_until(lambda: _kernels_in(result))
+    for pid in _kernels_in(result):
+        os.kill(pid, signal.SIGSTOP)
+    process.communicate(timeout=300)
+    assert process.returncode == 3
+    assert "time_limit" in str(only_run(result).status()["reason"])
+    assert processes_in(result) == []
+
+
+def _kernels_in(result: Path) -> list[int]:
+    """Processes of machines of this result that are not guards."""
+    found = [(pid, Path(f"/proc/{pid}/cmdline")) for pid in processes_in(result)]
+    return [pid for pid, line in found if line.exists() and b"time-travel" in line.read_bytes()]
 
 
 def _covered(places: list[str], kept: list[Path]) -> str:

@@ -95,6 +95,34 @@ def test_output_that_nobody_reads_ends_it(place: Path) -> None:
         command.stderr.close()
 
 
+def test_what_is_kept_has_a_bound_and_a_note_says_what_is_not(place: Path) -> None:
+    """A sparse file counts with its length: the copy would have it on the disk."""
+    script = "head -c 1500000 /dev/zero; echo oops >&2; truncate -s 2M b; echo small > c; head -c 900000 /dev/zero > a"
+    answer = run(place, "sh", "-c", script, options=("--keep", "1M"))
+    assert answer.code == 0, answer.err
+    assert len(answer.out) == 1_500_000, "what is seen live is whole"
+    made = only_run(result_of(place)).path
+    sizes = {name: (made / name).stat().st_size for name in ("command.out", "command.err", "files/a", "files/c")}
+    assert sizes == {"command.out": 2**20, "command.err": 5, "files/a": 900_000, "files/c": 6}
+    status = json.loads((made / "status.json").read_text())
+    assert status["status"] == "ok"
+    assert status["left_out"] == ["b"]
+    cut, left_out = status["notes"]
+    assert cut == "command.out: only the first 1 MiB ([run] keep) of what was printed are kept"
+    assert left_out.startswith("not among the files that are kept: b;")
+    assert all(f"note: {note}" in answer.words for note in (cut, left_out))
+
+
+def test_procps_finds_the_processor(place: Path) -> None:
+    """libproc2 reads on to `core id` for each processor, and takes the end of /proc/cpuinfo for an error."""
+    answer = run(place, "sh", "-c", "ps aux && ps -ef && TERM=dumb top -b -n 1")
+    assert answer.code == 0, answer.err
+    assert "Unable" not in answer.err
+    assert "%Cpu(s):" in answer.out
+    top = answer.out[answer.out.rindex("PID USER") :].splitlines()[1:]
+    assert not [line for line in top if "?" in line.split()]
+
+
 def test_changes_are_kept_in_the_result_and_made_nowhere_else(place: Path, home: Path) -> None:
     (place / "old.txt").write_text("before\n")
     (place / "gone.txt").write_text("still here\n")

@@ -109,6 +109,32 @@ def test_a_second_process_is_refused_and_told_of_the_first(tmp_path: Path, start
     assert "in use" not in third.err, "the lock goes with its process"
 
 
+def test_a_hang_up_ends_it_and_leaves_no_part(tmp_path: Path, start: Start) -> None:
+    """What a closed terminal sends; shells send it twice."""
+    scenario, result = write_scenario(tmp_path / "s.toml", QUEUES, "20s"), tmp_path / "r"
+    process = start("run", scenario, "-o", result, "--no-plots", "-j", "1")
+    wait_until(lambda: list(result.glob("runs/*.part")))
+    os.kill(process.pid, signal.SIGHUP)
+    os.kill(process.pid, signal.SIGHUP)
+    process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert not list(result.glob("runs/*.part"))
+
+
+def test_what_the_host_made_fail_is_made_again(tmp_path: Path) -> None:
+    scenario, result = write_scenario(tmp_path / "s.toml"), tmp_path / "r"
+    succeed("run", scenario, "-o", result, "--no-plots")
+    before, (own, hosts) = digests(result), finished(result)
+    for run, by_host in ((own, {}), (hosts, {"by_host": True})):
+        failure = {"status": "failed", "reason": "said so", **by_host}
+        (result / "runs" / run / "status.json").write_text(json.dumps(failure))
+    again = netwarp("run", scenario, "-o", result, "--no-plots")
+    assert again.code == 3, "one failed by itself"
+    status = {run: json.loads((result / "runs" / run / "status.json").read_text())["status"] for run in (own, hosts)}
+    assert status == {own: "failed", hosts: "ok"}
+    assert digests(result) == before
+
+
 def test_a_failed_run_is_tried_again_only_when_asked(tmp_path: Path) -> None:
     scenario, result = write_scenario(tmp_path / "s.toml", more='[run]\ntime_limit = "1ms"\n'), tmp_path / "r"
     first = netwarp("run", scenario, "-o", result, "--no-plots")

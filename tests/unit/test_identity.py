@@ -84,6 +84,7 @@ VALUES: dict[str, TOML] = {
     "Scenario.views": ("", '["tuners"]'),
     "RunOptions.start_jitter": ("", "1ms"),
     "RunOptions.memory": ("", "512M"),
+    "RunOptions.keep": ("", "512M"),
     "RunOptions.time_limit": ("", "5s"),
     "RunOptions.read": ("", '["/usr"]'),
     "Record.exact": ("", "false"),

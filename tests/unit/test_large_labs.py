@@ -6,7 +6,7 @@ import ipaddress
 import json
 
 import pytest
-from netwarp.lab import Lab, memory_bytes
+from netwarp.lab import Lab, build_lab, memory_bytes
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, parse_scenario
 from test_lab import grid, lab_of
@@ -20,6 +20,17 @@ def subnets_of(lab: Lab) -> dict[str, set[ipaddress.IPv4Network | ipaddress.IPv6
             ipaddress.ip_interface(text).network for text in end["addresses"]
         )
     return attached
+
+
+def test_its_making_can_be_ended() -> None:
+    """A lab of thousands of nodes takes half a minute: who ends the command does not wait for it."""
+    run = next(iter(make_plan(parse_scenario(grid(3, 3)), None, None, {})))
+
+    def ended() -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        build_lab(run, check=ended)
 
 
 def test_routes_lead_to_every_other_subnet_and_nowhere_else() -> None:

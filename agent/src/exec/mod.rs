@@ -44,8 +44,6 @@ const SIGNAL: i32 = 128;
 const OPEN_FILES: u64 = 1024;
 /// Beneath the run directory.
 const FILES: &str = "files";
-/// How many of those that were left out are named.
-const NAMED: usize = 20;
 
 /// How the command ended, for outcome.json.
 pub type Facts = Map<String, Value>;
@@ -110,16 +108,11 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
     // Everything that it has left running, so that no file changes any more.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
     let own = exec.directory.strip_prefix("/").unwrap_or(&exec.directory);
-    let kept = changes::keep(&upper.join(own), &dir.join(FILES))?;
-    let mut facts = Map::new();
+    let kept = changes::keep(&upper.join(own), &dir.join(FILES), lab.record.kept_bytes)?;
+    let mut facts = kept.facts();
     facts.insert("exit_code".into(), json!(code));
     facts.insert("duration_ns".into(), json!(taken_ns));
     facts.insert("files".into(), json!(kept.files));
-    if !kept.left_out.is_empty() {
-        let named = kept.left_out.len().min(NAMED);
-        facts.insert("left_out".into(), json!(kept.left_out[..named]));
-        facts.insert("left_out_count".into(), json!(kept.left_out.len()));
-    }
     Ok(facts)
 }
 

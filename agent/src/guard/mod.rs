@@ -41,7 +41,7 @@ use keyboard::Keyboard;
 use machine::Machine;
 pub use options::Options;
 use output::{Output, Taken, take_over};
-use watchdog::Watchdog;
+use watchdog::{OwnTime, Watchdog};
 
 /// More console than this is cut: a program that floods it must not fill the disk.
 const CONSOLE_LIMIT: u64 = 16 << 20;
@@ -72,8 +72,14 @@ struct Report {
     computing_s: f64,
     exit_status: Option<i32>,
     error: Option<String>,
+    /// Whether the host caused it: no room on its disk, a file system that fails
+    by_host: bool,
+    /// Streams of the command of which not all was kept
+    cut: Vec<&'static str>,
     /// How the machine was kept from the host
     confinement: Level,
+    /// What the time limit bounds
+    own_s: f64,
     real_s: f64,
     cpu_s: f64,
     events: u64,
@@ -150,20 +156,23 @@ fn guard(options: &Options) -> Result<Report> {
     let mut sinks = Sinks::create(options)?;
     let mut machine = Machine::start(options, Confinement::new(&places, level)?)?;
     let limit = Duration::from_secs_f64(options.time_limit.clamp(0.0, 1e9));
+    let mut own_time = OwnTime::new(machine.pid(), limit);
     let computing = limit.mul_f64(COMPUTING_PART).max(COMPUTING_TIME);
     let mut watchdog = Watchdog::new(machine.pid(), computing);
     let mut error = None;
+    let mut by_host = false;
     let mut running = None;
     let end = loop {
         match watch(&mut machine, &mut sinks) {
             Ok(Some(end)) => break end,
             Ok(None) => {}
             Err(e) => {
+                by_host = is_of_host(&e);
                 error = Some(format!("{e:#}"));
                 break "record_error";
             }
         }
-        if begin.elapsed() >= limit {
+        if own_time.taken() >= limit {
             break "time_limit";
         }
         if !watchdog.is_due() {
@@ -186,6 +195,7 @@ fn guard(options: &Options) -> Result<Report> {
         && let Err(e) = recorder.finish()
         && error.is_none()
     {
+        by_host = is_of_host(&e);
         error = Some(format!("{e:#}"));
     }
     Ok(Report {
@@ -194,11 +204,31 @@ fn guard(options: &Options) -> Result<Report> {
         computing_s: computing.as_secs_f64(),
         exit_status: usage.exit_status,
         error,
+        by_host,
+        cut: sinks.output.as_ref().map_or_else(Vec::new, Output::cut),
         confinement: level,
+        own_s: own_time.taken().as_secs_f64(),
         real_s: begin.elapsed().as_secs_f64(),
         cpu_s: usage.cpu_s,
         events,
     })
+}
+
+/// Whether the host has no room for what was to be written, or cannot write it.
+fn is_of_host(error: &anyhow::Error) -> bool {
+    const OF_HOST: [i32; 7] = [
+        libc::ENOSPC,
+        libc::EDQUOT,
+        libc::EFBIG,
+        libc::EIO,
+        libc::EROFS,
+        libc::ENOMEM,
+        libc::ESTALE,
+    ];
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error())
+        .any(|number| OF_HOST.contains(&number))
 }
 
 /// Asks the machine, which is about to be ended, which program runs.
@@ -348,7 +378,10 @@ impl Sinks {
                 .transpose()?,
             output: options
                 .output
-                .then(|| Output::create(&options.dir, live, options.keyboard.is_some()))
+                .then(|| {
+                    let asks = options.keyboard.is_some();
+                    Output::create(&options.dir, live, asks, options.kept_bytes)
+                })
                 .transpose()?,
             keyboard: options
                 .keyboard
@@ -445,6 +478,14 @@ impl Console {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_of_the_host_and_a_bad_stream_is_not() {
+        let full = std::io::Error::from_raw_os_error(libc::ENOSPC);
+        let written = Err::<(), _>(full).context("cannot write packets.arrows");
+        assert!(written.is_err_and(|e| is_of_host(&e)));
+        assert!(!is_of_host(&anyhow::anyhow!("a record of no known kind")));
+    }
 
     #[test]
     fn an_answer_is_taken_apart() {

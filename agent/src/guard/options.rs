@@ -26,7 +26,7 @@ pub struct Options {
     /// CPU to run on
     #[arg(long)]
     pub cpu: Option<usize>,
-    /// Seconds of real time after which the run is killed
+    /// Seconds of its own time after which the run is killed: see `OwnTime`
     #[arg(long)]
     pub time_limit: f64,
     /// Start of the run's clock, in nanoseconds since the machine's boot
@@ -41,6 +41,9 @@ pub struct Options {
     /// Keep what the machine's command prints
     #[arg(long)]
     pub output: bool,
+    /// Of each of its streams at most so much, in bytes
+    #[arg(long, default_value_t = u64::MAX)]
+    pub kept_bytes: u64,
     /// A descriptor of this process to which its output goes as well
     #[arg(long)]
     pub live_out: Option<RawFd>,

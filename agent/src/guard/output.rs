@@ -12,8 +12,6 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::keyboard::Question;
 
-/// More than this of either stream is cut: a program that floods it must not fill the disk.
-const LIMIT: u64 = 256 << 20;
 const NAMES: [&str; 2] = ["command.out", "command.err"];
 /// struct netwarp_output
 const HEADER_BYTES: usize = 8;
@@ -48,20 +46,25 @@ pub enum Taken {
 struct Stream {
     file: File,
     written: u64,
+    /// What is kept at most: a program that floods it must not fill the disk.
+    limit: u64,
+    is_cut: bool,
     /// Where it also goes, as long as somebody takes it.
     live: Option<File>,
 }
 
 impl Output {
     /// `live` are the descriptors of who started the machine, its output and its errors; none: nobody looks. In a
-    /// session with a keyboard the machine `asks`.
-    pub fn create(dir: &Path, live: [Option<RawFd>; 2], asks: bool) -> Result<Self> {
+    /// session with a keyboard the machine `asks`. Of each stream at most `limit` bytes are kept.
+    pub fn create(dir: &Path, live: [Option<RawFd>; 2], asks: bool, limit: u64) -> Result<Self> {
         let stream = |number: usize| -> Result<Stream> {
             let path = dir.join(NAMES[number]);
             Ok(Stream {
                 file: File::create(&path)
                     .with_context(|| format!("cannot create {}", path.display()))?,
                 written: 0,
+                limit,
+                is_cut: false,
                 live: live[number].map(take_over).transpose()?,
             })
         };
@@ -73,6 +76,14 @@ impl Output {
                 false => Questions::Absent,
             },
         })
+    }
+
+    /// The files of the streams that were longer than what is kept of them.
+    pub fn cut(&self) -> Vec<&'static str> {
+        let streams = self.streams.iter().zip(NAMES);
+        streams
+            .filter_map(|(stream, name)| stream.is_cut.then_some(name))
+            .collect()
     }
 
     /// Reads what there is, until the stream has ended and is `None`.
@@ -137,9 +148,10 @@ impl Output {
 
 impl Stream {
     fn write(&mut self, bytes: &[u8]) -> Result<bool> {
-        let room = usize::try_from(LIMIT - self.written)
-            .unwrap_or(0)
+        let room = usize::try_from(self.limit - self.written)
+            .unwrap_or(usize::MAX)
             .min(bytes.len());
+        self.is_cut |= room < bytes.len();
         self.file
             .write_all(&bytes[..room])
             .context("cannot write what the command printed")?;
@@ -199,6 +211,8 @@ fn write_whole(file: &mut File, mut bytes: &[u8]) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
+    const ENOUGH: u64 = 1 << 20;
+
     fn packed(stream: u32, text: &str) -> Vec<u8> {
         let length = text.len() as u32;
         [
@@ -213,7 +227,7 @@ mod tests {
     fn pieces_are_taken_as_they_become_whole() -> Result<()> {
         let dir = std::env::temp_dir().join(format!("netwarp-output-{}", std::process::id()));
         std::fs::create_dir_all(&dir)?;
-        let mut output = Output::create(&dir, [None, None], false)?;
+        let mut output = Output::create(&dir, [None, None], false, ENOUGH)?;
         let bytes = [packed(1, "one "), packed(2, "oops"), packed(1, "two")].concat();
         for part in bytes.chunks(5) {
             output.buffer.extend_from_slice(part);
@@ -228,10 +242,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_longer_than_what_is_kept_is_cut_and_named() -> Result<()> {
+        let dir = std::env::temp_dir().join(format!("netwarp-output-c-{}", std::process::id()));
+        std::fs::create_dir_all(&dir)?;
+        let mut output = Output::create(&dir, [None, None], false, 4)?;
+        output.buffer = [packed(1, "four"), packed(2, "fi"), packed(2, "ve!")].concat();
+        let taken = output.pass_on();
+        let read = |number: usize| std::fs::read_to_string(dir.join(NAMES[number]));
+        let printed = (read(0)?, read(1)?);
+        std::fs::remove_dir_all(&dir)?;
+        assert_eq!(taken?, Taken::All);
+        assert_eq!(printed, ("four".to_string(), "five".to_string()));
+        assert_eq!(output.cut(), [NAMES[1]]);
+        Ok(())
+    }
+
+    #[test]
     fn a_stream_that_there_is_not_is_an_error() -> Result<()> {
         let dir = std::env::temp_dir().join(format!("netwarp-output-x-{}", std::process::id()));
         std::fs::create_dir_all(&dir)?;
-        let mut output = Output::create(&dir, [None, None], false)?;
+        let mut output = Output::create(&dir, [None, None], false, ENOUGH)?;
         output.buffer = packed(3, "x");
         let refused = output.pass_on().is_err();
         std::fs::remove_dir_all(&dir)?;
@@ -243,7 +273,7 @@ mod tests {
     fn a_question_is_handed_on_before_it_is_whole() -> Result<()> {
         let dir = std::env::temp_dir().join(format!("netwarp-output-q-{}", std::process::id()));
         std::fs::create_dir_all(&dir)?;
-        let mut output = Output::create(&dir, [None, None], true)?;
+        let mut output = Output::create(&dir, [None, None], true, ENOUGH)?;
         let question = Question {
             number: 1,
             waits: true,

@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{UsageWho, getrusage};
+
 /// How often it looks.
 const STEP: Duration = Duration::from_secs(1);
 
@@ -78,6 +80,104 @@ impl Watchdog {
     }
 }
 
+/// How often a machine's own time is looked at, unless its limit is short: what it does between two looks is judged by
+/// the second.
+const LOOK: Duration = Duration::from_millis(100);
+/// Of a limit: how long may pass between two looks.
+const LOOK_PART: u32 = 100;
+
+/// The time that a run has taken of its own, which its limit bounds: what the machine and the guard have computed, and
+/// the time in which the machine slept although it could have had a processor. What a busy host kept from them does not
+/// count; a machine that stands still has all the time that passes.
+pub struct OwnTime {
+    pid: u32,
+    look: Duration,
+    looked: Instant,
+    computed: Duration,
+    kept_waiting: Duration,
+    own: Duration,
+}
+
+impl OwnTime {
+    pub fn new(pid: u32, limit: Duration) -> Self {
+        Self {
+            pid,
+            look: LOOK.min(limit / LOOK_PART),
+            looked: Instant::now(),
+            computed: Duration::ZERO,
+            kept_waiting: Duration::ZERO,
+            own: Duration::ZERO,
+        }
+    }
+
+    /// So far.
+    pub fn taken(&mut self) -> Duration {
+        let passed = self.looked.elapsed();
+        if passed < self.look {
+            return self.own;
+        }
+        let processes = processes(self.pid);
+        let computed = computed_by_guard() + processes.iter().map(|p| p.computed).sum();
+        let kept_waiting = kept_waiting();
+        let busy = computed.saturating_sub(self.computed);
+        let waited = kept_waiting.saturating_sub(self.kept_waiting);
+        let runnable = processes.iter().any(|process| process.is_runnable);
+        self.own += own_part(passed, busy, waited, runnable);
+        (self.looked, self.computed, self.kept_waiting) = (Instant::now(), computed, kept_waiting);
+        self.own
+    }
+}
+
+/// Of the time that `passed`: `busy` is what machine and guard computed, `waited` how long the guard waited for a
+/// processor. What is `runnable` and did not compute waited for one as well.
+fn own_part(passed: Duration, busy: Duration, waited: Duration, runnable: bool) -> Duration {
+    let own = match runnable {
+        true => busy,
+        false => passed.saturating_sub(waited).max(busy),
+    };
+    own.min(passed)
+}
+
+/// A process of the machine as proc(5) has it.
+struct Process {
+    is_runnable: bool,
+    /// With its children that are gone
+    computed: Duration,
+}
+
+/// The kernel's process and those in which the guest's programs run.
+fn processes(pid: u32) -> Vec<Process> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let pid = pid.to_string();
+    std::iter::once(pid.as_str())
+        .chain(children.unwrap_or_default().split_whitespace())
+        .filter_map(|pid| {
+            let fields = stat_of(pid)?;
+            Some(Process {
+                is_runnable: fields.first()? == "R",
+                computed: ticks(fields.get(11..15)?)?,
+            })
+        })
+        .collect()
+}
+
+fn computed_by_guard() -> Duration {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
+        return Duration::ZERO;
+    };
+    let micros = |t: nix::sys::time::TimeVal| {
+        Duration::from_micros((t.tv_sec() * 1_000_000 + t.tv_usec()).unsigned_abs())
+    };
+    micros(usage.user_time()) + micros(usage.system_time())
+}
+
+/// For how long the guard could not run although it had something to do: the second number of schedstat.
+fn kept_waiting() -> Duration {
+    let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let waited = text.split_whitespace().nth(1).and_then(|n| n.parse().ok());
+    Duration::from_nanos(waited.unwrap_or(0))
+}
+
 fn voluntary_switches(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status
@@ -94,12 +194,21 @@ fn taken_by_children(pid: u32) -> Option<Duration> {
 
 /// CPU time of a process: utime and stime of proc(5), in ticks.
 fn taken_by(pid: &str) -> Option<Duration> {
+    ticks(stat_of(pid)?.get(11..13)?)
+}
+
+/// The fields of /proc/PID/stat that come after the name, which is in parentheses and may contain anything.
+fn stat_of(pid: &str) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may contain anything.
     let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(11);
-    let ticks = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
-    Some(Duration::from_secs_f64(ticks as f64 / ticks_per_second()))
+    Some(fields.split_whitespace().map(String::from).collect())
+}
+
+/// The sum of fields that count ticks.
+fn ticks(fields: &[String]) -> Option<Duration> {
+    let counts = fields.iter().map(|field| field.parse::<u64>().ok());
+    let sum = counts.sum::<Option<u64>>()?;
+    Some(Duration::from_secs_f64(sum as f64 / ticks_per_second()))
 }
 
 fn ticks_per_second() -> f64 {
@@ -138,6 +247,35 @@ mod tests {
         let _ = parent.kill();
         let _ = parent.wait();
         seen
+    }
+
+    #[test]
+    fn a_machine_that_waits_for_a_processor_takes_what_it_computed() {
+        let [long, short] = [Duration::from_secs(10), Duration::from_secs(1)];
+        let none = Duration::ZERO;
+        assert_eq!(own_part(long, short, none, true), short);
+        // It sleeps: by its own choice, or until a guard that gets no processor has read what it wrote.
+        assert_eq!(own_part(long, none, none, false), long);
+        assert_eq!(own_part(long, none, long - short, false), short);
+        // Both compute at once.
+        assert_eq!(own_part(short, long, none, true), short);
+    }
+
+    #[test]
+    fn a_machine_that_stands_still_takes_the_time_that_passes() {
+        let Ok(mut child) = Command::new("sleep").arg("60").spawn() else {
+            unreachable!("sleep is on every machine");
+        };
+        let mut own = OwnTime::new(child.id(), Duration::from_secs(60));
+        let begin = Instant::now();
+        let patience = Duration::from_secs(120);
+        while own.taken() < Duration::from_millis(500) && begin.elapsed() < patience {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let (taken, passed) = (own.taken(), begin.elapsed());
+        let _ = child.kill();
+        let _ = child.wait();
+        assert!(taken >= Duration::from_millis(500) && taken <= passed);
     }
 
     #[test]

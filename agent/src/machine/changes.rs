@@ -5,32 +5,53 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-
-use super::program::MAX_FILE_BYTES;
+use serde_json::{Map, Value, json};
 
 /// How many files are kept, and how deep they lie: a machine that makes them without end must not fill the host.
 const MAX_FILES: usize = 100_000;
 const MAX_DEPTH: usize = 64;
+/// How many of those that were left out are named.
+const NAMED: usize = 20;
 
 /// What came of it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     pub files: usize,
-    /// Names of what is no file or directory, of files that are too large, and of what is too deep.
+    /// Names of what is no file or directory, of files for which there was no room left, and of what is too deep.
     pub left_out: Vec<String>,
 }
 
-/// Copies files and directories beneath `from` to `to`, which is made if there are any. What has been removed is a
+impl Kept {
+    /// What was not kept, for outcome.json: how many, and the first names.
+    pub fn facts(&self) -> Map<String, Value> {
+        let mut facts = Map::new();
+        if !self.left_out.is_empty() {
+            let named = self.left_out.len().min(NAMED);
+            facts.insert("left_out".into(), json!(self.left_out[..named]));
+            facts.insert("left_out_count".into(), json!(self.left_out.len()));
+        }
+        facts
+    }
+}
+
+/// Copies files and directories beneath `from` to `to`, which is made if there are any, in the order of their names and at
+/// most `room` bytes in all: a file that does not fit into what is left is left out. What has been removed is a
 /// device there (overlayfs' whiteouts), and so is not kept; nor are links, pipes and sockets.
-pub fn keep(from: &Path, to: &Path) -> Result<Kept> {
+pub fn keep(from: &Path, to: &Path, mut room: u64) -> Result<Kept> {
     let mut kept = Kept::default();
     if from.is_dir() {
-        copy(from, to, "", 0, &mut kept)?;
+        copy(from, to, ("", 0), &mut room, &mut kept)?;
     }
     Ok(kept)
 }
 
-fn copy(from: &Path, to: &Path, name: &str, depth: usize, kept: &mut Kept) -> Result<()> {
+fn copy(
+    from: &Path,
+    to: &Path,
+    (name, depth): (&str, usize),
+    room: &mut u64,
+    kept: &mut Kept,
+) -> Result<()> {
     let mut entries = fs::read_dir(from)?.collect::<std::io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
@@ -38,14 +59,16 @@ fn copy(from: &Path, to: &Path, name: &str, depth: usize, kept: &mut Kept) -> Re
         let kind = entry.file_type()?;
         let target = to.join(entry.file_name());
         if kind.is_dir() && depth < MAX_DEPTH {
-            copy(&entry.path(), &target, &format!("{own}/"), depth + 1, kept)?;
-        } else if kind.is_file() && entry.metadata()?.len() <= MAX_FILE_BYTES {
+            let inside = (format!("{own}/"), depth + 1);
+            copy(&entry.path(), &target, (&inside.0, inside.1), room, kept)?;
+        } else if kind.is_file() && entry.metadata()?.len() <= *room {
             if kept.files == MAX_FILES {
                 kept.left_out.push(own);
                 return Ok(());
             }
             fs::create_dir_all(to)?;
-            copy_file(&entry.path(), &target).with_context(|| format!("cannot keep {own}"))?;
+            *room -= copy_file(&entry.path(), &target, *room)
+                .with_context(|| format!("cannot keep {own}"))?;
             kept.files += 1;
         } else if !is_whiteout(&entry)? {
             kept.left_out.push(own);
@@ -55,11 +78,10 @@ fn copy(from: &Path, to: &Path, name: &str, depth: usize, kept: &mut Kept) -> Re
 }
 
 /// fs::copy() would take over the mode, which the host does not let the machine set.
-fn copy_file(from: &Path, to: &Path) -> Result<()> {
+fn copy_file(from: &Path, to: &Path, room: u64) -> Result<u64> {
     let mut source = File::open(from)?;
     let mut target = File::create(to)?;
-    std::io::copy(&mut source.by_ref().take(MAX_FILE_BYTES), &mut target)?;
-    Ok(())
+    Ok(std::io::copy(&mut source.by_ref().take(room), &mut target)?)
 }
 
 fn is_whiteout(entry: &fs::DirEntry) -> Result<bool> {
@@ -80,7 +102,8 @@ mod tests {
         fs::create_dir_all(from.join("empty"))?;
         fs::write(from.join("a/b/c"), "text")?;
         std::os::unix::fs::symlink("c", from.join("a/link"))?;
-        let kept = keep(&from, &to)?;
+        fs::write(from.join("large"), "does not fit")?;
+        let kept = keep(&from, &to, 10)?;
         let read = fs::read_to_string(to.join("a/b/c"))?;
         let empty = to.join("empty").exists();
         fs::remove_dir_all(&place)?;
@@ -89,7 +112,7 @@ mod tests {
             kept,
             Kept {
                 files: 1,
-                left_out: vec!["a/link".into()]
+                left_out: vec!["a/link".into(), "large".into()]
             }
         );
         Ok(())
@@ -98,7 +121,7 @@ mod tests {
     #[test]
     fn nothing_changed_keeps_nothing() -> Result<()> {
         let nowhere = Path::new("/nonexistent/netwarp");
-        assert_eq!(keep(nowhere, nowhere)?, Kept::default());
+        assert_eq!(keep(nowhere, nowhere, 10)?, Kept::default());
         Ok(())
     }
 }

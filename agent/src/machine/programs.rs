@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 
+use super::RUN_DIR;
+use super::changes::{self, Kept};
 use super::program::HOME;
 use super::root::{self, Inside, Layers};
-use super::{RUN_DIR, changes};
 
 /// Where each has its directory.
 const PLACE: &str = "/lab";
@@ -52,9 +53,9 @@ impl ProgramRoot {
         Path::new(PLACE).join(name)
     }
 
-    /// Copies what the programs left in their directories; names of what is not kept.
-    pub fn keep(&self) -> Result<Vec<String>> {
+    /// Copies what the programs left in their directories, at most `room` bytes.
+    pub fn keep(&self, room: u64) -> Result<Kept> {
         let from = self.layers.upper.join(PLACE.trim_start_matches('/'));
-        Ok(changes::keep(&from, &Path::new(RUN_DIR).join(FILES))?.left_out)
+        changes::keep(&from, &Path::new(RUN_DIR).join(FILES), room)
     }
 }

@@ -99,6 +99,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         draws: Draws::new(flow.seed),
         flow_id: flow.id,
         t0_ns,
+        start_ns,
         pauses: Pauses::new(
             t0_ns,
             fields.think_ns,
@@ -134,7 +135,12 @@ type Answer = Result<i64>;
 
 /// The client's end of one connection: connects, and then takes each response, of as many bytes as are ordered.
 fn receive(socket: &OwnedFd, to: SocketAddr, ordered: &Receiver<u64>, done: &Sender<Answer>) {
-    let connected = tcp::connect(socket, to).map(|()| monotonic_ns());
+    let connected = match tcp::connect(socket, to) {
+        Ok(true) => Ok(monotonic_ns()),
+        // One of which nothing is heard: who waits for all waits until the run ends.
+        Ok(false) => return,
+        Err(e) => Err(e),
+    };
     if done.send(connected).is_err() {
         return;
     }
@@ -157,6 +163,7 @@ struct Rounds {
     draws: Draws,
     flow_id: u32,
     t0_ns: i64,
+    start_ns: i64,
     sockets: Vec<Arc<OwnedFd>>,
     orders: Vec<Sender<u64>>,
     answers: Receiver<Answer>,
@@ -166,28 +173,17 @@ struct Rounds {
 
 impl Rounds {
     fn run(mut self) -> Result<()> {
+        // Until all connections are made, the first round waits for them: it counts as one that is not complete.
+        let mut sizes = self.sizes();
+        sleep_until(self.start_ns);
+        self.begin(0, &sizes);
         let connected = self.all()?;
         lock(&self.progress).connect_ns = Some(connected - self.t0_ns);
-        let f = self.fields.clone();
         for sequence in 0.. {
             if !self.pauses.wait_until_active() {
                 break;
             }
-            let sizes: Vec<(u64, u64)> = (0..self.sockets.len())
-                .map(|_| {
-                    let request = self.size(f.request_size_bytes, f.request_size_distribution);
-                    let response = self.size(f.response_size_bytes, f.response_size_distribution);
-                    (request.max(exchange::HEAD), response)
-                })
-                .collect();
-            lock(&self.transfers).begin(Transfer {
-                flow_id: self.flow_id,
-                sequence,
-                start_ns: monotonic_ns() - self.t0_ns,
-                end_ns: None,
-                request_bytes: sizes.iter().map(|size| size.0).sum(),
-                bytes: sizes.iter().map(|size| size.1).sum(),
-            });
+            self.begin(sequence, &sizes);
             for ((socket, order), (request, response)) in
                 self.sockets.iter().zip(&self.orders).zip(&sizes)
             {
@@ -198,8 +194,33 @@ impl Rounds {
             let end = self.all()?;
             lock(&self.transfers).complete(self.flow_id, end - self.t0_ns)?;
             self.pauses.pause(end, &mut self.draws);
+            sizes = self.sizes();
         }
         Ok(())
+    }
+
+    /// Bytes of the next request to each sender, and of its response.
+    fn sizes(&mut self) -> Vec<(u64, u64)> {
+        let f = self.fields.clone();
+        (0..self.sockets.len())
+            .map(|_| {
+                let request = self.size(f.request_size_bytes, f.request_size_distribution);
+                let response = self.size(f.response_size_bytes, f.response_size_distribution);
+                (request.max(exchange::HEAD), response)
+            })
+            .collect()
+    }
+
+    /// A round begins now.
+    fn begin(&self, sequence: u32, sizes: &[(u64, u64)]) {
+        lock(&self.transfers).begin(Transfer {
+            flow_id: self.flow_id,
+            sequence,
+            start_ns: monotonic_ns() - self.t0_ns,
+            end_ns: None,
+            request_bytes: sizes.iter().map(|size| size.0).sum(),
+            bytes: sizes.iter().map(|size| size.1).sum(),
+        });
     }
 
     /// When the last of all connections was made, or of all responses was there.

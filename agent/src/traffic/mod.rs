@@ -38,6 +38,7 @@ use self::receiver_stats::Datagrams;
 use self::threads::lock;
 use self::transfers::Transfers;
 use crate::lab::{Flow, Lab};
+use crate::machine::changes::Kept;
 use crate::machine::programs::ProgramRoot;
 use crate::network::Network;
 
@@ -133,8 +134,8 @@ impl Flows {
             .any(|(_, generator)| generator.is_busy())
     }
 
-    /// Writes `flows.arrows`, and what the generators recorded.
-    pub fn finish(mut self, dir: &Path) -> Result<()> {
+    /// Writes `flows.arrows`, what the generators recorded, and at most `room` bytes of files of programs.
+    pub fn finish(mut self, dir: &Path, room: u64) -> Result<Kept> {
         let mut all = Vec::new();
         for (flow, generator) in &mut self.flows {
             let mut stats = FlowStats::new(flow);
@@ -143,14 +144,16 @@ impl Flows {
                 .with_context(|| format!("flow {}", flow.name))?;
             all.push(stats);
         }
-        if let Some(root) = &self.root {
-            root.keep().context("files of programs")?;
-        }
+        let kept = match &self.root {
+            Some(root) => root.keep(room).context("files of programs")?,
+            None => Kept::default(),
+        };
         flow_stats::write(dir, &all)?;
         echoes::write(dir, &lock(&self.tables.pings))?;
         // Threads that still wait for something hold a reference; they never write again.
         lock(&self.tables.datagrams).finish()?;
-        lock(&self.tables.transfers).finish()
+        lock(&self.tables.transfers).finish()?;
+        Ok(kept)
     }
 }
 

@@ -142,33 +142,20 @@ impl Client {
         if !self.pauses.wait_until_active() {
             return Ok(());
         }
-        tcp::connect(&self.socket, self.to)?;
+        // Until the connection is made, the first request waits for it: it counts as one that is not complete.
+        let mut sizes = self.sizes();
+        self.begin(0, sizes);
+        if !tcp::connect(&self.socket, self.to)? {
+            return Ok(());
+        }
         lock(&self.progress).connect_ns = Some(monotonic_ns() - self.t0_ns);
         let socket = self.socket.as_raw_fd();
         for sequence in 0.. {
             if !self.pauses.wait_until_active() {
                 break;
             }
-            let f = &self.fields;
-            let request = exchange::size(
-                &mut self.draws,
-                f.request_size_bytes,
-                f.request_size_distribution,
-            )
-            .max(exchange::HEAD);
-            let response = exchange::size(
-                &mut self.draws,
-                f.response_size_bytes,
-                f.response_size_distribution,
-            );
-            lock(&self.transfers).begin(Transfer {
-                flow_id: self.flow_id,
-                sequence,
-                start_ns: monotonic_ns() - self.t0_ns,
-                end_ns: None,
-                request_bytes: request,
-                bytes: response,
-            });
+            let (request, response) = sizes;
+            self.begin(sequence, sizes);
             exchange::ask(socket, request, response)?;
             if tcp::discard(socket, response) < response {
                 bail!("the server ended the connection");
@@ -176,8 +163,37 @@ impl Client {
             let end = monotonic_ns();
             lock(&self.transfers).complete(self.flow_id, end - self.t0_ns)?;
             self.pauses.pause(end, &mut self.draws);
+            sizes = self.sizes();
         }
         Ok(())
+    }
+
+    /// Bytes of the next request and of its response.
+    fn sizes(&mut self) -> (u64, u64) {
+        let f = &self.fields;
+        let request = exchange::size(
+            &mut self.draws,
+            f.request_size_bytes,
+            f.request_size_distribution,
+        );
+        let response = exchange::size(
+            &mut self.draws,
+            f.response_size_bytes,
+            f.response_size_distribution,
+        );
+        (request.max(exchange::HEAD), response)
+    }
+
+    /// An exchange begins now.
+    fn begin(&self, sequence: u32, (request, response): (u64, u64)) {
+        lock(&self.transfers).begin(Transfer {
+            flow_id: self.flow_id,
+            sequence,
+            start_ns: monotonic_ns() - self.t0_ns,
+            end_ns: None,
+            request_bytes: request,
+            bytes: response,
+        });
     }
 }
 

@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use anyhow::{Context, Result};
+use nix::errno::Errno;
 use nix::sys::socket::{Backlog, SockType, SockaddrStorage, listen, setsockopt, sockopt};
 
 use super::generator::Setup;
@@ -90,10 +91,14 @@ fn socket(setup: &Setup, local: SocketAddr, cc: Option<&str>) -> Result<OwnedFd>
     Ok(socket)
 }
 
-/// Connects, sleeping until the peer has answered.
-pub fn connect(socket: &OwnedFd, to: SocketAddr) -> Result<()> {
-    nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(to))
-        .with_context(|| format!("cannot connect to {to}"))
+/// Connects, sleeping until the peer has answered; false if it never did (ETIMEDOUT). What a network lost is a result of
+/// the run and not an error.
+pub fn connect(socket: &OwnedFd, to: SocketAddr) -> Result<bool> {
+    match nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(to)) {
+        Ok(()) => Ok(true),
+        Err(Errno::ETIMEDOUT) => Ok(false),
+        Err(e) => Err(e).with_context(|| format!("cannot connect to {to}")),
+    }
 }
 
 /// Sends `bytes` zeros.

@@ -3,9 +3,11 @@
 README.md lists the exit codes; `common.py` has their names.
 """
 
+import contextlib
 import gc
 import os
 import signal
+import stat
 import sys
 from collections.abc import Iterable
 from importlib import import_module
@@ -77,6 +79,8 @@ def application(commands: Iterable[str] = COMMANDS) -> "App":
 def main() -> NoReturn:
     """Entry point of the command `netwarp`."""
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup(1) has it
+        signal.signal(signal.SIGHUP, _hang_up)
     tolerate(sys.stdout, sys.stderr)
     _prepare_loading()
     c_source.read_binary = _read_binary
@@ -121,6 +125,19 @@ def _flushed(code: int) -> int:
         for stream in (sys.stdout, sys.stderr):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return code
+
+
+def _hang_up(*_: object) -> None:
+    """The terminal is gone: end as if interrupted, and write no more to it. Shells send this signal a second time."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        # What a terminal was is none any more once it has been hung up, but still a character device.
+        with contextlib.suppress(OSError):
+            if stat.S_ISCHR(os.fstat(descriptor).st_mode):
+                os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+    raise KeyboardInterrupt
 
 
 def _interrupt(*_: object) -> None:

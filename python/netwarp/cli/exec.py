@@ -21,6 +21,7 @@ def exec_(
     env: Annotated[list[str] | None, Parameter(negative=())] = None,
     memory: str | None = None,
     time_limit: str | None = None,
+    keep: str | None = None,
     record: str | None = None,
     rate: str | None = None,
     confine: Annotated[bool, Parameter(negative=())] = False,
@@ -52,7 +53,11 @@ def exec_(
     memory
         Memory of the machine, such as 512M; default: 1G.
     time_limit
-        Real time after which it is terminated, such as 30s; default: 10min.
+        Real time that it may take of its own, such as 30s; default: 10min. What a busy host keeps from it does not
+        count.
+    keep
+        How much is kept at most of each stream that it prints, and of all files that it leaves, such as 4G;
+        default: 1G.
     record
         What is recorded of its network: packets (with ACKs; the default), acks, or none.
     rate
@@ -90,7 +95,7 @@ def exec_(
             env={**_own_variables(), **fixed},
             varied=varied,
             seeds=range(1, seeds + 1) if seeds else (1 if seed is None else seed,),
-            run=_given(memory=memory, time_limit=time_limit),
+            run=_given(memory=memory, time_limit=time_limit, keep=keep),
             machine=_given(record=record, rate=rate),
         )
         granted = tuple(read or ()) if confine else (Path("/"),)
@@ -124,6 +129,8 @@ def code_of_one(directory: Path) -> int:
     result = open_result(directory)
     status = result.run(result.planned[0].id).status()
     code, reason = status.get("exit_code"), status.get("reason")
+    for note in status.get("notes", []):
+        say(f"note: {note}", style="yellow")
     if reason and (reason != failure_of(status) or (code or 0) > _SIGNALLED):
         say(f"error: {reason}", style="red")
     if code is not None:

@@ -84,6 +84,8 @@ def unheard() -> None:
 class Job:
     """One run, ready to be executed. `memory_bytes` is the virtual machine's, `time_limit_s` real seconds.
 
+    `time_limit_s` bounds the time that the run takes of its own; in real time that is all that passes.
+
     What it runs may read the scenario's `folder`, and what whoever runs it allows beyond that (`read`). Of a `live` one
     what its command prints goes to this process's standard output and error as well. An engine in
     virtual time calls `started` when it has nothing left to do but wait, so that this process may use the time.
@@ -109,13 +111,17 @@ class Job:
 class Outcome:
     """How a run went: `ok`, `failed` or `cancelled`, and why; `facts` are of the wall clock (seconds, events).
 
-    `found` are fields of its lab that only the run could determine, such as how long a command took.
+    `found` are fields of its lab that only the run could determine, such as how long a command took. `by_host`: this
+    machine made it fail (its disk, its memory, a signal), so that the same command makes the run again. `notes` are
+    sentences that whoever uses the run should know, whatever its status.
     """
 
     status: str
     reason: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     found: Mapping[str, Any] = field(default_factory=dict)
+    by_host: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class Engine(Protocol):

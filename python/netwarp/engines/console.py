@@ -13,6 +13,12 @@ _NAMED = 5
 _MEMORY_KILLER = (
     "; the host's OOM killer does that: execute fewer runs at once (-j), or give each less memory ([run] memory)"
 )
+_OF_HOST = (
+    "the host killed a process of the machine with signal 9",
+    "no further process",
+    "the host has no room for the machine's memory",
+)
+"""In panics for what the host did; the words are of arch/um/os-Linux/netwarp_host.c."""
 _ENOMEM = "UML ran out of memory on the host side"
 
 
@@ -41,6 +47,14 @@ def out_of_memory(directory: Path) -> str | None:
     )
 
 
+def killed_by_host(status: int | None, directory: Path) -> bool:
+    """Whether it was the host that ended the machine or a process of it, or that had no room for it."""
+    if status == 128 + signal.SIGKILL:
+        return True
+    lines = console_lines(directory)
+    return any(words in line for line in lines for words in (*_OF_HOST, _ENOMEM))
+
+
 def death(status: int | None) -> str:
     """How the machine's kernel ended: 128 and a signal is what a shell would say, too."""
     if status == 0:
@@ -61,11 +75,12 @@ def last_words(directory: Path) -> str:
 
 
 def _fix(panic: str) -> str:
-    """What helps against a panic; the words of the first three are of arch/um/os-Linux/netwarp_host.c."""
-    if "the host killed a process of the machine with signal 9" in panic:
+    """What helps against a panic."""
+    killed, processes, room = _OF_HOST
+    if killed in panic:
         return _MEMORY_KILLER
-    if "no further process" in panic:
+    if processes in panic:
         return ": raise the limit of processes (`ulimit -u`, or of the container), or execute fewer runs at once (-j)"
-    if "the host has no room for the machine's memory" in panic:
+    if room in panic:
         return ": make room for its memory file, or choose a larger place with TMPDIR"
     return ": give it more with [run] memory" if "memory" in panic.lower() else f"; see {CONSOLE}"

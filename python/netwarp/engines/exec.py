@@ -6,7 +6,7 @@ import os
 import signal
 import termios
 import tty
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from netwarp.engines.base import EngineError, Job
@@ -14,6 +14,8 @@ from netwarp.engines.base import EngineError, Job
 FACTS = ("exit_code", "duration_ns", "files", "left_out", "left_out_count")
 """What of a command's end goes into status.json."""
 INPUT, OUTPUT, ERRORS = 0, 1, 2
+_NAMED = 3
+"""How many files a note names."""
 
 
 @contextlib.contextmanager
@@ -58,6 +60,20 @@ def keyboard(job: Job) -> Iterator[dict[str, int | float]]:
 def facts_of(outcome: Mapping[str, Any]) -> dict[str, Any]:
     """What the agent reports about the command's end."""
     return {name: outcome[name] for name in FACTS if name in outcome}
+
+
+def not_kept(job: Job, facts: Mapping[str, Any], cut: Sequence[str]) -> Iterator[str]:
+    """What of a command's output and files is not in its result, and why."""
+    kept = f"{job.lab['record']['kept_bytes'] / 2**20:g} MiB ([run] keep)"
+    if cut:
+        yield f"{' and '.join(cut)}: only the first {kept} of what was printed are kept"
+    if names := facts.get("left_out"):
+        more = facts["left_out_count"] - len(names[:_NAMED])
+        listed = ", ".join(names[:_NAMED]) + (f" and {more} more" if more else "")
+        yield (
+            f"not among the files that are kept: {listed}; these are regular files and directories, of at most {kept} "
+            "in all"
+        )
 
 
 def failure_of(outcome: Mapping[str, Any], *, typed: bool = False) -> str | None:

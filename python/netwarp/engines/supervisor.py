@@ -1,6 +1,7 @@
 """The process of the agent that makes one run and reports how it went: waiting for it, ending it."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -38,7 +39,8 @@ def wait(
 ) -> tuple[dict[str, Any] | None, str]:
     """The report, or None and what it complained of.
 
-    It keeps the time limit itself; the deadline here is for one that hangs.
+    It keeps the time limit itself; the deadline here is for one that hangs: on a busy host one that does not may take
+    longer, as long as it shows signs of life.
     """
     finished = threading.Event()
     collected: list[bytes] = []
@@ -50,12 +52,12 @@ def wait(
         finished.set()
 
     threading.Thread(target=collect, daemon=True).start()
-    deadline = time_limit_s + _GRACE_S
-    waited = 0.0
-    while not finished.wait(_TICK_S) and waited < deadline:
-        waited += _TICK_S
-        if cancelled.is_set():
-            break
+    left_s = time_limit_s + _GRACE_S
+    life = None
+    while not finished.wait(_TICK_S) and left_s > 0 and not cancelled.is_set():
+        left_s -= _TICK_S
+        if left_s <= _GRACE_S and (seen := _sign_of_life(process.pid, time_limit_s)) != life:
+            left_s, life = _GRACE_S, seen
     if process.stdin:
         process.stdin.close()
     finished.wait(_GRACE_S)
@@ -64,6 +66,19 @@ def wait(
         return json.loads(output), complaint.decode(errors="replace").strip()
     except ValueError:
         return None, complaint.decode(errors="replace").strip()
+
+
+def _sign_of_life(pid: int, limit_s: float) -> object:
+    """What changes while a process does something, or waits for a processor; None once it has computed too long."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+        status = Path(f"/proc/{pid}/status").read_text("ascii", "replace")
+    except OSError:
+        return None
+    computed_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    if computed_s > limit_s:
+        return None
+    return object() if fields[0] == "R" else [line for line in status.splitlines() if "ctxt_switches" in line]
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:

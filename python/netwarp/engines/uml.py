@@ -24,8 +24,8 @@ from netwarp.engines.base import (
     Outcome,
 )
 from netwarp.engines.confinement import readable, withheld
-from netwarp.engines.console import death, last_words, out_of_mappings, out_of_memory
-from netwarp.engines.exec import facts_of, failure_of, keyboard, live_descriptors
+from netwarp.engines.console import death, killed_by_host, last_words, out_of_mappings, out_of_memory
+from netwarp.engines.exec import facts_of, failure_of, keyboard, live_descriptors, not_kept
 from netwarp.engines.image import machine_bytes
 from netwarp.engines.leavings import odd_files
 from netwarp.engines.mappings import too_many_mappings
@@ -168,7 +168,7 @@ class UmlEngine:
         except EngineError as error:
             return Outcome("failed", str(error))
         if reason := too_many_mappings(job.lab):
-            return Outcome("failed", reason)
+            return Outcome("failed", reason, by_host=True)
         _raise_open_files()
         if missing := [str(path) for path in job.read if not path.exists()]:
             return Outcome("failed", f"it was to read {' and '.join(missing)}, which this machine does not have")
@@ -176,7 +176,7 @@ class UmlEngine:
             with reserved(self.memory_dir, job.memory_bytes, cancelled), _memory_directory(self.memory_dir) as memory:
                 return self._run(job, directory, memory, cpu, cancelled)
         except NoRoomError as error:
-            return Outcome("failed", str(error))
+            return Outcome("failed", str(error), by_host=True)
 
     def _run(self, job: Job, directory: Path, memory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         try:
@@ -201,7 +201,8 @@ class UmlEngine:
             odd = odd_files(directory)
         said = said or end_in_words("guard", "the virtual machine", guard.returncode)
         if report is None:
-            return Outcome("failed", said)
+            # Nothing that a machine does keeps a guard from its report: it was killed, or could not start one here.
+            return Outcome("failed", said, by_host=True)
         return _judge(job, directory, report, odd, complaint(directory, modules, job.lab["t0_ns"]))
 
     def _command(
@@ -227,7 +228,7 @@ class UmlEngine:
         if cpu is not None:
             command += ["--cpu", str(cpu)]
         if job.lab["exec"]:
-            command.append("--output")
+            command += ["--output", "--kept-bytes", str(job.lab["record"]["kept_bytes"])]
         if job.lab["record"]["exact"]:
             command.append("--exact")
         for capture in job.lab["record"]["captures"]:
@@ -320,7 +321,7 @@ def _memory_directory(memory_root: Path) -> Iterator[Path]:
 
 
 def _judge(job: Job, directory: Path, report: dict[str, Any], odd: Sequence[str], blamed: str | None) -> Outcome:
-    facts = {key: report[key] for key in ("real_s", "cpu_s", "events", "confinement")}
+    facts = {key: report[key] for key in ("real_s", "own_s", "cpu_s", "events", "confinement")}
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
     outcome = read_outcome(directory)
@@ -334,7 +335,18 @@ def _judge(job: Job, directory: Path, report: dict[str, Any], odd: Sequence[str]
         f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
     )
     reason = "; ".join(reason for reason in reasons if reason) or None
-    return Outcome("failed" if reason else "ok", reason, facts, found)
+    by_host = report["by_host"] or (report["end"] == "ended" and killed_by_host(report["exit_status"], directory))
+    notes = (*_starvation(job, report), *not_kept(job, facts, report["cut"]))
+    return Outcome("failed" if reason else "ok", reason, facts, found, bool(reason) and by_host, notes)
+
+
+def _starvation(job: Job, report: Mapping[str, Any]) -> Iterator[str]:
+    """That a run took longer than its limit, if it did, because the host gave it no processor meanwhile."""
+    if report["real_s"] > job.time_limit_s > report["own_s"]:
+        yield (
+            f"the host was busy: it took {report['real_s']:.0f} s, of which {report['own_s']:.0f} s count for its "
+            f"limit of {job.time_limit_s:g} s ([run] time_limit)"
+        )
 
 
 def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
@@ -343,7 +355,8 @@ def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
     if report["end"] == "output_closed":
         return "its output is no longer read"
     if report["end"] == "time_limit":
-        return f"{job.overdue}: {running}" if running else job.overdue + console_tail(directory)
+        overdue = f"it did not end within {job.time_limit_s:g} s of its own time ([run] time_limit)"
+        return f"{overdue}: {running}" if running else overdue + console_tail(directory)
     if report["end"] == "computing":
         return (
             f"a program computed for {report['computing_s']:g} s without a system call, and virtual time stands still "

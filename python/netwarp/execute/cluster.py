@@ -196,12 +196,12 @@ class _Study:
 
 @contextlib.contextmanager
 def _interruptions() -> Iterator[threading.Event]:
-    """SIGINT and SIGTERM as an event: an exception raised by a handler is lost where it falls into a destructor, and
+    """SIGINT, SIGTERM and SIGHUP as an event: an exception of a handler is lost where it falls into a destructor, and
     Dask's futures have those."""
     heard = threading.Event()
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if callable(signal.getsignal(number)):  # else whoever started this wants it ignored
                 before[number] = signal.signal(number, lambda *_: heard.set())
     try:

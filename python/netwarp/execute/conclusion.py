@@ -5,6 +5,7 @@ so that it is loaded while the first one runs.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from netwarp.analysis.run.validity import check_run
 from netwarp.discovery import discover, session_flows, with_connections
 from netwarp.engines import Job, Outcome
 from netwarp.store.digests import write_digests
-from netwarp.store.errors import StoreError
-from netwarp.store.files import write_json
+from netwarp.store.errors import StoreError, is_without_room
+from netwarp.store.files import is_full, write_json
 from netwarp.store.rundir import RunDir
 from netwarp.store.status import write_status
 
@@ -28,15 +29,33 @@ def conclude(job: Job, description: Mapping[str, Any], directory: Path, outcome:
     write_digests(directory)
     if outcome.status == "ok":
         outcome = _analysed(directory, outcome)
-    write_status(directory, outcome.status, outcome.reason, **outcome.facts)
-    return outcome
+    return _filed(directory, outcome)
 
 
 def conclude_unmade(directory: Path, reason: str) -> Outcome:
     """Complete the directory of a run that failed without having been made. Raises StoreError."""
     write_digests(directory)
-    write_status(directory, "failed", reason)
-    return Outcome("failed", reason)
+    return _filed(directory, Outcome("failed", reason, by_host=True))
+
+
+def _filed(directory: Path, outcome: Outcome) -> Outcome:
+    """The outcome as it is written into status.json. Raises StoreError.
+
+    A run that fails on a full disk has failed because of it, whatever it was that could not write.
+    """
+    if outcome.status == "failed":
+        full = is_full(directory)
+        if full:
+            outcome = replace(outcome, reason=f"{outcome.reason}; the disk of the result is full: free some room")
+        if full or outcome.by_host:
+            outcome = replace(outcome, reason=f"{outcome.reason}; the same command makes it again", by_host=True)
+    facts = dict(outcome.facts)
+    if outcome.by_host:
+        facts["by_host"] = True
+    if outcome.notes:
+        facts["notes"] = list(outcome.notes)
+    write_status(directory, outcome.status, outcome.reason, **facts)
+    return outcome
 
 
 def _network(job: Job, directory: Path, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,5 +77,8 @@ def _analysed(directory: Path, outcome: Outcome) -> Outcome:
             if verdict.status != "failed":
                 compute_metrics(RunDir(directory))
     except (StoreError, FaultError) as error:
-        return Outcome("failed", str(error), outcome.facts)
-    return Outcome(verdict.status, verdict.reason, outcome.facts)
+        by_host = isinstance(error, StoreError) and is_without_room(error)
+        return replace(outcome, status="failed", reason=str(error), found={}, by_host=by_host)
+    return replace(
+        outcome, status=verdict.status, reason=verdict.reason, found={}, notes=(*outcome.notes, *verdict.notes)
+    )

@@ -29,9 +29,10 @@ Progress = Callable[[str, Run, Outcome | None], None]
 def missing_runs(
     plan: Plan, result: ResultWriter, execution: Execution, again: Collection[str], progress: Progress
 ) -> Iterator[Run]:
-    """The runs that `result` does not have yet, or with a status of `again`; the others are noted as kept."""
+    """The runs that `result` does not have yet, or with a status of `again`, or that failed for what their machine did;
+    the others are noted as kept."""
     for run in plan:
-        if not result.is_complete(run.id) or (again and result.status_of(run.id) in again):
+        if not result.is_complete(run.id) or result.status_of(run.id) in again or result.is_by_host(run.id):
             yield run
             continue
         execution.kept.append(run.id)

@@ -72,12 +72,12 @@ class RunProgress:
 
     def _report(self, run: Run, outcome: Outcome) -> None:
         number = f"[{self._done + self._kept}/{self._total}]"
-        if outcome.status == "ok":
-            if self._bar is None:
-                seconds = outcome.facts.get("real_s", 0.0)
-                self._console.print(
-                    f"{number} {run.label}: ok, {seconds:.2f} s", markup=False, highlight=False, soft_wrap=True
-                )
-            return
-        text = f"{number} {run.label}: {outcome.status}: {outcome.reason}"
-        self._console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+        if outcome.status != "ok":
+            self._say(f"{number} {run.label}: {outcome.status}: {outcome.reason}", "red")
+        elif self._bar is None:
+            self._say(f"{number} {run.label}: ok, {outcome.facts.get('real_s', 0.0):.2f} s")
+        for note in outcome.notes:
+            self._say(f"{number} {run.label}: note: {note}", "yellow")
+
+    def _say(self, text: str, style: str | None = None) -> None:
+        self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)

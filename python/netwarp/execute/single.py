@@ -8,7 +8,7 @@ from typing import Any
 
 from netwarp.engines import Engine, Job, Outcome, identity_of, with_kernel_of
 from netwarp.engines.base import unheard
-from netwarp.lab import build_lab, memory_bytes
+from netwarp.lab import build_lab, memory_bytes, unchecked
 from netwarp.plan import Run
 from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scenario.model.run import MAX_RUN_NS
@@ -49,7 +49,12 @@ def execute_run(
     What the command of a `live` one prints is seen here at once. `started`: see `Job`.
     """
     engine = with_kernel_of(engine, run.kernel)
-    spec = spec_of(run, engine)
+
+    def check() -> None:
+        if cancelled.is_set():
+            raise Cancelled(run.id)
+
+    spec = spec_of(run, engine, check)
     spec = replace(spec, job=replace(spec.job, live=live, started=started))
     with result.making(run.id) as directory:
         return execute_spec(spec, engine, directory, cpu, cancelled)
@@ -82,13 +87,13 @@ def changed(others: Sequence[str]) -> str:
     return f"{' and '.join(others)} has changed since the study began."
 
 
-def spec_of(run: Run, engine: Engine) -> RunSpec:
-    """All that it takes to make a run with this engine, whose kernel is that of the run."""
-    job = job_of(run, engine)
+def spec_of(run: Run, engine: Engine, check: Callable[[], None] = unchecked) -> RunSpec:
+    """All that it takes to make a run with this engine, whose kernel is that of the run; `check` may end it early."""
+    job = job_of(run, engine, check)
     return RunSpec(job, _description(run, job, engine))
 
 
-def job_of(run: Run, engine: Engine) -> Job:
+def job_of(run: Run, engine: Engine, check: Callable[[], None] = unchecked) -> Job:
     """What the engine gets of a run."""
     scenario = run.scenario
     limit_ns = scenario.run.time_limit
@@ -100,7 +105,7 @@ def job_of(run: Run, engine: Engine) -> Job:
     limit_s = usual_s if limit_ns is None else limit_ns / 1e9
     folder = scenario.source.folder.absolute()
     can = engine.capabilities
-    lab = build_lab(run, exact=can.exact, real_time=can.clock == "real")
+    lab = build_lab(run, exact=can.exact, real_time=can.clock == "real", check=check)
     return Job(run.id, run.seed, dict(lab), memory_bytes(run), limit_s, folder, engine.spec.options.read)
 
 

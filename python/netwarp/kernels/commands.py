@@ -85,7 +85,7 @@ class Log:
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM end the build the way Ctrl-C does, with everything cleaned up."""
+    """Let SIGTERM and SIGHUP end the build the way Ctrl-C does, with everything cleaned up."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -93,11 +93,13 @@ def terminable() -> Iterator[None]:
     def leave(number: int, frame: FrameType | None) -> NoReturn:
         raise SystemExit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, leave)
+    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, leave) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def environment() -> dict[str, str]:

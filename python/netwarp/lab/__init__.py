@@ -1,9 +1,9 @@
 """Run → lab: the fully resolved network that an engine executes to the letter."""
 
-from netwarp.lab.build import build_lab, memory_bytes
+from netwarp.lab.build import build_lab, memory_bytes, unchecked
 from netwarp.lab.commands import commands
 from netwarp.lab.drawing import draw
 from netwarp.lab.model import Lab
 from netwarp.lab.notes import network_notes
 
-__all__ = ["Lab", "build_lab", "commands", "draw", "memory_bytes", "network_notes"]
+__all__ = ["Lab", "build_lab", "commands", "draw", "memory_bytes", "network_notes", "unchecked"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from netwarp.constants import LAB_FORMAT
 from netwarp.lab.exec import MEMORY_BYTES, build_exec_lab, with_session
 from netwarp.lab.flows import build_flows
@@ -23,21 +25,25 @@ BURST_NS = 1_000_000
 """Of shapers in real time: a timer that is late by no more than this costs none of the rate."""
 
 
-def build_lab(run: Run, *, exact: bool = True, real_time: bool = False) -> Lab:
+def unchecked() -> None:
+    """What is asked where nothing can end the work early."""
+
+
+def build_lab(run: Run, *, exact: bool = True, real_time: bool = False, check: Callable[[], None] = unchecked) -> Lab:
     """The lab of a run, as it stands in `run.json`; the same run gives the same lab.
 
     `exact`: whether the engine can make exact records. `real_time`: whether the run is in real time, on machines that
-    others use as well, and not in a machine of its own in virtual time.
+    others use as well, and not in a machine of its own in virtual time. `check` may raise, to end the work early.
     """
     scenario = run.scenario
     if isinstance(scenario, ExecScenario):
         if not scenario.nodes:
             return build_exec_lab(scenario, run.seed)
-        return with_session(_network_lab(scenario, run.seed, exact, real_time), scenario)
-    return _network_lab(scenario, run.seed, exact, real_time)
+        return with_session(_network_lab(scenario, run.seed, exact, real_time, check), scenario)
+    return _network_lab(scenario, run.seed, exact, real_time, check)
 
 
-def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool) -> Lab:
+def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool, check: Callable[[], None]) -> Lab:
     network = NetworkGraph(scenario)
     sizes = Sizes(scenario, network)
     links, changes = build_links(network, sizes, seed, BURST_NS if real_time else 0)
@@ -51,7 +57,7 @@ def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool) ->
         "wire": {"sysctl": dict(WIRE)},
         "nodes": _nodes(scenario, sizes, real_time),
         "links": links,
-        "routes": build_routes(network),
+        "routes": build_routes(network, check),
         "flows": build_flows(network, sizes, seed),
         "changes": changes,
         "tuners": _tuners(scenario),
@@ -59,6 +65,7 @@ def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool) ->
             "exact": exact and scenario.record.exact,
             "sample_ns": scenario.record.sample_ns if exact else scenario.record.sample or SAMPLE_NS,
             "captures": _captures(scenario, links),
+            "kept_bytes": scenario.run.keep,
         },
         "exec": None,
     }

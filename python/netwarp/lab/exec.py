@@ -45,7 +45,12 @@ def build_exec_lab(scenario: ExecScenario, seed: int) -> Lab:
         "flows": [],
         "changes": [],
         "tuners": [],
-        "record": {"exact": scenario.exec.record != "none", "sample_ns": 0, "captures": []},
+        "record": {
+            "exact": scenario.exec.record != "none",
+            "sample_ns": 0,
+            "captures": [],
+            "kept_bytes": scenario.run.keep,
+        },
         "exec": _command(scenario),
     }
 

@@ -244,6 +244,9 @@ class LabRecord(TypedDict):
     exact: Annotated[bool, meaning("packets, drops, ACKs and arrivals, by the kernel's recorder")]
     sample_ns: Annotated[int, meaning("interval between samples of sockets, queues and links; 0: only one at the end")]
     captures: list[LabCapture]
+    kept_bytes: Annotated[
+        int, meaning("kept at most of each stream that a command prints, and of all files that commands leave")
+    ]
 
 
 LabFlow = dict[str, Any]

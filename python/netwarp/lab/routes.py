@@ -4,7 +4,7 @@ that a network of n nodes has about n log n of them, and not n².
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ipaddress import ip_network
 from typing import NamedTuple
 
@@ -22,9 +22,12 @@ class _Route(NamedTuple):
     hop: Hop
 
 
-def build_routes(network: NetworkGraph) -> list[LabRoute]:
-    """On every node, routes to exactly the subnets that it is not attached to and can reach."""
-    tables = {version: _tables(network, version) for version in _BITS}
+def build_routes(network: NetworkGraph, check: Callable[[], None]) -> list[LabRoute]:
+    """On every node, routes to exactly the subnets that it is not attached to and can reach.
+
+    That takes n² steps, half a minute for 2,000 nodes: `check` is called again and again, and may raise to end it.
+    """
+    tables = {version: _tables(network, version, check) for version in _BITS}
     return [
         _lab_route(network, node, version, route)
         for node in network.attached
@@ -33,11 +36,12 @@ def build_routes(network: NetworkGraph) -> list[LabRoute]:
     ]
 
 
-def _tables(network: NetworkGraph, version: int) -> dict[str, list[_Route]]:
+def _tables(network: NetworkGraph, version: int, check: Callable[[], None]) -> dict[str, list[_Route]]:
     """Each node's routes in the order of their addresses."""
     subnets = [pairs[version][0].network for pairs in network.addresses]
     tables: dict[str, list[_Route]] = {node: [] for node in network.attached}
     for link in sorted(range(len(subnets)), key=lambda link: int(subnets[link].network_address)):
+        check()
         first, length = int(subnets[link].network_address), subnets[link].prefixlen
         for node, hop in network.next_hops(link):
             table = tables[node]

@@ -96,6 +96,8 @@ class StatusDocument(Document):
     status: Literal["ok", "suspect", "failed"]
     reason: Text | None = None
     real_s: float | int | None = None
+    by_host: bool = False
+    notes: list[Text] = []
     before_the_fault: "StatusDocument | None" = None
 
 

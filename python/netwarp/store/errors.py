@@ -32,6 +32,12 @@ class SelectionError(StoreError):
     """What was asked for is not in the result (a usage error); the message is a sentence that says what is."""
 
 
+def is_without_room(error: StoreError) -> bool:
+    """Whether a file could not be written because the disk is full, or the quota used up."""
+    cause = error.__cause__
+    return isinstance(cause, Exception) and _number_of(cause) in (errno.ENOSPC, errno.EDQUOT)
+
+
 @contextmanager
 def store_errors(path: Path, doing: str) -> Iterator[None]:
     """Turn an error of the operating system inside the block into a StoreError: "cannot <doing> <path>: <reason>"."""

@@ -19,6 +19,18 @@ _SPARSE_BYTES = 1 << 30
 _SPARSE_SHARE = 1000
 
 
+_LITTLE_BYTES = 1 << 20
+
+
+def is_full(directory: Path) -> bool:
+    """Whether the file system of a directory has less than 1 MiB left for this user, or no further file."""
+    try:
+        room = os.statvfs(directory)
+    except OSError:
+        return False
+    return room.f_bavail * room.f_frsize < _LITTLE_BYTES or (room.f_files > 0 and room.f_favail == 0)
+
+
 def write_atomic(path: Path, write: Callable[[Path], None]) -> None:
     """Let `write` fill a temporary file beside `path`, flush it to disk, and rename it to `path`.
 

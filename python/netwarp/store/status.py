@@ -16,6 +16,12 @@ def read_status(run: Path) -> dict[str, Any]:
     return checked(read_json(run / NAME), StatusDocument, run / NAME)
 
 
+def is_by_host(run: Path) -> bool:
+    """Whether the machine that made a run is why it failed: made again, it may well succeed. Raises StoreError."""
+    status = read_status(run)
+    return status["status"] == "failed" and bool(status.get("by_host"))
+
+
 def write_status(run: Path, status: str, reason: str | None, **facts: Any) -> None:
     """Write it into a run directory. Raises StoreError, ValueError."""
     if status not in STATUSES:

@@ -48,6 +48,18 @@ def is_lost(description: Description) -> pl.Expr:
     return (pl.col("place") != Place.SENT) & ~needless & ~_remains(names)
 
 
+def is_of_the_network(description: Description) -> pl.Expr:
+    """Which drops are what networks do: on a wire, before a queue, by a filter of tc, a full or a corrupted socket's.
+
+    The others are a host's refusal: no route, no forwarding, a firewall, a port at which no program listens.
+    """
+    known = dict(enumerate(description.drop_reasons)) or {0: "not_dropped"}
+    names = pl.col("drop_reason").replace_strict(known, default="", return_dtype=pl.String)
+    at_socket = [name for name, what in _TRANSPORT.items() if what != "closed port"]
+    filtered = [name for _, name in _FILTERS]
+    return pl.col("place").is_in([Place.OUTPUT, Place.SENT]) | names.is_in([*at_socket, *filtered])
+
+
 def _remains(names: pl.Expr) -> pl.Expr:
     """What is left of a connection that its program has closed: what lay in its socket, and ACKs and resets for it."""
     at_tcp = pl.col("function").fill_null("").str.starts_with("tcp_v")

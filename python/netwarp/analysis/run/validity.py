@@ -1,13 +1,12 @@
 """Whether a run measured what it claims to measure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netwarp.analysis.flow.flows import run_window
 from netwarp.analysis.flow.senders import congestion_controls
-from netwarp.analysis.queue.queue_transit import load_transits
+from netwarp.analysis.queue.losses import flows_with_losses
 from netwarp.analysis.run.capacity import capacity_doubts
 from netwarp.analysis.run.conservation import conservation_doubts
 from netwarp.analysis.run.idle_red import idle_red_doubts
@@ -26,31 +25,31 @@ _MAX_REASONS = 5
 
 @dataclass(frozen=True)
 class Validity:
-    """`ok`, `suspect` or `failed`, and why, one sentence a reason."""
+    """`ok`, `suspect` or `failed`, and why, one sentence a reason; `notes` say what else to know of the run."""
 
     status: str
     reasons: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str | None:
         """The first reasons as one line, and how many there are beyond; None if there are none."""
-        more = len(self.reasons) - _MAX_REASONS
-        listed = [*self.reasons[:_MAX_REASONS], *([f"and {more} more such reasons"] if more > 0 else [])]
-        return "; ".join(listed) or None
+        return "; ".join(_first(self.reasons, "reasons")) or None
 
 
 def check_run(run_dir: Path) -> Validity:
     """Judge a run from its records.
 
-    It has failed if a flow did not run; it is suspect if the sender's host was what limited a flow, if its kernel
-    warned of something, if a flow had another congestion control than it was given, if packets are unaccounted for, if
-    a flow delivered more than a link on its path can carry, if RED dropped although nothing waited, or if the machine
-    disturbed a run in real time.
+    It has failed if a flow did not run, unless the network lost its packets, which is a result. It is suspect if the
+    sender's host was what limited a flow, if its kernel warned of something, if a flow had another congestion control
+    than it was given, if packets are unaccounted for, if a flow delivered more than a link on its path can carry, if RED
+    dropped although nothing waited, or if the machine disturbed a run in real time.
 
     Raises StoreError if the directory is no run or a table cannot be read.
     """
     run = open_run(run_dir)
-    failures = (*_broken_tables(run), *_failed_flows(run))
+    silent = list(_silent_flows(run))
+    failures = (*_broken_tables(run), *_failed_flows(run), *(text for text, lost in silent if not lost))
     if failures:
         return Validity("failed", failures)
     doubts = (
@@ -62,7 +61,13 @@ def check_run(run_dir: Path) -> Validity:
         *capacity_doubts(run),
         *idle_red_doubts(run),
     )
-    return Validity("suspect", doubts) if doubts else Validity("ok", ())
+    return Validity("suspect" if doubts else "ok", doubts, _first([text for text, _ in silent], "flows"))
+
+
+def _first(sentences: Sequence[str], what: str) -> tuple[str, ...]:
+    """The first sentences, and how many there are beyond."""
+    more = len(sentences) - _MAX_REASONS
+    return (*sentences[:_MAX_REASONS], *([f"and {more} more such {what}"] if more > 0 else []))
 
 
 def _kernel_warnings(run: RunDir) -> Iterator[str]:
@@ -76,16 +81,26 @@ def _kernel_warnings(run: RunDir) -> Iterator[str]:
 
 
 def flow_failure(flow: Flow, account: Mapping[str, Any] | None) -> str | None:
-    """Why a flow (with its row of flows.arrows, if there is one) did not run; None if it did."""
+    """Why a flow (with its row of flows.arrows, if there is one) did not run; None if it did or nothing says why."""
     if flow.kind.found:
         return None
     if account is None:
         return f"flow {flow.name} left no record of its totals"
     if account["error"]:
         return f"flow {flow.name}: {account['error']}"
+    return None
+
+
+def flow_silence(flow: Flow, account: Mapping[str, Any], replies: Collection[int]) -> str | None:
+    """What a flow that ran without an error did not achieve; None if it got something through.
+
+    `replies` are the ids of the flows of echo requests that got any.
+    """
     if flow.kind.connects and account["connect_ns"] is None:
         return f"flow {flow.name} never connected"
-    if flow.transport != "icmp" and (account["sent_bytes"] == 0 or account["received_bytes"] == 0):
+    if flow.transport == "icmp":
+        return None if flow.id in replies else f"flow {flow.name} got no reply"
+    if account["sent_bytes"] == 0 or account["received_bytes"] == 0:
         what = "sent" if account["sent_bytes"] == 0 else "delivered"
         return f"flow {flow.name} {what} nothing"
     return None
@@ -116,27 +131,28 @@ def _broken_tables(run: RunDir) -> Iterator[str]:
 
 def _failed_flows(run: RunDir) -> Iterator[str]:
     accounts = _accounts(run)
-    starved: set[int] | None = None
+    for flow in run.description.flows:
+        if reason := flow_failure(flow, accounts.get(flow.id)):
+            yield reason
+
+
+def _silent_flows(run: RunDir) -> Iterator[tuple[str, bool]]:
+    """Flows that got nothing through, each with whether the network lost packets of it.
+
+    One of these was starved by the others, as happens among a thousand flows at a short queue, or met an outage: that
+    is a result. Where nothing was lost, the lab is not what was meant.
+    """
+    accounts = _accounts(run)
     replies = run.scan("pings").drop_nulls("rtt_ns").select("flow_id").unique().collect()["flow_id"].to_list()
+    starved: Collection[int] | None = None
     for flow in run.description.flows:
         account = accounts.get(flow.id)
-        if reason := flow_failure(flow, account):
-            if account and not account["error"] and account["connect_ns"] is not None and account["sent_bytes"]:
-                starved = _dropped_flows(run) if starved is None else starved
-                if flow.id in starved:
-                    continue
-            yield reason
-        elif flow.transport == "icmp" and flow.id not in replies:
-            yield f"flow {flow.name} got no reply"
-
-
-def _dropped_flows(run: RunDir) -> set[int]:
-    """Flows whose data packets were dropped by queues.
-
-    One of these that delivered nothing was starved by the others, as happens among a thousand flows at a short queue:
-    that is a result.
-    """
-    return {flow_id for flow_id, met in load_transits(run, run_window(run.description)).items() if met["dropped"].any()}
+        if flow.kind.found or account is None or account["error"]:
+            continue
+        if reason := flow_silence(flow, account, replies):
+            starved = flows_with_losses(run) if starved is None else starved
+            lost = flow.id in starved
+            yield f"{reason}: the network lost its packets" if lost else reason, lost
 
 
 def _limited_flows(run: RunDir) -> Iterator[str]:

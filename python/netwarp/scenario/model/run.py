@@ -48,6 +48,10 @@ Memory = Annotated[
     kind('memory or "auto"', "auto", "256M", pattern=f"{quantity_pattern(units.MEMORY_UNITS)}|^auto$"),
 ]
 
+Kept = Annotated[
+    int, BeforeValidator(units.parse_memory), kind("memory", "1G", "256M", pattern=quantity_pattern(units.MEMORY_UNITS))
+]
+
 
 def _path(value: str) -> str:
     if not value.startswith("/") or "\0" in value:
@@ -72,10 +76,20 @@ class RunOptions(Model):
         default=None,
     )
     time_limit: AutoDuration = about(
-        "Real time after which a run is terminated and fails. `auto` depends on the run's duration.",
+        "Real time after which a run is terminated and fails. In virtual time only what the machine takes of its own "
+        "counts: computing, and standing still; a busy host extends the limit, and the run's status says so. `auto` "
+        "depends on the run's duration.",
         "10min",
         refused=[600],
         default=None,
+    )
+    keep: Kept = about(
+        "What is kept at most of each stream that a command of `netwarp exec` prints, and of all files together that "
+        "commands leave. What is longer is cut, and files for which there is no room left are left out; the run's "
+        "status says so.",
+        "100M",
+        refused=["100MB"],
+        default=2**30,
     )
     tuner: Name = about(
         "Which of the scenario's tuners is used; `default` means none.", "big", refused=["none"], default="default"

@@ -1,6 +1,7 @@
 """What a machine has started ends with its guard, even if its kernel was taken over and the guard is killed."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from netwarp.engines.orphans import machines
 
 NETWARP = Path(sys.executable).with_name("netwarp")
 PATIENCE_S = 60.0
+_STARTED = re.compile(r"^clones: \d+ \d+$", re.MULTILINE)
 
 # Five processes and five of another parent that compute for ever: as the host's, which the kernel's own code makes.
 CLONES = r"""
@@ -83,7 +85,8 @@ def prefix(request: pytest.FixtureRequest) -> list[str]:
 def run(tmp_path: Path, prefix: list[str]) -> "subprocess.Popen[bytes]":
     """A run whose kernel starts processes that no kernel's own code would, and that then goes on for long."""
     (tmp_path / "clones.c").write_text(CLONES)
-    (tmp_path / "s.toml").write_text('modules = ["./clones.c"]\n' + pair(flow("bulk", "bulk"), duration="300s"))
+    text = pair(flow("bulk", "bulk"), duration="300s").replace("10mbit", "1gbit")  # which takes minutes
+    (tmp_path / "s.toml").write_text(f'modules = ["./clones.c"]\n{text}')
     (tmp_path / "memory").mkdir()
     return subprocess.Popen(
         [*prefix, NETWARP, "run", tmp_path / "s.toml", "--no-plots", "-o", tmp_path / "result"],
@@ -95,8 +98,12 @@ def run(tmp_path: Path, prefix: list[str]) -> "subprocess.Popen[bytes]":
 
 def guard_of(run: "subprocess.Popen[bytes]", tmp_path: Path) -> int:
     """The guard's process, once the machine has started everything."""
-    consoles = tmp_path / "result"
-    wait_for("the clones", lambda: any(p.read_text().count("clones:") == 5 for p in consoles.rglob("console.log")))
+
+    def has_started() -> bool:
+        consoles = (tmp_path / "result").rglob("console.log")
+        return any(len(_STARTED.findall(console.read_text())) == 5 for console in consoles)
+
+    wait_for("the clones", has_started)
     children = Path(f"/proc/{run.pid}/task").glob("*/children")
     return next(int(pid) for file in children for pid in file.read_text().split())
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from netwarp.kernels.objects import BINARY
 
 _PROC = Path("/proc")
+_GONE = "ZX"
+"""The states of a process that has ended."""
 _TRIES = 50
 _PAUSE_S = 0.02
 
@@ -51,12 +53,24 @@ def machines() -> dict[int, list[int]]:
 def _orphans() -> Iterator[Orphan]:
     for process in _PROC.glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError):
-            # The name, in parentheses, may contain anything.
-            fields = (process / "stat").read_text().rpartition(")")[2].split()
-            orphan = Orphan(int(process.name), int(fields[2]), int(fields[3]))
-            alive = fields[0] not in "ZX" and process.stat().st_uid == os.getuid()
-            if alive and orphan.session and not (_PROC / str(orphan.session)).exists():
-                yield orphan
+            state, _, group, session, *_ = _fields(process)
+            mine = state not in _GONE and process.stat().st_uid == os.getuid()
+            if mine and session != "0" and not _is_alive(_PROC / session):
+                yield Orphan(int(process.name), int(group), int(session))
+
+
+def _fields(process: Path) -> list[str]:
+    """State, parent, group, session and more of a process (proc(5)). Raises OSError."""
+    # The name, in parentheses, may contain anything.
+    return (process / "stat").read_text().rpartition(")")[2].split()
+
+
+def _is_alive(process: Path) -> bool:
+    """Whether a process has not ended; one that has may not have been waited for yet."""
+    try:
+        return _fields(process)[0] not in _GONE
+    except OSError:
+        return False
 
 
 def _is_of_machine(process: Path) -> bool:

@@ -145,6 +145,18 @@ def confined(read: Iterable[Path], write: Iterable[Path], *, links: bool = False
     return [str(agent), "confine", *reads, *writes, *(["--links"] if links else []), "--"]
 
 
+def read_built(command: list[str], built: Path, *more: str, write: Iterable[Path] = ()) -> str:
+    """What a program of binutils says of a file that a build has made. It is confined, since the file may be made to
+    deceive it. Raises KernelError."""
+    words = [*confined((built,), write), *command, str(built), *more]
+    try:
+        done = subprocess.run(words, env=environment(), capture_output=True, text=True, errors="replace", check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", None) or str(error)).strip()
+        raise KernelError(f"{command[0]} (binutils) cannot read {built.name}, which the build made: {said}") from None
+    return done.stdout
+
+
 def stream(
     command: list[str],
     directory: Path,

@@ -17,7 +17,7 @@ from pathlib import Path
 from netwarp.c_source import Registered
 from netwarp.constants import KERNEL_SUFFIX
 from netwarp.kernels.cache import Kernel, cache_directory, development_cache, find_kernel
-from netwarp.kernels.commands import confined, environment, stream
+from netwarp.kernels.commands import confined, environment, read_built, stream
 from netwarp.kernels.development import unpacked
 from netwarp.kernels.errors import KernelError
 from netwarp.kernels.registrations import registered_by
@@ -148,7 +148,7 @@ def _collect(module: Module, build: Path, made: Path, said: str) -> Compiled:
         info = _modinfo(path)
         name = path.stem.replace("-", "_")
         shutil.copyfile(path, made / f"{name}.debug")
-        subprocess.run(["strip", "--strip-debug", "-o", made / f"{name}.ko", path], check=True)
+        read_built(["strip", "--strip-debug", "-o", str(made / f"{name}.ko")], path, write=[made])
         depends = tuple(word for word in ",".join(info.get("depends", [])).split(",") if word)
         parameters = tuple(text.partition(":")[0] for text in info.get("parmtype", []))
         objects.append(Object(name, parameters, depends, *registered_by(path)))
@@ -175,7 +175,7 @@ def _modinfo(path: Path) -> dict[str, list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         section = Path(folder) / "modinfo"
         command = ["objcopy", "-O", "binary", "--only-section=.modinfo", "--set-section-flags", ".modinfo=alloc"]
-        subprocess.run([*command, path, section], check=True)
+        read_built(command, path, str(section), write=[Path(folder)])
         texts = section.read_bytes().decode(errors="replace").split("\0")
     found: dict[str, list[str]] = {}
     for key, equals, value in (text.partition("=") for text in texts):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from kernel_workshop import FAKE_MAKE, Workshop, open_workshop
-from netwarp.bisect import Tested, Verdict, between_revisions
+from netwarp import bisect
+from netwarp.bisect import Verdict, between_revisions
 from netwarp.kernels import BuildFailed
 from netwarp.kernels.links import refuse_link_out
 
@@ -142,9 +143,9 @@ def test_what_the_configuration_of_a_git_tree_starts_leaves_nothing(workshop: Wo
     run_git(repository, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qam", "two")
     made.unlink(missing_ok=True)  # by the git of the test itself
 
-    def judge(tree: Path) -> Tested:
+    def judge(tree: Path) -> bisect.Tested:
         text = (tree / "hello.txt").read_text()
-        return Tested(Verdict.BAD if "again" in text else Verdict.GOOD, text)
+        return bisect.Tested(Verdict.BAD if "again" in text else Verdict.GOOD, text)
 
     culprit = between_revisions(repository, first, "HEAD", judge, lambda line: None)
     assert culprit.description.partition(" (")[0].endswith("two")

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
+_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|/\*.*?(?:\*/|\Z)|//[^\n]*', re.DOTALL)
 _MACRO = re.compile(r'^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+"([^"\n]*)"', re.MULTILINE)
-_BRACE_OR_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{}]')
+_BRACE_OR_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[{}]')
 
 
 class Registration(NamedTuple):
@@ -46,11 +46,17 @@ def registered(texts: Iterable[str], what: Registration) -> tuple[str, ...]:
 
 
 def _definitions(text: str, struct: str) -> Iterator[tuple[str, str]]:
-    """Each variable of a struct that the text gives a value: its name, and what is between the braces."""
-    for match in re.finditer(rf"\bstruct\s+{struct}\s+(?:__\w+\s+)*(\w+)[^;{{}}=]*=\s*\{{", text):
-        depth = 1
+    """Each variable of a struct that the text gives a value: its name, and what is between the braces.
+
+    It takes time in proportion to the text, whatever the text is: a stranger may have written it.
+    """
+    begin = re.compile(rf"\bstruct\s+{struct}\s+(?:__\w+\s+){{0,8}}(\w+)[^;{{}}=]{{0,500}}=\s*\{{")
+    at = 0
+    while match := begin.search(text, at):
+        depth, at = 1, len(text)
         for token in _BRACE_OR_TEXT.finditer(text, match.end()):
             depth += {"{": 1, "}": -1}.get(token[0], 0)
             if depth == 0:
                 yield match[1], text[match.end() : token.start()]
+                at = token.end()
                 break

@@ -7,6 +7,7 @@ A name becomes part of file names, command lines, verdict lines, tables and spre
 from __future__ import annotations
 
 import re
+import unicodedata
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}", re.ASCII)
 """Of a scenario, node, link, flow, tuner or preset."""
@@ -39,7 +40,12 @@ def checked_kernel_name(value: object) -> object:
 
 def is_plain(text: str) -> bool:
     """Whether the text is one line that prints as it is and that no spreadsheet takes for a formula."""
-    return bool(text.strip()) and text.isprintable() and text[0] not in f"{FORMULA} "
+    return bool(text.strip()) and all(map(_is_shown, text)) and text[0] not in FORMULA and not text[0].isspace()
+
+
+def _is_shown(sign: str) -> bool:
+    """Whether a character prints as it is; blanks of typography (as in "10\\u00a0ms") do."""
+    return sign.isprintable() or unicodedata.category(sign) == "Zs"
 
 
 def checked_label(value: str) -> str:
@@ -51,7 +57,7 @@ def checked_label(value: str) -> str:
 
 def made_label(text: str) -> str:
     """The text as a label, with `?` for what no label holds; empty if nothing is left."""
-    found = "".join(sign if sign.isprintable() else "?" for sign in text).strip()[:MAX_LABEL]
+    found = "".join(sign if _is_shown(sign) else "?" for sign in text).strip()[:MAX_LABEL]
     return f"?{found[1:]}" if found.startswith(tuple(FORMULA)) else found
 
 

@@ -236,6 +236,23 @@ def test_some_points_with_too_few_runs_leave_the_whole_undecided(tmp_path: Path)
     assert "of 3 of 6 values there are 3 pairs of runs" in sentence(found)
 
 
+def test_a_rare_event_asks_for_no_more_runs(tmp_path: Path) -> None:
+    """A metric of few of many runs stays unclear, and no number of runs would promise otherwise."""
+
+    def rare(shift: float) -> Values:
+        def values(point: Mapping[str, Any], seed: int) -> dict[str, float]:
+            more = {"flow.ping.rtt_ms_mean": 20 + shift + seed} if seed < 3 else {}
+            return (plain(0, seed=1)(point, seed) or {}) | more
+
+        return values
+
+    many = range(1, 21)
+    found = compared(result(tmp_path / "a", rare(0), many), result(tmp_path / "b", rare(50), many))
+    (row,) = (row for row in found.rows if row.subject.name == "ping")
+    assert (row.runs_a, row.verdict, row.undecided) == (2, Verdict.UNCLEAR, False)
+    assert not found.undecided
+
+
 def test_repetitions_of_an_imported_result_are_no_seeds(tmp_path: Path) -> None:
     """They were numbered afterwards, and a rounded value may agree by chance."""
     few = range(1, 3)

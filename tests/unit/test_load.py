@@ -626,7 +626,9 @@ def test_the_name_of_a_case_can_forge_nothing(name: str) -> None:
         parse_scenario(f"{DUMBBELL}[[cases]]\nname = {json.dumps(name)}\n")
 
 
-@pytest.mark.parametrize("name", ["ten flows", "50 ms, RED (ECN)", "ä ü 試", "1 %", "'quoted'", "[bold]case[/]"])
+@pytest.mark.parametrize(
+    "name", ["ten flows", "10\u00a0ms", "50 ms, RED (ECN)", "ä ü 試", "1 %", "'quoted'", "[bold]case[/]"]
+)
 def test_the_name_of_a_case_may_have_words(name: str) -> None:
     assert parse_scenario(f"{DUMBBELL}[[cases]]\nname = {json.dumps(name)}\n").cases[0].name == name
 

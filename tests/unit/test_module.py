@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from pathlib import Path
 
 import pytest
@@ -175,3 +176,22 @@ def test_a_file_that_the_command_line_names_is_in_the_current_directory(
         assert '"beside"' not in "".join(kept.values())
     beside = load_scenario(elsewhere / "scenario.toml", ["flows.bulk.cc=file:only.c"])
     assert getattr(beside.flows["bulk"], "cc", None) == "only"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "struct tcp_congestion_ops x ",
+        "struct tcp_congestion_ops x = { ",
+        'struct tcp_congestion_ops x = { "',
+        "struct tcp_congestion_ops __a ",
+        "/*",
+        '"\\',
+        "tcp_register_congestion_control (& ",
+    ],
+)
+def test_no_text_takes_more_than_its_length(text: str) -> None:
+    """A stranger may have written it. Where time grows with the square of the length, these take minutes."""
+    cpu_s = time.process_time()
+    assert registered([text * (2_000_000 // len(text))], CONGESTION_CONTROL) == ()
+    assert time.process_time() - cpu_s < 20

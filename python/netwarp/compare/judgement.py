@@ -164,9 +164,17 @@ def _rows(samples: Samples, min_effect: Sequence[tuple[str, MinEffect]], paired:
         verdict = Verdict.SAME if point in samples.same_points else _verdict(shift, p, matters, subject)
         unclear = verdict is Verdict.UNCLEAR
         needed = needed_runs(shift, matters, ALPHA / int(tested.sum())) if unclear else None
-        undecided = unclear and not can_detect(runs_a, runs_b, paired=paired)
+        undecided = unclear and not can_detect(*_runs_at(samples, point), paired=paired)
         rows.append(Row(point, subject, a, b, runs_a, runs_b, shift, p, matters, verdict, needed, undecided))
     return rows
+
+
+def _runs_at(samples: Samples, point: Point) -> tuple[int, int]:
+    """How many runs each side has at a point. A metric may have fewer values, as that of a rare event has: more runs of
+    any number do not promise more of these, so it is unclear and no reason to ask for runs."""
+    here = [at for at, (there, _) in enumerate(samples.columns) if there == point]
+    one, other = (int((~np.isnan(side[:, here])).any(axis=1).sum()) for side in (samples.a, samples.b))
+    return one, other
 
 
 def _certain(difference: float) -> Shift:

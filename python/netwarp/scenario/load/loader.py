@@ -88,9 +88,11 @@ def _found_in(folder: Path, settings: Sequence[str]) -> dict[str, Path]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a value that may be the name of a file; of a module, the part before its parameters."""
+    """Every text in a value that may be the name of a file, which may have blanks and commas; of a module, the part
+    before its parameters."""
     match value:
         case str():
+            yield value.strip().removeprefix(FILE)
             yield from (text for each in value.split(",") for text in each.strip().removeprefix(FILE).split()[:1])
         case list():
             yield from (text for each in value for text in _texts(each))

@@ -176,3 +176,12 @@ def test_iperf3_that_fails_by_itself_is_a_failure(words: str, why: str, tmp_path
     answer = netwarp("run", tmp_path / "s.toml", "--no-plots", "-o", tmp_path / "r")
     assert answer.code == 3
     assert why in only_run(tmp_path / "r").status()["reason"]
+
+
+def test_a_udp_test_whose_opening_is_lost_is_a_result(runs: Runs) -> None:
+    """Its control connection is made, in three round trips of 200 ms, before the outage."""
+    text = NEVER.replace('at = "0s"', 'at = "700ms"').replace('outage = "10s"', 'outage = "8s"')
+    text = text.replace('delay = "10ms"', 'delay = "100ms"') + '[run]\nstart_jitter = "0s"\n'
+    run = runs(text + flow("udp", "iperf3", 'protocol = "udp"'))
+    assert run.status()["notes"] == ["flow udp never connected: the network lost its packets"]
+    assert "Resource temporarily unavailable" in (run.path / "iperf3-udp.json").read_text()

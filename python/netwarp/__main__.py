@@ -1,7 +1,26 @@
-"""`python -m netwarp` is the command `netwarp`."""
+"""The command `netwarp` from its first moment: `python -m netwarp` and the installed script run it."""
 
-import sys
+import os
+import signal
 
-from netwarp.cli import main
 
-sys.exit(main())
+def main() -> None:
+    """Load the command line and run it.
+
+    A signal while modules are loaded ends the process at once, since there is nothing to clean up. A KeyboardInterrupt
+    would be raised in whichever module is being loaded.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end)
+    from netwarp import cli  # noqa: PLC0415
+
+    cli.main()
+
+
+def _end(*_: object) -> None:
+    os._exit(128 + signal.SIGINT)
+
+
+if __name__ == "__main__":
+    main()

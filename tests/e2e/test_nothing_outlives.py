@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from e2e_runs import only_run
 from e2e_traffic import flow, pair
 from netwarp import doctor
 from netwarp.engines.orphans import machines
@@ -84,9 +85,12 @@ def prefix(request: pytest.FixtureRequest) -> list[str]:
 @pytest.fixture
 def run(tmp_path: Path, prefix: list[str]) -> "subprocess.Popen[bytes]":
     """A run whose kernel starts processes that no kernel's own code would, and that then goes on for long."""
+    return start(tmp_path, prefix, pair(flow("bulk", "bulk"), duration="300s", rate="1gbit"))  # which takes minutes
+
+
+def start(tmp_path: Path, prefix: list[str], scenario: str) -> "subprocess.Popen[bytes]":
     (tmp_path / "clones.c").write_text(CLONES)
-    text = pair(flow("bulk", "bulk"), duration="300s").replace("10mbit", "1gbit")  # which takes minutes
-    (tmp_path / "s.toml").write_text(f'modules = ["./clones.c"]\n{text}')
+    (tmp_path / "s.toml").write_text(f'modules = ["./clones.c"]\n{scenario}')
     (tmp_path / "memory").mkdir()
     return subprocess.Popen(
         [*prefix, NETWARP, "run", tmp_path / "s.toml", "--no-plots", "-o", tmp_path / "result"],
@@ -149,3 +153,12 @@ def test_it_ends_with_all_who_look_after_it(
     doctor.clean()
     wait_for("the end of all", lambda: not in_session(guard))
     assert list((tmp_path / "memory").iterdir()) == []
+
+
+def test_it_ends_with_the_machine(prefix: list[str], tmp_path: Path) -> None:
+    """The machine powers off while its clones hold the streams that the guard reads."""
+    run = start(tmp_path, prefix, pair(flow("bulk", "bulk"), duration="100ms"))
+    guard = guard_of(run, tmp_path)
+    assert run.wait(PATIENCE_S) == 0
+    assert not in_session(guard)
+    assert only_run(tmp_path / "result").status()["status"] == "ok"

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, anyhow};
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, pipe2, setpgid};
 
 use super::confinement::Confinement;
@@ -41,6 +42,7 @@ const EPOCH_S: u64 = 1_767_225_600;
 /// A running User Mode Linux.
 pub struct Machine {
     child: Child,
+    has_ended: bool,
     /// Of its process group
     pub keeper: Keeper,
     /// What it prints; `None` once that has ended.
@@ -135,6 +137,7 @@ impl Machine {
         let output = options.output.then(|| File::from(output));
         Ok(Self {
             child,
+            has_ended: false,
             keeper,
             console: Some(File::from(console)),
             records,
@@ -153,6 +156,20 @@ impl Machine {
     pub fn ask(&self) {
         let kernel = Pid::from_raw(self.child.id() as i32);
         let _ = nix::sys::signal::kill(kernel, nix::sys::signal::Signal::SIGUSR2);
+    }
+
+    /// Whether the kernel's process has ended. Its group is ended with it: processes that a hostile kernel started on the
+    /// host would hold its streams open. What is in the streams can still be read.
+    pub fn has_ended(&mut self) -> Result<bool> {
+        if !self.has_ended {
+            let kernel = Id::Pid(Pid::from_raw(self.child.id() as i32));
+            let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+            self.has_ended = waitid(kernel, flags)? != WaitStatus::StillAlive;
+            if self.has_ended {
+                self.keeper.kill();
+            }
+        }
+        Ok(self.has_ended)
     }
 
     /// Waits for the machine, or kills it with everything that it started.

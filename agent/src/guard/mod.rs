@@ -273,10 +273,12 @@ fn stands_still(machine: &mut Machine, sinks: &mut Sinks) -> bool {
 /// Waits a moment for something to happen and deals with it; `Some` when the machine's life is over.
 fn watch(machine: &mut Machine, sinks: &mut Sinks) -> Result<Option<&'static str>> {
     let stdin = std::io::stdin();
+    let has_ended = machine.has_ended()?;
     // A stream that has ended is left out, or poll would return for it for ever.
     let watched: Vec<(Source, BorrowedFd)> = [
         Some((Source::Parent, stdin.as_fd())),
-        Some((Source::Keeper, machine.keeper.end())),
+        // The keeper ends with the machine.
+        (!has_ended).then(|| (Source::Keeper, machine.keeper.end())),
         machine
             .console
             .as_ref()

@@ -145,9 +145,13 @@ fn send(
     lock(progress).connect_ns = Some(monotonic_ns() - t0_ns);
     sleep_until(t0_ns + start_ns);
     match tcp::send_zeros(socket.as_raw_fd(), bytes.unwrap_or(u64::MAX)) {
-        // Our own stop(); or the run is over. ETIMEDOUT: the peer did not answer for as long as TCP retransmits.
-        Err(e) if matches!(e.raw_os_error(), Some(libc::EPIPE | libc::ETIMEDOUT)) => return Ok(()),
-        other => other.context("send")?,
+        // Our own stop(); or the run is over.
+        Err(e) if e.raw_os_error() == Some(libc::EPIPE) => return Ok(()),
+        sent => {
+            if !tcp::is_answered(sent).context("send")? {
+                return Ok(());
+            }
+        }
     }
     shutdown(socket.as_raw_fd(), Shutdown::Write).context("shutdown")
 }

@@ -1,10 +1,11 @@
 //! Requests and responses over TCP. A request begins with its own size and that of the response it wants, as two
 //! integers.
 
+use std::io::{Error, ErrorKind};
 use std::mem::ManuallyDrop;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 use nix::sys::socket::{MsgFlags, accept, recv, send, setsockopt, sockopt};
 
 use super::draws::{Distribution, Draws};
@@ -13,21 +14,29 @@ use super::tcp;
 /// The smallest request.
 pub const HEAD: u64 = 16;
 
-/// Sends a request of so many bytes, at least `HEAD`, for a response of so many.
-pub fn ask(socket: RawFd, request: u64, response: u64) -> Result<()> {
+/// Sends a request of so many bytes, at least `HEAD`, for a response of so many; false if the peer no longer answers.
+pub fn ask(socket: RawFd, request: u64, response: u64) -> Result<bool> {
     let head = [request.to_ne_bytes(), response.to_ne_bytes()].concat();
     let flags = if request > HEAD {
         MsgFlags::MSG_NOSIGNAL | MsgFlags::from_bits_retain(libc::MSG_MORE)
     } else {
         MsgFlags::MSG_NOSIGNAL
     };
-    let sent = send(socket, &head, flags).context("request")?;
-    ensure!(
-        sent == head.len(),
-        "only {sent} of {} bytes of a request were taken",
-        head.len()
-    );
-    tcp::send_zeros(socket, request - HEAD).context("request")
+    let sent = send(socket, &head, flags)
+        .map_err(Error::from)
+        .and_then(|sent| match sent == head.len() {
+            true => tcp::send_zeros(socket, request - HEAD),
+            false => Err(ErrorKind::WriteZero.into()),
+        });
+    tcp::is_answered(sent).context("request")
+}
+
+/// Takes a response of so many bytes; false if the peer no longer answers.
+pub fn take(socket: RawFd, response: u64) -> Result<bool> {
+    match tcp::discard_all(socket, response) {
+        Err(e) if e.kind() == ErrorKind::UnexpectedEof => bail!("the server ended the connection"),
+        taken => tcp::is_answered(taken).context("response"),
+    }
 }
 
 /// Takes the next connection. Its descriptor lives as long as the machine: its counters are read at the end.

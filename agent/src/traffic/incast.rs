@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, ensure};
 use nix::sys::socket::{Shutdown, setsockopt, shutdown, sockopt};
 use serde::Deserialize;
 
@@ -130,29 +130,21 @@ fn fail(progress: &Mutex<Progress>, why: String) {
     }
 }
 
-/// When a connection was made, or a response was there; or why not.
-type Answer = Result<i64>;
+/// When a connection was made, or a response was there; None: the sender no longer answers.
+type Answer = Result<Option<i64>>;
 
 /// The client's end of one connection: connects, and then takes each response, of as many bytes as are ordered.
 fn receive(socket: &OwnedFd, to: SocketAddr, ordered: &Receiver<u64>, done: &Sender<Answer>) {
-    let connected = match tcp::connect(socket, to) {
-        Ok(true) => Ok(monotonic_ns()),
-        // One of which nothing is heard: who waits for all waits until the run ends.
-        Ok(false) => return,
-        Err(e) => Err(e),
-    };
-    if done.send(connected).is_err() {
-        return;
-    }
-    while let Ok(bytes) = ordered.recv() {
-        let answer = if tcp::discard(socket.as_raw_fd(), bytes) == bytes {
-            Ok(monotonic_ns())
-        } else {
-            Err(anyhow!("a sender ended its connection"))
-        };
+    let mut answered = tcp::connect(socket, to);
+    loop {
+        let answer = answered.map(|answered| answered.then(monotonic_ns));
         if done.send(answer).is_err() {
             return;
         }
+        let Ok(bytes) = ordered.recv() else {
+            return;
+        };
+        answered = exchange::take(socket.as_raw_fd(), bytes);
     }
 }
 
@@ -177,7 +169,9 @@ impl Rounds {
         let mut sizes = self.sizes();
         sleep_until(self.start_ns);
         self.begin(0, &sizes);
-        let connected = self.all()?;
+        let Some(connected) = self.all()? else {
+            return Ok(());
+        };
         lock(&self.progress).connect_ns = Some(connected - self.t0_ns);
         for sequence in 0.. {
             if !self.pauses.wait_until_active() {
@@ -187,11 +181,15 @@ impl Rounds {
             for ((socket, order), (request, response)) in
                 self.sockets.iter().zip(&self.orders).zip(&sizes)
             {
-                exchange::ask(socket.as_raw_fd(), *request, *response)?;
+                if !exchange::ask(socket.as_raw_fd(), *request, *response)? {
+                    return Ok(());
+                }
                 let ordered = order.send(*response).is_ok();
                 ensure!(ordered, "what takes a response has ended");
             }
-            let end = self.all()?;
+            let Some(end) = self.all()? else {
+                return Ok(());
+            };
             lock(&self.transfers).complete(self.flow_id, end - self.t0_ns)?;
             self.pauses.pause(end, &mut self.draws);
             sizes = self.sizes();
@@ -223,11 +221,15 @@ impl Rounds {
         });
     }
 
-    /// When the last of all connections was made, or of all responses was there.
-    fn all(&self) -> Result<i64> {
-        let mut last = i64::MIN;
+    /// When the last of all connections was made, or of all responses was there; None if a sender no longer answers:
+    /// then the round lasts until the run ends.
+    fn all(&self) -> Answer {
+        let mut last = None;
         for _ in &self.sockets {
-            last = last.max(self.answers.recv()??);
+            let Some(answered) = self.answers.recv()?? else {
+                return Ok(None);
+            };
+            last = last.max(Some(answered));
         }
         Ok(last)
     }

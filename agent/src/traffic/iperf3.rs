@@ -5,10 +5,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
-use super::program::{self, Plan};
+use super::program::{self, Plan, Report};
 use crate::lab::Flow;
 
 /// How many intervals a receiver of UDP is asked for at most.
@@ -40,7 +41,10 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
         root: None,
         client_out: setup.dir.join(format!("iperf3-{}.json", flow.name)),
         server_out: setup.dir.join(server_out),
-        report: Some(read),
+        report: Some(Report {
+            read,
+            is_unanswered,
+        }),
     };
     program::prepare(setup, plan)
 }
@@ -115,13 +119,29 @@ fn client(flow: &Flow, options: &Fields) -> Vec<String> {
     words
 }
 
-/// Reads iperf3's report: `end.sum_sent`, `end.sum_received`, for UDP `end.sum`; its own error is ours.
+fn is_unanswered(out: &Path) -> bool {
+    let text = std::fs::read_to_string(out).unwrap_or_default();
+    let report: Value = serde_json::from_str(&text).unwrap_or_default();
+    report["error"].as_str().is_some_and(is_timeout)
+}
+
+/// iperf3 ends its errors with strerror(3). A UDP test begins with one datagram each way, for which iperf3 waits 30 s.
+fn is_timeout(error: &str) -> bool {
+    error.ends_with(": Connection timed out")
+        || error == "unable to read from stream socket: Resource temporarily unavailable"
+}
+
+/// Reads iperf3's report: `end.sum_sent`, `end.sum_received`, for UDP `end.sum`; its own error is ours, unless the network
+/// lost the connection.
 fn read(out: &Path, stats: &mut FlowStats) -> Result<()> {
     let text = std::fs::read_to_string(out).context("iperf3's output")?;
-    let report: serde_json::Value =
-        serde_json::from_str(&text).context("iperf3's output is no JSON")?;
+    let report: Value = serde_json::from_str(&text).context("iperf3's output is no JSON")?;
     if let Some(error) = report["error"].as_str() {
-        stats.error = Some(format!("iperf3: {error}"));
+        if !is_timeout(error) {
+            stats.error = Some(format!("iperf3: {error}"));
+        } else if report["start"]["connected"] == json!([]) {
+            stats.connect_ns = None;
+        }
         return Ok(());
     }
     let end = &report["end"];

@@ -34,14 +34,21 @@ pub struct Plan {
     /// Where the client's and the server's standard output go.
     pub client_out: PathBuf,
     pub server_out: PathBuf,
-    /// Of a test, which must come to its end: what reads what its client printed. Anything else ends with the run.
+    /// Of a test, which must come to its end if it can connect: what reads its client's output. Anything else ends with
+    /// the run.
     pub report: Option<Report>,
     /// Of its own, with a directory for each program.
     pub root: Option<Arc<ProgramRoot>>,
 }
 
-/// Reads the statistics of a flow from what a program printed.
-pub type Report = fn(&Path, &mut FlowStats) -> Result<()>;
+/// How a test reports in its client's output.
+#[derive(Clone, Copy)]
+pub struct Report {
+    /// Reads the statistics of a flow.
+    pub read: fn(&Path, &mut FlowStats) -> Result<()>,
+    /// Whether a client failed because its server did not answer for as long as TCP retransmits.
+    pub is_unanswered: fn(&Path) -> bool,
+}
 
 /// A client and, if there is one, its server, or the one of them that is on this machine.
 struct Programs {
@@ -173,31 +180,36 @@ impl Generator for Programs {
         let mut client = lock(&self.client);
         stats.connect_ns = client.started_ns;
         stats.error.clone_from(&client.error);
-        if let Some(status) = client.status.filter(|s| !s.success()) {
-            let words = self.plan.client.join(" ");
+        let report = self.plan.report.filter(|_| self.has_client);
+        // What the network loses is a result.
+        let mut is_unanswered = report.is_some_and(|r| (r.is_unanswered)(&self.plan.client_out));
+        let words = self.plan.client.join(" ");
+        if let Some(status) = client.status
+            && !status.success()
+            && !is_unanswered
+        {
             stats.error = Some(format!(
                 "the client `{words}` failed: {}",
                 describe_end(status, &self.plan.client_out)
             ));
         }
         if let Some(mut child) = client.child.take() {
+            is_unanswered = self.plan.ready_port.is_some_and(|p| connects(&child, p));
             // What runs for as long as it may is ended with the run; a test has had its time to finish.
             end(&mut child);
-            if self.plan.report.is_some() {
-                stats.error = Some(format!(
-                    "`{}` had not ended with the run",
-                    self.plan.client.join(" ")
-                ));
+            if is_unanswered {
+                stats.connect_ns = None;
+            } else if report.is_some() {
+                stats.error = Some(format!("`{words}` had not ended with the run"));
             }
+        } else if let (Some(report), None) = (report, &stats.error) {
+            (report.read)(&self.plan.client_out, stats)?;
         }
         drop(client);
-        if let (Some(report), None, true) = (self.plan.report, &stats.error, self.has_client) {
-            report(&self.plan.client_out, stats)?;
-        }
         if let Some(mut server) = self.server.take() {
             let early = server.try_wait()?.filter(|s| !s.success());
             end(&mut server);
-            if let (Some(status), None) = (early, &stats.error) {
+            if let (Some(status), None, false) = (early, &stats.error, is_unanswered) {
                 stats.error = Some(format!(
                     "the server failed: {}",
                     describe_end(status, &self.plan.server_out)
@@ -245,20 +257,36 @@ fn start(
     started
 }
 
-/// Whether something in this namespace listens on a TCP port (state 0A in /proc/net/tcp, tcp6).
+/// Whether something in this namespace listens on a TCP port.
 fn listens(port: u16) -> bool {
-    let wanted = format!(":{port:04X}");
-    ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"]
-        .iter()
-        .any(|path| {
-            std::fs::read_to_string(path)
-                .unwrap_or_default()
-                .lines()
-                .skip(1)
-                .any(|line| {
-                    let mut words = line.split_whitespace().skip(1);
-                    words.next().is_some_and(|local| local.ends_with(&wanted))
-                        && words.nth(1) == Some("0A")
-                })
-        })
+    has_socket("thread-self", |local, _, state| {
+        is_port(local, port) && state == "0A"
+    })
+}
+
+/// Whether a client still waits for the first answer from a TCP port.
+fn connects(client: &Child, port: u16) -> bool {
+    has_socket(&client.id().to_string(), |_, remote, state| {
+        is_port(remote, port) && state == "02"
+    })
+}
+
+/// Whether a process's namespace has such a TCP socket: its local and its remote address, and its state
+/// (/proc/PID/net/tcp, tcp6).
+fn has_socket(process: &str, is_wanted: impl Fn(&str, &str, &str) -> bool) -> bool {
+    ["tcp", "tcp6"].iter().any(|table| {
+        std::fs::read_to_string(format!("/proc/{process}/net/{table}"))
+            .unwrap_or_default()
+            .lines()
+            .skip(1)
+            .any(|line| {
+                let mut words = line.split_whitespace().skip(1);
+                let (local, remote, state) = (words.next(), words.next(), words.next());
+                matches!((local, remote, state), (Some(l), Some(r), Some(s)) if is_wanted(l, r, s))
+            })
+    })
+}
+
+fn is_port(address: &str, port: u16) -> bool {
+    address.ends_with(&format!(":{port:04X}"))
 }

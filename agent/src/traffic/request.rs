@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use nix::sys::socket::{Shutdown, setsockopt, shutdown, sockopt};
 use serde::Deserialize;
 
@@ -156,9 +156,8 @@ impl Client {
             }
             let (request, response) = sizes;
             self.begin(sequence, sizes);
-            exchange::ask(socket, request, response)?;
-            if tcp::discard(socket, response) < response {
-                bail!("the server ended the connection");
+            if !(exchange::ask(socket, request, response)? && exchange::take(socket, response)?) {
+                break;
             }
             let end = monotonic_ns();
             lock(&self.transfers).complete(self.flow_id, end - self.t0_ns)?;

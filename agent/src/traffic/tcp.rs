@@ -12,7 +12,6 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use anyhow::{Context, Result};
-use nix::errno::Errno;
 use nix::sys::socket::{Backlog, SockType, SockaddrStorage, listen, setsockopt, sockopt};
 
 use super::generator::Setup;
@@ -91,13 +90,19 @@ fn socket(setup: &Setup, local: SocketAddr, cc: Option<&str>) -> Result<OwnedFd>
     Ok(socket)
 }
 
-/// Connects, sleeping until the peer has answered; false if it never did (ETIMEDOUT). What a network lost is a result of
-/// the run and not an error.
+/// Connects, sleeping until the peer has answered; false if it never did.
 pub fn connect(socket: &OwnedFd, to: SocketAddr) -> Result<bool> {
-    match nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(to)) {
+    let connected = nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(to));
+    is_answered(connected.map_err(Into::into)).with_context(|| format!("cannot connect to {to}"))
+}
+
+/// Whether the peer answered, or did not for as long as TCP retransmits (ETIMEDOUT): what a network lost is a result of
+/// the run and not an error.
+pub fn is_answered(done: std::io::Result<()>) -> std::io::Result<bool> {
+    match done {
         Ok(()) => Ok(true),
-        Err(Errno::ETIMEDOUT) => Ok(false),
-        Err(e) => Err(e).with_context(|| format!("cannot connect to {to}")),
+        Err(e) if e.raw_os_error() == Some(libc::ETIMEDOUT) => Ok(false),
+        Err(e) => Err(e),
     }
 }
 
@@ -130,24 +135,39 @@ fn send_some(socket: RawFd, room: u64) -> std::io::Result<u64> {
     u64::try_from(sent).map_err(|_| std::io::Error::last_os_error())
 }
 
-/// Takes exactly `bytes`, or fewer when the stream ends; returns how many.
+/// Takes exactly `bytes`, or fewer when the stream ends or fails; returns how many.
 pub fn discard(socket: RawFd, bytes: u64) -> u64 {
     let mut taken = 0;
     while taken < bytes {
-        let most = (bytes - taken).min(MAX_TAKEN) as usize;
-        // SAFETY: with MSG_TRUNC TCP discards instead of copying (tcp(7)); no memory is written.
-        let got = unsafe {
-            libc::recv(
-                socket,
-                std::ptr::null_mut(),
-                most,
-                libc::MSG_TRUNC | libc::MSG_WAITALL,
-            )
-        };
-        match u64::try_from(got) {
+        match discard_some(socket, bytes - taken) {
             Ok(got) if got > 0 => taken += got,
             _ => break,
         }
     }
     taken
+}
+
+/// Takes exactly `bytes`. Fails if the stream ends before.
+pub fn discard_all(socket: RawFd, mut bytes: u64) -> std::io::Result<()> {
+    while bytes > 0 {
+        match discard_some(socket, bytes)? {
+            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            got => bytes -= got,
+        }
+    }
+    Ok(())
+}
+
+/// Takes at most `room` bytes with one system call; returns how many, 0 at the end of the stream.
+fn discard_some(socket: RawFd, room: u64) -> std::io::Result<u64> {
+    // SAFETY: with MSG_TRUNC TCP discards instead of copying (tcp(7)); no memory is written.
+    let got = unsafe {
+        libc::recv(
+            socket,
+            std::ptr::null_mut(),
+            room.min(MAX_TAKEN) as usize,
+            libc::MSG_TRUNC | libc::MSG_WAITALL,
+        )
+    };
+    u64::try_from(got).map_err(|_| std::io::Error::last_os_error())
 }

@@ -105,9 +105,9 @@ mod tests {
         let names = |text: &[&str]| -> Vec<&str> {
             let given: Vec<String> = text.iter().map(ToString::to_string).collect();
             choose(&given, false)
-                .unwrap()
+                .unwrap_or_default()
                 .iter()
-                .map(Column::name)
+                .map(|column| column.name())
                 .collect()
         };
         assert_eq!(names(&["connection"]), CONNECTION);

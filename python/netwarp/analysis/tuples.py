@@ -16,12 +16,13 @@ _WITH_PORTS = (TCP, UDP)
 _Key = tuple[str, int, str, int]
 
 
-def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...]) -> dict[int, int]:
+def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...], *, with_control: bool = False) -> dict[int, int]:
     """Which flow each tuple_id carries the data of: tuple_id → flow id. What only acknowledges is not among them.
 
     Data goes from a flow's source to its destination, or the other way where it is the peer that answers. Ports that
     the lab decides are unique. A flow that chooses its source ports itself has all connections with its server's port,
-    except the first if by that client and server agree on a test. Where source ports are known they decide.
+    except the first if by that client and server agree on a test (unless `with_control`). Where source ports are
+    known they decide.
     """
     by_key: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
     by_server: dict[_Key, list[tuple[int, int]]] = defaultdict(list)
@@ -47,7 +48,8 @@ def flow_of_tuples(tuples: pl.DataFrame, flows: tuple[Flow, ...]) -> dict[int, i
             numbers = [n for n, protocol in by_key.get(_key(flow, peer_port=0), []) if protocol in _ICMP]
         else:
             listed = by_server.get(_key(flow, own_port=0), [])
-            numbers = _but_control(listed) if flow.kind.control_connection else [n for n, _ in listed]
+            leave_out = flow.kind.control_connection and not with_control
+            numbers = _but_control(listed) if leave_out else [n for n, _ in listed]
         found.update(dict.fromkeys(numbers, flow.id))
     return found
 

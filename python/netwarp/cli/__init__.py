@@ -77,10 +77,7 @@ def application(commands: Iterable[str] = COMMANDS) -> "App":
 
 
 def main() -> NoReturn:
-    """Entry point of the command `netwarp`."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup(1) has it
-        signal.signal(signal.SIGHUP, _hang_up)
+    """Run the command `netwarp`, for `netwarp.__main__`."""
     tolerate(sys.stdout, sys.stderr)
     _prepare_loading()
     c_source.read_binary = _read_binary
@@ -88,6 +85,7 @@ def main() -> NoReturn:
 
     try:
         app = application(sys.argv[1:2] if sys.argv[1:2] and sys.argv[1] in COMMANDS else COMMANDS)
+        _become_interruptible()
         code = app(sys.argv[1:], exit_on_error=False, print_error=True)
     except CycloptsError:
         code = ABORT if sys.argv[1:2] == ["bisect"] else USAGE
@@ -97,6 +95,13 @@ def main() -> NoReturn:
     except BrokenPipeError:
         code = CLOSED_PIPE
     sys.exit(_flushed(code if isinstance(code, int) else OK))
+
+
+def _become_interruptible() -> None:
+    """Let a signal interrupt what the command does, with everything cleaned up."""
+    for number, handler in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _interrupt), (signal.SIGHUP, _hang_up)):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup(1) and background jobs of sh have it
+            signal.signal(number, handler)
 
 
 def _prepare_loading() -> None:

@@ -26,7 +26,9 @@ def flows_with_losses(run: RunDir) -> Collection[int]:
         return {flow.id for flow in run.description.flows} if _any_loss(run) else set()
     tuples = run.scan("tuples").collect()
     flows = run.description.flows
-    flow_of = {**flow_of_tuples(tuples.rename(_OTHER_END), flows), **flow_of_tuples(tuples, flows)}
+    # A test whose control connection is never made sends nothing else.
+    both_ways = (tuples.rename(_OTHER_END), tuples)
+    flow_of = {n: flow for way in both_ways for n, flow in flow_of_tuples(way, flows, with_control=True).items()}
     lost = (
         run.scan("packets").filter(pl.col("fate").is_in([Fate.DROPPED, Fate.QUEUED])),
         run.scan("drops").filter(is_of_the_network(run.description)),

@@ -1,10 +1,10 @@
-//! Confines a program of the host to some files, such as the compiler of a kernel module, whose Kbuild is code.
+//! Confines a build on the host to some files: the Makefile of a kernel or the Kbuild of a module is a program.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use crate::guard::confine_program;
+use crate::guard::confine_build;
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -14,6 +14,9 @@ pub struct Options {
     /// What it may write and read, with everything beneath
     #[arg(long)]
     pub write: Vec<PathBuf>,
+    /// It may make symbolic links where it writes
+    #[arg(long)]
+    pub links: bool,
     /// The program and its arguments
     #[arg(last = true, required = true)]
     pub command: Vec<String>,
@@ -21,7 +24,7 @@ pub struct Options {
 
 /// Becomes the program; returns only if it cannot be started.
 pub fn main(options: &Options) -> ExitCode {
-    if let Err(e) = confine_program(&options.read, &options.write) {
+    if let Err(e) = confine_build(&options.read, &options.write, options.links) {
         eprintln!("{e:#}");
         return ExitCode::FAILURE;
     }

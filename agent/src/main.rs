@@ -66,7 +66,7 @@ enum Command {
     /// What this host can enforce of the confinement of virtual machines, as JSON
     #[command(hide = true)]
     Confinement,
-    /// Start a program that may read and write the files that are named, and no others
+    /// Start a program that may read and write the files that are named, and no others, and has no network
     #[command(hide = true)]
     Confine(confine::Options),
     /// Metrics of flows from captures (pcap, pcapng): RTT, bytes in flight, retransmissions

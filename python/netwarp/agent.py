@@ -17,6 +17,10 @@ _NO_LANDLOCK = (
     "this host has no Landlock, so only file permissions protect your files from what a scenario runs "
     "(SECURITY.md): run only scenarios that you trust"
 )
+_NO_LANDLOCK_TO_BUILD = (
+    "this host has no Landlock, so what the makefiles of a source do is up to your permissions (SECURITY.md): build "
+    "only sources and patches that you trust"
+)
 _OLD_LANDLOCK = (
     "this host has version {version} of Landlock, which does not stop a scenario that has taken over its machine's "
     "kernel from sending signals to your other processes (SECURITY.md); version 6 does (Linux 6.12)"
@@ -64,6 +68,11 @@ class Confinement:
     def lacks_in_real_time(self) -> list[str]:
         """Likewise where a scenario's programs are ordinary processes, in namespaces of their own."""
         return [] if self.landlock else [_NO_LANDLOCK]
+
+    @property
+    def lacks_in_builds(self) -> list[str]:
+        """Likewise for a kernel's build."""
+        return [] if self.landlock else [_NO_LANDLOCK_TO_BUILD]
 
     @property
     def lacks(self) -> list[str]:

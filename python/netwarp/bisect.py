@@ -7,11 +7,11 @@ import math
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -20,7 +20,7 @@ from netwarp.analysis.summary.expectations import Judgement, check_expectations
 from netwarp.engines import find_engine
 from netwarp.kernels import BuildFailed, KernelError, cache_directory
 from netwarp.kernels.build import build
-from netwarp.kernels.commands import environment
+from netwarp.kernels.git import git
 from netwarp.scenario.check.study import SCOPES, check_expectation
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.model import Expectation, Scenario
@@ -171,19 +171,20 @@ def between_revisions(
     Raises KernelError where git refuses, or the two are not good and bad.
     """
     words = good, bad
-    good, bad = (_git(source, "rev-parse", "--verify", f"{one}^{{commit}}").strip() for one in words)
+    good, bad = (_git(source, None, "rev-parse", "--verify", f"{one}^{{commit}}").strip() for one in words)
     with _work_tree(source, bad) as work:
         last = test(work)
-        _git(work, "checkout", "--quiet", "--detach", good)
+        tell = partial(_git, source, work, there=True)
+        tell("checkout", "--quiet", "--detach", good)
         _check_ends(test(work), last, *words, report)
-        said = _git(work, "bisect", "start", bad, good)
+        said = tell("bisect", "start", bad, good)
         while (found := _FIRST.search(said)) is None and "only 'skip'ped commits left" not in said:
-            here = _git(work, "log", "-1", "--format=%h %s").strip()
+            here = tell("log", "-1", "--format=%h %s").strip()
             tested = test(work)
             report(f"{here}: {tested.verdict}; {tested.reason}")
-            said = _git(work, "bisect", tested.verdict, accepted=(0, 2))
+            said = tell("bisect", tested.verdict, accepted=(0, 2))
         changes = (found[1],) if found else tuple(_CANDIDATE.findall(said))
-        shown = _git(work, "log", "--no-walk", "--format=%h %s (%an, %as)", *changes)
+        shown = tell("log", "--no-walk", "--format=%h %s (%an, %as)", *changes)
         return Culprit(changes, shown.strip())
 
 
@@ -203,29 +204,26 @@ def _work_tree(source: Path, revision: str) -> Iterator[Path]:
     """A work tree beside the kernels that are cached: always the same for one source, as its objects are kept."""
     place = cache_directory() / f"bisect-{hashlib.sha256(os.fsencode(source.absolute())).hexdigest()[:12]}"
     shutil.rmtree(place, ignore_errors=True)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    _git(source, "worktree", "prune")
-    _git(source, "worktree", "add", "--quiet", "--force", "--detach", str(place), revision)
+    place.mkdir(parents=True)
+    _git(source, place, "worktree", "prune")
+    _git(source, place, "worktree", "add", "--quiet", "--force", "--detach", str(place), revision)
     try:
         yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)
-        _git(source, "worktree", "prune")
+        place.mkdir(exist_ok=True)
+        _git(source, place, "worktree", "prune")
+        place.rmdir()
 
 
-def _git(directory: Path, *words: str, accepted: tuple[int, ...] = (0,)) -> str:
-    """What git says. Raises KernelError with its words where it ends otherwise than is accepted."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(directory), *words],
-            env=environment(),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    except FileNotFoundError:
-        raise KernelError("Bisecting revisions takes git, which is not installed: `apt-get install git`.") from None
+def _git(source: Path, work: Path | None, *words: str, there: bool = False, accepted: tuple[int, ...] = (0,)) -> str:
+    """What git says of a source, which it changes only if there is a work tree, or `there`. Raises KernelError with its
+    words where it ends otherwise than is accepted."""
+    if shutil.which("git") is None:
+        raise KernelError("Bisecting revisions takes git, which is not installed: `apt-get install git`.")
+    directory = work if there and work else source
+    done = git(directory, *words, repository=source, work=work)
+    said, complaint = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     if done.returncode not in accepted:
-        raise KernelError(f"`git {' '.join(words)}` failed in {directory}:\n  {(done.stderr or done.stdout).strip()}")
-    return done.stdout + done.stderr
+        raise KernelError(f"`git {' '.join(words)}` failed in {directory}:\n  {(complaint or said).strip()}")
+    return said + complaint

@@ -19,14 +19,15 @@ from netwarp.agent import AGENT, AgentError, confinement_here, find_agent
 from netwarp.constants import SEARCH_PATH
 from netwarp.engines.host.leftovers import leftovers
 from netwarp.engines.mappings import USUAL_MAPPINGS, max_mappings
-from netwarp.engines.memory import SHARED_MEMORY, find_memory_directory, memory_problem
+from netwarp.engines.memory import SHARED_MEMORY, find_memory_directory, memory_places, memory_problem
+from netwarp.engines.orphans import end_session, machines
 from netwarp.flows import KINDS
 from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
-from netwarp.kernels.build import WORK
 from netwarp.kernels.cache import TEMPORARY, digest_of
+from netwarp.kernels.commands import WORK, confined
 from netwarp.kernels.recipe import DEFAULT_SERIES
 from netwarp.kernels.source import find_source
-from netwarp.scratch import CONNECTIONS, RUNS, clean_stale
+from netwarp.scratch import CONNECTIONS, MEMORY, RUNS, clean_stale
 from netwarp.terminal import Terminal
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
@@ -116,18 +117,26 @@ def clean(*, environ: Mapping[str, str] | None = None, console: Console | None =
     """Remove what killed processes have left, and report it on `console` (default: stderr).
 
     That is: builds in the cache and in TMPDIR, runs of Dask workers and of `rerun`, and sockets of connections in
-    TMPDIR. Also end runs of the engine `host` whose netwarp is gone."""
+    TMPDIR; memory files of virtual machines. Also end runs of the engine `host` whose netwarp is gone, and processes of
+    virtual machines whose guard is gone."""
     console = console or Terminal(stderr=True)
     temporary = Path(tempfile.gettempdir())
     in_temporary = [(temporary, prefix) for prefix in (WORK, RUNS, CONNECTIONS)]
-    removed = clean_stale([(cache_directory(environ), TEMPORARY), *in_temporary])
+    left = machines()
+    for session in left:
+        end_session(session)
+    memory = [(place, MEMORY) for place in dict.fromkeys([*memory_places(environ), temporary])]
+    removed = clean_stale([(cache_directory(environ), TEMPORARY), *in_temporary, *memory])
     for path in removed:
         console.print(f"Removed {path}", soft_wrap=True, highlight=False)
     ended = list(leftovers())
     for leftover in ended:
         leftover.end()
         console.print(f"Ended the run {leftover.run} (process {leftover.pid}), whose netwarp is gone")
-    if not removed and not ended:
+    for session, processes in left.items():
+        ids = ", ".join(map(str, processes))
+        console.print(f"Ended what was left of the virtual machine of the guard {session} (processes {ids})")
+    if not removed and not ended and not left:
         console.print("Nothing to clean.")
     return removed
 
@@ -187,7 +196,9 @@ def _wrong_with_kernel(kernel: Kernel) -> str | None:
     try:
         if digest_of(kernel.path) != kernel.digest:
             return f"The kernel {kernel.path} is not what was built: its digest has changed."
-        subprocess.run([str(kernel.path), "--version"], capture_output=True, check=True, timeout=10)
+        subprocess.run(
+            [*confined([kernel.path], []), str(kernel.path), "--version"], capture_output=True, check=True, timeout=10
+        )
     except (OSError, subprocess.SubprocessError) as error:
         return f"The kernel {kernel.path} does not run: {error}."
     return None

@@ -15,17 +15,20 @@ from pathlib import Path
 RUNS = "netwarp-runs-"
 """Prefix in TMPDIR of what a Dask worker makes runs in, and of what `netwarp rerun` compares and throws away."""
 
+MEMORY = "netwarp-memory-"
+"""Prefix of the directories that hold a machine's memory file."""
+
 CONNECTIONS = "netwarp-ssh-"
 """Prefix in TMPDIR of the directories that hold the sockets of connections."""
 
 
 @contextlib.contextmanager
-def scratch(prefix: str) -> Iterator[Path]:
-    """A directory of one's own in TMPDIR; gone afterwards, whatever happened."""
+def scratch(prefix: str, place: Path | None = None) -> Iterator[Path]:
+    """A directory of one's own, in TMPDIR unless a place is named; gone afterwards, whatever happened."""
     with contextlib.ExitStack() as stack:
         directory: Path | None = None
         while directory is None or not directory.exists():  # somebody may sweep it up before it is locked
-            directory = Path(tempfile.mkdtemp(prefix=prefix))
+            directory = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
             with contextlib.suppress(FileNotFoundError):
                 stack.enter_context(held(directory))
         yield directory

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import shutil
 import socket
 import stat
@@ -83,6 +85,7 @@ press a key of the kernel|echo h > /proc/sysrq-trigger
 open a terminal of the host|exec 3<>/dev/ptmx
 set a sysctl of the host|echo 7 > /proc/sys/kernel/printk
 connect to the host|exec 3<>/dev/tcp/127.0.0.1/{port}
+connect to the hypervisor|python3 -c 'import socket; socket.socket(socket.AF_VSOCK)'
 write into shared memory|echo x > /dev/shm/new
 write beside the scenario|echo x > {home}/../study/new
 write where it was started|echo x > new && ln -s new link && cat link
@@ -185,6 +188,69 @@ def test_what_a_scenario_runs_comes_out_of_nothing(host: Host) -> None:
     # Runs of other tests have memory files there, too; nothing else of this one's may be left.
     new = set(Path("/dev/shm").iterdir()) - shared
     assert [path for path in new if not path.name.startswith("netwarp-memory")] == []
+
+
+# A module, and so a kernel, that asks the host for more than a machine is given.
+GREEDY = r"""
+#include <linux/module.h>
+
+static long ask(long number, long a, long b, long c, long d, long e)
+{
+	register long r10 asm("r10") = d;
+	register long r8 asm("r8") = e;
+	register long r9 asm("r9") = 0;
+	long answer;
+
+	asm volatile("syscall" : "=a"(answer) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+		: "rcx", "r11", "memory");
+	return answer;
+}
+
+static long unlimited[2] = { -1, -1 };
+
+static int __init greedy_init(void)
+{
+	long file = ask(2, (long)"greedy", 0102, 0644, 0, 0);	/* open(O_CREAT | O_RDWR) */
+
+	pr_warn("greedy: a file %d\n", file >= 0);
+	pr_warn("greedy: 1 GB of it %ld\n", ask(77, file, 1L << 30, 0, 0, 0));	/* ftruncate() */
+	pr_warn("greedy: 64 GB of it %ld\n", ask(77, file, 64L << 30, 0, 0, 0));
+	pr_warn("greedy: a lease %ld\n", ask(72, file, 1024, 1, 0, 0));	/* fcntl(F_SETLEASE, F_WRLCK) */
+	pr_warn("greedy: a lock %ld\n", ask(73, file, 2, 0, 0, 0));	/* flock(LOCK_EX) */
+	pr_warn("greedy: memory %d\n", ask(9, 0, 1L << 20, 3, 0x22, -1) > 0);	/* mmap(MAP_PRIVATE | MAP_ANONYMOUS) */
+	pr_warn("greedy: 8 GB of memory %ld\n", ask(9, 0, 8L << 30, 3, 0x4022, -1));
+	pr_warn("greedy: shared memory %ld\n", ask(9, 0, 8L << 30, 3, 0x4021, -1));
+	pr_warn("greedy: no limits %ld\n", ask(302, 0, 2, (long)unlimited, 0, 0));	/* prlimit64(RLIMIT_DATA) */
+	ask(87, (long)"greedy", 0, 0, 0, 0);	/* unlink() */
+	return 0;
+}
+
+static void __exit greedy_exit(void) {}
+
+module_init(greedy_init);
+module_exit(greedy_exit);
+MODULE_LICENSE("GPL");
+"""
+GIVEN = {
+    "a file": 1,
+    "1 GB of it": 0,
+    "64 GB of it": -errno.EFBIG,
+    "a lease": -errno.EPERM,
+    "a lock": -errno.EPERM,
+    "memory": 1,
+    "8 GB of memory": -errno.ENOMEM,
+    "shared memory": -errno.EPERM,
+    "no limits": -errno.EPERM,
+}
+
+
+def test_a_kernel_that_was_taken_over_gets_no_more_than_its_limits(tmp_path: Path) -> None:
+    (tmp_path / "greedy.c").write_text(GREEDY)
+    (tmp_path / "s.toml").write_text('modules = ["./greedy.c"]\n' + pair(flow("bulk", "bulk"), duration="1s"))
+    answer = netwarp("run", tmp_path / "s.toml", "--no-plots", "-o", tmp_path / "result")
+    console = (only_run(tmp_path / "result").path / "console.log").read_text()
+    said = re.findall(r"greedy: (.*) (-?\d+)$", console, re.MULTILINE)
+    assert {what: int(result) for what, result in said} == GIVEN, answer.err
 
 
 def test_in_real_time_it_reads_and_writes_what_it_does_in_virtual_time(host: Host) -> None:

@@ -3,11 +3,14 @@
 import io
 import os
 import tarfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 from netwarp import kernels
+from netwarp.kernels import commands
 from netwarp.kernels.build import build
+from netwarp.kernels.commands import confined
 from rich.console import Console
 
 FAKE_MAKE = r"""#!/bin/sh
@@ -92,7 +95,7 @@ class Workshop:
         self.archive = root / "linux-source-6.12.tar.xz"
         self.tree = root / "tree"
         self.state = root / "state"
-        self.count = root / "count"
+        self.count = root / "state" / "count"
         self.bin = root / "bin"
         self.console = Console(file=io.StringIO(), width=200)
         for folder in (self.tree / "6.12" / "patches", self.tree / "files", self.state, self.bin, root / "tmp"):
@@ -189,4 +192,14 @@ def open_workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("MAKEFLAGS", "-j1")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(commands, "confined", walls_of(shop.root))
     return shop
+
+
+def walls_of(root: Path) -> Callable[..., list[str]]:
+    """What confines the programs of a workshop, which are no part of the system and keep book beside the tree."""
+
+    def walls(read: Iterable[Path], write: Iterable[Path], *, links: bool = False) -> list[str]:
+        return confined((*read, root / "bin"), (*write, root / "state"), links=links)
+
+    return walls

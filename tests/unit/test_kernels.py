@@ -184,10 +184,13 @@ def test_an_interrupted_build_leaves_nothing_and_nothing_running(workshop: Works
     (workshop.state / "hang").touch()
     code = (
         "import sys, pathlib; from netwarp.kernels.build import build; p = pathlib.Path\n"
+        "from netwarp.kernels import commands; from kernel_workshop import walls_of\n"
+        "commands.confined = walls_of(p(sys.argv[2]).parents[2])\n"
         "build(p(sys.argv[1]), cache=p(sys.argv[2]), tree=p(sys.argv[3]))"
     )
     arguments = [str(workshop.archive), str(workshop.cache), str(workshop.tree)]
-    process = subprocess.Popen([sys.executable, "-c", code, *arguments], stderr=subprocess.DEVNULL)
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    process = subprocess.Popen([sys.executable, "-c", code, *arguments], stderr=subprocess.DEVNULL, env=env)
     wait_for(workshop.state / "hanging")
     process.send_signal(number)
     assert process.wait(timeout=20) != 0

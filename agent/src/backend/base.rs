@@ -2,7 +2,7 @@
 //! time: a lab that asks for more is refused with the reason.
 
 use std::fs::File;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,6 +10,7 @@ use anyhow::{Result, bail, ensure};
 
 use crate::lab::{Capture, Lab, MachineSettings, Module};
 use crate::machine;
+use crate::machine::program::Rules;
 use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, wait_until};
 
@@ -44,8 +45,8 @@ pub trait Backend: Sync {
         Ok(None)
     }
 
-    /// Landlock's rules for the programs of a scenario, where these are processes of a machine that is others' as well.
-    fn program_rules(&self) -> Option<BorrowedFd<'static>> {
+    /// What the programs of a scenario are confined by, where these are processes of a machine that is others' as well.
+    fn program_rules(&self) -> Option<&'static Rules> {
         None
     }
 

@@ -1,7 +1,7 @@
 //! Namespaces of this machine in real time: a kernel that knows nothing of netwarp, a clock that does not wait, and
 //! processors that others use as well.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
@@ -13,6 +13,7 @@ use super::packet_socket::{self, PacketSocket};
 use crate::constants::MIN_PAYLOAD_BYTES;
 use crate::lab::{Capture, Lab, MachineSettings};
 use crate::machine;
+use crate::machine::program::Rules;
 use crate::time::{monotonic_ns, wait_until};
 
 pub const NAME: &str = "host";
@@ -33,10 +34,10 @@ pub struct Host;
 /// Captures that are open, each with its file.
 static CAPTURES: Mutex<Vec<PacketSocket>> = Mutex::new(Vec::new());
 
-static PROGRAM_RULES: OnceLock<OwnedFd> = OnceLock::new();
+static PROGRAM_RULES: OnceLock<Rules> = OnceLock::new();
 
-/// Landlock's rules for the programs of this process's run.
-pub fn confine_programs(rules: OwnedFd) {
+/// What the programs of this process's run are confined by.
+pub fn confine_programs(rules: Rules) {
     let _ = PROGRAM_RULES.set(rules);
 }
 
@@ -81,8 +82,8 @@ impl Backend for Host {
         machine::WORK_DIR.into()
     }
 
-    fn program_rules(&self) -> Option<BorrowedFd<'static>> {
-        PROGRAM_RULES.get().map(AsFd::as_fd)
+    fn program_rules(&self) -> Option<&'static Rules> {
+        PROGRAM_RULES.get()
     }
 
     fn origin_ns(&self, lab: &Lab) -> Result<i64> {

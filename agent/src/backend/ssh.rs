@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -17,6 +17,7 @@ use super::base::{Backend, TimedSender, Wiring};
 use super::host::{Host, SleepingSender};
 use crate::lab::{Capture, Lab, MachineSettings};
 use crate::machine;
+use crate::machine::program::Rules;
 use crate::part::{Own, part_of};
 use crate::time::{monotonic_ns, wait_until};
 
@@ -125,7 +126,7 @@ impl Backend for Ssh {
         machine::WORK_DIR.into()
     }
 
-    fn program_rules(&self) -> Option<BorrowedFd<'static>> {
+    fn program_rules(&self) -> Option<&'static Rules> {
         Host.program_rules()
     }
 

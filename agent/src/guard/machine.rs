@@ -12,9 +12,10 @@ use anyhow::{Context, Result, anyhow};
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::unistd::{Pid, pipe2};
+use nix::unistd::{Pid, pipe2, setpgid};
 
 use super::confinement::Confinement;
+use super::keeper::Keeper;
 use super::options::Options;
 use super::surroundings;
 use crate::keyboard;
@@ -40,6 +41,8 @@ const EPOCH_S: u64 = 1_767_225_600;
 /// A running User Mode Linux.
 pub struct Machine {
     child: Child,
+    /// Of its process group
+    pub keeper: Keeper,
     /// What it prints; `None` once that has ended.
     pub console: Option<File>,
     /// What its kernel records; `None` once that has ended, or when nothing is recorded.
@@ -65,6 +68,7 @@ impl Machine {
         let agent = std::env::current_exe().context("cannot find this program's own file")?;
         let agent_dir = inherited_directory(&agent)?;
         let uml_dir = dir.join(UML_DIR);
+        let keeper = Keeper::start(&[&uml_dir, &options.memory_dir])?;
         std::fs::create_dir_all(&uml_dir)
             .with_context(|| format!("cannot create {}", uml_dir.display()))?;
         std::fs::write(dir.join(READABLE), readable(options))?;
@@ -106,19 +110,17 @@ impl Machine {
             command.env("NETWARP_OUTPUT_FD", output_end.as_raw_fd().to_string());
             fcntl(&output_end, FcntlArg::F_SETFD(FdFlag::empty()))?;
         }
-        let parent = std::process::id();
+        let (group, memory, shadow) = (keeper.group(), options.memory, options.shadow);
         // SAFETY: the guard has one thread, so that the child may do after the fork what the guard could.
         unsafe {
             command.pre_exec(move || {
                 if let Some(cpus) = &cpus {
                     sched_setaffinity(Pid::from_raw(0), cpus)?;
                 }
-                libc::setpgid(0, 0);
-                surroundings::settle()?;
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                if libc::getppid() != parent as i32 {
-                    return Err(std::io::Error::other("the guard is gone"));
-                }
+                // Fails if the guard has gone before, and the keeper with it.
+                setpgid(Pid::from_raw(0), group)?;
+                surroundings::settle(memory, shadow)?;
                 confinement.apply().map_err(std::io::Error::other)
             });
         }
@@ -133,6 +135,7 @@ impl Machine {
         let output = options.output.then(|| File::from(output));
         Ok(Self {
             child,
+            keeper,
             console: Some(File::from(console)),
             records,
             output,
@@ -155,7 +158,7 @@ impl Machine {
     /// Waits for the machine, or kills it with everything that it started.
     pub fn end(mut self, kill: bool) -> Result<Usage> {
         if kill {
-            self.kill();
+            self.keeper.kill();
         }
         // Its streams have ended, so it has: it may only take a moment to be gone.
         let patience = Instant::now() + Duration::from_secs(5);
@@ -164,11 +167,11 @@ impl Machine {
                 break status;
             }
             if Instant::now() > patience {
-                self.kill();
+                self.keeper.kill();
             }
             std::thread::sleep(Duration::from_millis(1));
         };
-        self.kill();
+        self.keeper.kill();
         let _ = std::fs::remove_dir_all(&self.uml_dir);
         let _ = std::fs::remove_dir(&self.memory_dir);
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
@@ -178,12 +181,6 @@ impl Machine {
             exit_status: status.code().or_else(|| status.signal().map(|s| 128 + s)),
             cpu_s,
         })
-    }
-
-    /// The whole process group: the kernel and the processes in which the guest's programs run.
-    fn kill(&mut self) {
-        let group = Pid::from_raw(self.child.id() as i32);
-        let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
     }
 }
 

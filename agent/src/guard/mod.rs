@@ -1,7 +1,8 @@
 //! The guard: on the host, one for each run. It starts the virtual machine pinned to a CPU, writes its console, turns
 //! its stream of records into Arrow tables, ends it when its time is over, and makes sure that nothing outlives
 //! netwarp: when standard input closes, because netwarp ended or was killed, the machine is killed; when the guard
-//! itself is killed, the kernel kills the machine (PR_SET_PDEATHSIG: the guard has one thread).
+//! itself is killed, the kernel kills the machine (PR_SET_PDEATHSIG: the guard has one thread), and the keeper what that
+//! has started.
 
 mod acks;
 mod arrivals;
@@ -10,6 +11,7 @@ mod confinement;
 mod counts;
 mod drops;
 mod events;
+mod keeper;
 mod keyboard;
 mod layout;
 mod machine;
@@ -35,7 +37,7 @@ use nix::poll::{PollFd, PollFlags, poll};
 use serde::Serialize;
 
 use confinement::{Confinement, Level, Places, confine_guard};
-pub use confinement::{confine_program, landlock_version, rules_of_programs};
+pub use confinement::{calls_of_programs, confine_build, landlock_version, rules_of_programs};
 use events::Recorder;
 use keyboard::Keyboard;
 use machine::Machine;
@@ -64,7 +66,8 @@ const STUCK: &str = "netwarp: stuck: ";
 /// How the machine ended, as JSON on standard output.
 #[derive(Serialize)]
 struct Report {
-    /// `ended`, or why it was killed: `time_limit`, `computing`, `stuck`, `cancelled`, `record_error`, `output_closed`
+    /// `ended`, or why it was killed: `time_limit`, `computing`, `stuck`, `cancelled`, `record_error`, `output_closed`,
+    /// `keeper_gone`
     end: &'static str,
     /// Of a machine that took too long: which program ran, as its kernel says
     running: Option<Running>,
@@ -273,6 +276,7 @@ fn watch(machine: &mut Machine, sinks: &mut Sinks) -> Result<Option<&'static str
     // A stream that has ended is left out, or poll would return for it for ever.
     let watched: Vec<(Source, BorrowedFd)> = [
         Some((Source::Parent, stdin.as_fd())),
+        Some((Source::Keeper, machine.keeper.end())),
         machine
             .console
             .as_ref()
@@ -339,6 +343,7 @@ fn watch(machine: &mut Machine, sinks: &mut Sinks) -> Result<Option<&'static str
     }
     let streams = [&machine.console, &machine.records, &machine.output];
     Ok(match taken {
+        _ if ready.contains(&Source::Keeper) => Some("keeper_gone"),
         _ if cancelled || interrupted => Some("cancelled"),
         Taken::NoMore => Some("output_closed"),
         _ => streams.iter().all(|s| s.is_none()).then_some("ended"),
@@ -394,6 +399,7 @@ impl Sinks {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     Parent,
+    Keeper,
     Console,
     Records,
     Output,

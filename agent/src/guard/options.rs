@@ -20,6 +20,9 @@ pub struct Options {
     /// Memory of the machine in bytes
     #[arg(long)]
     pub memory: u64,
+    /// The kernel keeps book of all addresses (KASAN), in so much private memory that this cannot be limited
+    #[arg(long)]
+    pub shadow: bool,
     /// Seed of every random number in the machine
     #[arg(long)]
     pub seed: u64,

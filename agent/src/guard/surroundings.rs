@@ -19,6 +19,13 @@ const LIMITS: [libc::__rlimit_resource_t; 8] = [
     libc::RLIMIT_SIGPENDING,
 ];
 
+/// What a process of the machine may have for itself, beside the machine's memory, which is a file: the kernel has some
+/// 20 MB, and a program what it needs to be run.
+const PRIVATE_BYTES: u64 = 1 << 30;
+/// The longest file of a machine, if its memory is not longer. Records are shorter by far; a file that is longer could
+/// only be a kernel's that was taken over.
+const FILE_BYTES: u64 = 16 << 30;
+
 /// In the guard, which passes it on.
 pub fn raise_limits() {
     // SAFETY: these take and give numbers, and memory of this function.
@@ -38,13 +45,40 @@ pub fn raise_limits() {
     }
 }
 
-/// Between fork and exec: only system calls, all async-signal-safe.
-pub fn settle() -> Result<()> {
+/// Between fork and exec, for a machine with `memory` bytes and perhaps a `shadow` of all addresses: only system calls, all
+/// async-signal-safe.
+pub fn settle(memory: u64, shadow: bool) -> Result<()> {
     unrandomised()?;
     default_signals();
+    if !shadow {
+        limit(libc::RLIMIT_DATA, PRIVATE_BYTES)?;
+    }
+    limit(libc::RLIMIT_FSIZE, FILE_BYTES.max(memory))?;
+    // A write beyond it fails, as on a full disk, instead of ending the machine.
+    // SAFETY: sets a disposition.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     // SAFETY: umask takes and gives a number.
     unsafe { libc::umask(UMASK) };
     Ok(())
+}
+
+/// For good, but for who is root; the filter of system calls keeps the machine's root from it.
+fn limit(resource: libc::__rlimit_resource_t, bytes: u64) -> Result<()> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the calls read and write memory of this function.
+    let is_set = unsafe {
+        let asked = libc::getrlimit(resource, &mut limit) == 0;
+        limit.rlim_max = limit.rlim_max.min(bytes);
+        limit.rlim_cur = limit.rlim_max;
+        asked && libc::setrlimit(resource, &limit) == 0
+    };
+    match is_set {
+        true => Ok(()),
+        false => Err(Error::last_os_error()),
+    }
 }
 
 /// Where the host would put the kernel's heap at random, the gap would be added to the machine's memory (linux_main() in

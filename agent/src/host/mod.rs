@@ -30,8 +30,9 @@ pub use options::Options;
 pub use probe::main as probe;
 
 use crate::backend::{self, HOST};
-use crate::guard::{landlock_version, rules_of_programs};
+use crate::guard::{calls_of_programs, landlock_version, rules_of_programs};
 use crate::init;
+use crate::machine::program::Rules;
 
 /// How often the supervisor looks at the time while nothing happens, in milliseconds.
 const MOMENT: u16 = 200;
@@ -135,12 +136,13 @@ fn first_process(options: &Options, console: &File, parent_ends: &OwnedFd) -> i3
     i32::from(init::main(HOST) != ExitCode::SUCCESS)
 }
 
-/// Confines the programs that this process will start for a scenario: to what is in `read`, and to what is the run's own
-/// in the file systems that are mounted now. Where there is no Landlock it does nothing.
+/// Confines the programs that this process will start for a scenario: to what is in `read`, to what is the run's own in
+/// the file systems that are mounted now, and to a network namespace's families of addresses; as far as the host can.
 pub fn confine(read: &[PathBuf]) -> Result<()> {
-    if let Some(rules) = rules_of_programs(read)? {
-        backend::confine_programs(rules);
-    }
+    backend::confine_programs(Rules {
+        files: rules_of_programs(read)?,
+        calls: calls_of_programs()?,
+    });
     Ok(())
 }
 

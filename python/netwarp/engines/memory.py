@@ -31,16 +31,20 @@ class NoRoomError(Exception):
     """A machine's memory does not fit into its place, even alone; the message has the numbers."""
 
 
+def memory_places(environ: Mapping[str, str] | None = None) -> list[Path]:
+    """Where memory files may be: TMPDIR when it is set, /dev/shm, /tmp."""
+    own = (os.environ if environ is None else environ).get("TMPDIR")
+    return [*([Path(own)] if own else []), SHARED_MEMORY, Path("/tmp")]
+
+
 def find_memory_directory(environ: Mapping[str, str] | None = None) -> tuple[Path | None, list[str]]:
     """Return where a virtual machine can keep its memory file, and what is wrong with each place before it.
 
-    The places are TMPDIR when it is set, /dev/shm, /tmp. One is fit when files there can be mapped executable and
+    Of `memory_places` one is fit when files there can be mapped executable and
     256 MB are free. None when no place is fit.
     """
-    environ = os.environ if environ is None else environ
-    own = environ.get("TMPDIR")
     problems: list[str] = []
-    for directory in [*([Path(own)] if own else []), SHARED_MEMORY, Path("/tmp")]:
+    for directory in memory_places(environ):
         problem = memory_problem(directory)
         if problem is None:
             return directory, problems

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from netwarp.engines.leavings import read_start
+from netwarp.engines.orphans import end_session
 from netwarp.store.console import CONSOLE
 
 OUTCOME = "outcome.json"
@@ -82,7 +83,8 @@ def _sign_of_life(pid: int, limit_s: float) -> object:
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """Whatever happened, it is gone afterwards, and with it what it started (PR_SET_PDEATHSIG)."""
+    """Whatever happened, it is gone afterwards, and with it what it started, even where something killed it and what it
+    had for that."""
     if process.stdin:
         process.stdin.close()
     try:
@@ -90,6 +92,8 @@ def end(process: "subprocess.Popen[bytes]") -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    if process.returncode < 0:
+        end_session(process.pid)
     for stream in (process.stdout, process.stderr):
         if stream:
             stream.close()

@@ -1,9 +1,7 @@
 """The engine `uml`: one User Mode Linux in virtual time for each run, under the agent's guard."""
 
-import contextlib
 import resource
 import shutil
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,10 +48,11 @@ from netwarp.scenario.check.kernel_features import KernelFeature, kernel_feature
 from netwarp.scenario.model import RunOptions, Scenario
 from netwarp.scenario.points.identity import key_of_kernel
 from netwarp.scenario.source import Keys
+from netwarp.scratch import MEMORY, scratch
 from netwarp.words import did_you_mean
 
-MEMORY = "netwarp-memory-"
 _FIX = "`netwarp kernel build` builds it again."
+_KASAN = "CONFIG_KASAN=y"
 _NAMED = 5
 """How many odd files a reason names."""
 
@@ -95,6 +94,11 @@ class UmlEngine:
                 "build": self.kernel.command,
             }
         }
+
+    @cached_property
+    def _has_shadow(self) -> bool:
+        """Whether the kernel has KASAN, which reserves 16 TB of addresses."""
+        return _KASAN in self.kernel.config.read_text().splitlines()
 
     @property
     def own_identity(self) -> Mapping[str, str]:
@@ -173,7 +177,9 @@ class UmlEngine:
         if missing := [str(path) for path in job.read if not path.exists()]:
             return Outcome("failed", f"it was to read {' and '.join(missing)}, which this machine does not have")
         try:
-            with reserved(self.memory_dir, job.memory_bytes, cancelled), _memory_directory(self.memory_dir) as memory:
+            # A directory for one machine's memory file, since a machine may write to all that is beside it. The guard
+            # removes it as well, should this process be killed.
+            with reserved(self.memory_dir, job.memory_bytes, cancelled), scratch(MEMORY, self.memory_dir) as memory:
                 return self._run(job, directory, memory, cpu, cancelled)
         except NoRoomError as error:
             return Outcome("failed", str(error), by_host=True)
@@ -227,6 +233,8 @@ class UmlEngine:
             command += ["--read", str(path)]
         if cpu is not None:
             command += ["--cpu", str(cpu)]
+        if self._has_shadow:
+            command.append("--shadow")
         if job.lab["exec"]:
             command += ["--output", "--kept-bytes", str(job.lab["record"]["kept_bytes"])]
         if job.lab["record"]["exact"]:
@@ -308,16 +316,6 @@ def _asked_of_the_kernel(plan: Plan) -> Iterator[tuple[Keys, KernelFeature]]:
     for key, section in plan.sections:
         if key[0] != "tuners" or key[1] in tuners:
             yield from kernel_features(key, section)
-
-
-@contextlib.contextmanager
-def _memory_directory(memory_root: Path) -> Iterator[Path]:
-    """A directory for one machine's memory file, since a machine may write to all that is beside it.
-
-    The guard removes it as well, should this process be killed. Raises OSError.
-    """
-    with tempfile.TemporaryDirectory(prefix=MEMORY, dir=memory_root, ignore_cleanup_errors=True) as directory:
-        yield Path(directory)
 
 
 def _judge(job: Job, directory: Path, report: dict[str, Any], odd: Sequence[str], blamed: str | None) -> Outcome:

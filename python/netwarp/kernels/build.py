@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from netwarp.agent import AgentError, confinement_here, find_agent
 from netwarp.kernels.cache import (
     BINARY,
     CONFIG,
@@ -24,7 +25,7 @@ from netwarp.kernels.cache import (
     write_facts,
 )
 from netwarp.kernels.cache import share as share_kernel
-from netwarp.kernels.commands import Log, terminable
+from netwarp.kernels.commands import WORK, Log, terminable
 from netwarp.kernels.description import describe, write_description
 from netwarp.kernels.development import pack
 from netwarp.kernels.display import Display
@@ -50,9 +51,6 @@ from netwarp.kernels.source import Source, find_source, read_source
 from netwarp.scratch import clean_stale, held
 from netwarp.terminal import Terminal
 from netwarp.words import did_you_mean
-
-WORK = "netwarp-kernel-"
-"""Prefix of the build directories in TMPDIR, used when the cache's file system has no room."""
 
 ROOM_BYTES = 1_200_000_000
 """Free bytes that a build needs."""
@@ -182,6 +180,8 @@ def _intact(directory: Path) -> Kernel | None:
 
 def _build(order: _Order, directory: Path, jobs: int, *, console: Console) -> Kernel:
     cache, recipe = directory.parent, order.recipe
+    for lack in _lacks():
+        console.print(f"warning: {lack}", soft_wrap=True)
     with ExitStack() as stack:
         stack.enter_context(terminable())
         result = cache / f"{TEMPORARY}{recipe.key}"
@@ -213,6 +213,14 @@ def _build(order: _Order, directory: Path, jobs: int, *, console: Console) -> Ke
     built = read_kernel(directory)
     assert built is not None
     return built
+
+
+def _lacks() -> list[str]:
+    """What this host lacks to keep a build within its walls. Raises KernelError."""
+    try:
+        return confinement_here(find_agent()).lacks_in_builds
+    except AgentError as error:
+        raise KernelError(str(error)) from error
 
 
 def _objects(order: _Order, result: Path, stack: ExitStack) -> ObjectTree:
@@ -290,7 +298,7 @@ def _work_directory(result: Path, elsewhere: Path | None) -> Path:
 
 def _keep(unpacked: Path, result: Path, order: _Order, log: Log) -> Kernel:
     recipe = order.recipe
-    log.run(["strip", "-o", str(result / BINARY), BINARY], unpacked, "stripping the kernel")
+    log.run(["strip", "-o", str(result / BINARY), BINARY], unpacked, "stripping the kernel", write=[result])
     shutil.copyfile(unpacked / ".config", result / CONFIG)
     kernel = Kernel(
         path=result / BINARY,

@@ -1,19 +1,29 @@
-"""Running the programs of a build: a fixed environment, everything logged, nothing left running."""
+"""Running the programs of a build: confined, in a fixed environment, everything logged, nothing left running.
+
+The makefiles of a kernel's source are programs, and so are those that a patch changes. So is the Kbuild of a module.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO, NoReturn, Self
 
-from netwarp.kernels.errors import BuildFailed, CannotBuild
+from netwarp.agent import AgentError, find_agent
+from netwarp.kernels.errors import BuildFailed, CannotBuild, KernelError
+from netwarp.scratch import scratch
+
+WORK = "netwarp-kernel-"
+"""Prefix of a build's directories in TMPDIR."""
 
 # What the kernel's build would otherwise take from the day, the user and the host; the same recipe gives the same
 # bytes (Documentation/kbuild/reproducible-builds.rst).
@@ -23,9 +33,15 @@ _FIXED = {
     "KBUILD_BUILD_USER": "netwarp",
     "KBUILD_BUILD_HOST": "netwarp",
     "KBUILD_BUILD_VERSION": "1",
+    # Where gcc is ccache, which would write into the home directory.
+    "CCACHE_DISABLE": "1",
 }
 # All else stays outside: MAKEFLAGS of a make around this one, ARCH, CROSS_COMPILE, KCFLAGS and their like.
 _PASSED = ("PATH", "HOME", "TMPDIR")
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
+_ETC = ("/etc/alternatives", "/etc/ld.so.cache")
+"""What programs of a build read and start."""
 
 _TELLING = re.compile(r"error|\*\*\*|undefined reference|No such file|FAILED|No space left", re.IGNORECASE)
 _LAST_LINES = 12
@@ -52,10 +68,18 @@ class Log:
             self.path.unlink(missing_ok=True)
 
     def run(
-        self, command: list[str], directory: Path, doing: str, on_line: Callable[[str], None] = lambda line: None
+        self,
+        command: list[str],
+        directory: Path,
+        doing: str,
+        on_line: Callable[[str], None] = lambda line: None,
+        *,
+        read: Iterable[Path] = (),
+        write: Iterable[Path] = (),
+        links: bool = False,
     ) -> None:
-        """Run a command in a directory; raises `BuildFailed` with its last errors when it fails, `CannotBuild`
-        if it is missing."""
+        """Run a command in a directory, confined to it and to what is named (see `confined`); raises `BuildFailed` with
+        its last errors when it fails, `CannotBuild` if it is missing."""
         lines = [f"$ {' '.join(command)}"]
         self._write(lines[0])
 
@@ -64,12 +88,13 @@ class Log:
             self._write(line)
             on_line(line)
 
-        try:
-            status = _stream(command, directory, take)
-        except FileNotFoundError as error:
+        if shutil.which(command[0]) is None:
             raise CannotBuild(
                 f"Failed at {doing}: the program `{command[0]}` is not installed. `netwarp doctor` says how to get it."
-            ) from error
+            )
+        with scratch(WORK) as temporary:
+            walls = confined((directory, *read), (directory, temporary, *write), links=links)
+            status = stream([*walls, *command], directory, temporary, take)
         if status != 0:
             self._keep = True
             lines = [line for line in lines[1:] if _TELLING.search(line)] or lines[1:]
@@ -107,12 +132,45 @@ def environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _PASSED if name in os.environ} | _FIXED
 
 
-def _stream(command: list[str], directory: Path, on_line: Callable[[str], None]) -> int:
-    """Run a command in a process group of its own, which does not survive this call; return its exit status."""
+def confined(read: Iterable[Path], write: Iterable[Path], *, links: bool = False) -> list[str]:
+    """The words in front of a command that is to read and start nothing but the system's files and these, to write only
+    these (where it may make symbolic `links`), and to have no network (SECURITY.md). Raises KernelError."""
+    try:
+        agent = find_agent()
+    except AgentError as error:
+        raise KernelError(str(error)) from error
+    system = (Path(name) for name in (*_SYSTEM, *_ETC))
+    reads = [word for path in (*filter(Path.exists, system), *read) for word in ("--read", str(path))]
+    writes = [word for path in write for word in ("--write", str(path))]
+    return [str(agent), "confine", *reads, *writes, *(["--links"] if links else []), "--"]
+
+
+def read_built(command: list[str], built: Path, *more: str, write: Iterable[Path] = ()) -> str:
+    """What a program of binutils says of a file that a build has made. It is confined, since the file may be made to
+    deceive it. Raises KernelError."""
+    words = [*confined((built,), write), *command, str(built), *more]
+    try:
+        done = subprocess.run(words, env=environment(), capture_output=True, text=True, errors="replace", check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", None) or str(error)).strip()
+        raise KernelError(f"{command[0]} (binutils) cannot read {built.name}, which the build made: {said}") from None
+    return done.stdout
+
+
+def stream(
+    command: list[str],
+    directory: Path,
+    temporary: Path,
+    on_line: Callable[[str], None],
+    limit_s: float = threading.TIMEOUT_MAX,
+) -> int:
+    """Run a command in a process group of its own, nothing of which survives this call; return its exit status.
+
+    Raises `subprocess.TimeoutExpired` after the limit."""
     process = subprocess.Popen(
         command,
         cwd=directory,
-        env=environment(),
+        env=environment() | {"TMPDIR": str(temporary)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -121,13 +179,21 @@ def _stream(command: list[str], directory: Path, on_line: Callable[[str], None])
         process_group=0,
     )
     assert process.stdout is not None
+    # Until it is waited for, the group's number is its own.
+    clock = threading.Timer(limit_s, os.killpg, (process.pid, signal.SIGKILL))
+    clock.daemon = True
+    clock.start()
+    begin = time.monotonic()
     try:
         with process.stdout as output:
             for line in output:
                 on_line(line.rstrip("\n"))
-        return process.wait()
-    except BaseException:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    finally:
+        clock.cancel()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
+        status = process.wait()
+    if status == -signal.SIGKILL and time.monotonic() - begin >= limit_s:
+        raise subprocess.TimeoutExpired(command, limit_s)
+    return status

@@ -7,14 +7,15 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import stat
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from netwarp.kernels.commands import environment
 from netwarp.kernels.errors import BuildFailed
+from netwarp.kernels.git import git
+from netwarp.kernels.links import refuse_link_out
 from netwarp.kernels.memory import remember, remembered
 
 _RACY_NS = 2_000_000_000
@@ -38,15 +39,20 @@ def read_directory(path: Path, cache: Path, left_out: Sequence[str]) -> dict[str
     found: dict[str, str] = {}
     stamps: dict[str, list[object]] = {}
     now = time.time_ns()
+    folders: dict[str, bool] = {}
     for name in _listed(path):
         if pattern.match(name):
             continue
+        if not _is_within(path, name, folders):
+            raise BuildFailed(f"{path} has the file {name} in a place that is not its own, behind a link or above it.")
         try:
             status = (path / name).lstat()
         except FileNotFoundError:
             continue  # tracked, and deleted in the work tree
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISLNK(status.st_mode):
             continue
+        if stat.S_ISLNK(status.st_mode):
+            refuse_link_out(name, str((path / name).readlink()), path)
         stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode]
         before = known.get(name)
         same = before is not None and before[:-1] == stamp
@@ -59,13 +65,21 @@ def read_directory(path: Path, cache: Path, left_out: Sequence[str]) -> dict[str
     return found
 
 
+def _is_within(path: Path, name: str, folders: dict[str, bool]) -> bool:
+    """Whether all folders of a file are the source's own; `folders` has the answers for those seen before."""
+    folder, _, last = name.rpartition("/")
+    if last in ("", "..") or name.startswith("/"):
+        return False
+    if folder and folder not in folders:
+        folders[folder] = _is_within(path, folder, folders) and not (path / folder).is_symlink()
+    return not folder or folders[folder]
+
+
 def _listed(path: Path) -> Iterator[str]:
     if (path / ".git").exists():
-        command = ["git", "-C", str(path), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        try:
-            done = subprocess.run(command, env=environment(), capture_output=True, check=False)
-        except FileNotFoundError:
-            raise BuildFailed(f"{path} is a git tree, and git is not installed: `apt-get install git`.") from None
+        if shutil.which("git") is None:
+            raise BuildFailed(f"{path} is a git tree, and git is not installed: `apt-get install git`.")
+        done = git(path, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
         if done.returncode != 0:
             raise BuildFailed(f"git cannot list the files of {path}:\n  {done.stderr.decode(errors='replace').strip()}")
         yield from sorted(set(os.fsdecode(done.stdout).split("\0")) - {""})

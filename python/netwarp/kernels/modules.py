@@ -14,11 +14,10 @@ from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 
-from netwarp.agent import AgentError, find_agent
 from netwarp.c_source import Registered
 from netwarp.constants import KERNEL_SUFFIX
 from netwarp.kernels.cache import Kernel, cache_directory, development_cache, find_kernel
-from netwarp.kernels.commands import environment
+from netwarp.kernels.commands import confined, environment, read_built, stream
 from netwarp.kernels.development import unpacked
 from netwarp.kernels.errors import KernelError
 from netwarp.kernels.registrations import registered_by
@@ -36,9 +35,6 @@ _KEPT = 300
 """So many compiled modules are kept; those not used for longest go."""
 _LIMIT_S = 300.0
 _OF_MAKE = re.compile(r"make(\[\d+\])?: |  [A-Z]+ |warning: the compiler differs|  (The kernel was|You are usin)")
-
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
-_ETC = ("/etc/alternatives", "/etc/ld.so.cache")
 
 
 class ModuleError(KernelError):
@@ -123,39 +119,17 @@ def _make(module: Module, kernel: Kernel, development: Path, build: Path) -> str
     (build / ".tmp").mkdir()
     make = ["make", "-C", str(development), f"M={build}", "ARCH=um", f"LOCALVERSION={KERNEL_SUFFIX}", "modules"]
     make.append(f"KCFLAGS=-g -ffile-prefix-map={build}/= -ffile-prefix-map={development}/=")
+    if shutil.which("make") is None:
+        raise KernelError("Compiling a module takes make, which is not here: see `netwarp doctor`.")
+    lines: list[str] = []
     try:
-        done = subprocess.run(
-            [*_confined(development, build), *make],
-            env=environment() | {"TMPDIR": str(build / ".tmp")},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=_LIMIT_S,
-        )
-    except FileNotFoundError as error:
-        raise KernelError(
-            f"Compiling a module takes {error.filename}, which is not here: see `netwarp doctor`."
-        ) from None
+        status = stream([*confined([development], [build]), *make], build, build / ".tmp", lines.append, _LIMIT_S)
     except subprocess.TimeoutExpired:
         raise ModuleError(f"the module {module.place} was not compiled within {_LIMIT_S:g} s") from None
-    said = _in_their_place(done.stdout, module, build)
-    if done.returncode != 0:
+    said = _in_their_place("\n".join(lines), module, build)
+    if status != 0:
         raise ModuleError(f"the module {module.place} does not compile for the kernel {kernel.version}:\n{said}")
     return said
-
-
-def _confined(development: Path, build: Path) -> list[str]:
-    """What compiles sees the system's files, those of the kernel, and the module's own: a Kbuild is a program."""
-    try:
-        agent = str(find_agent())
-    except AgentError as error:
-        raise KernelError(str(error)) from error
-    places = [path for path in (*_SYSTEM, *_ETC) if Path(path).exists()]
-    reads = [word for path in (*places, str(development)) for word in ("--read", path)]
-    return [agent, "confine", *reads, "--write", str(build), "--"]
 
 
 def _in_their_place(output: str, module: Module, build: Path) -> str:
@@ -174,7 +148,7 @@ def _collect(module: Module, build: Path, made: Path, said: str) -> Compiled:
         info = _modinfo(path)
         name = path.stem.replace("-", "_")
         shutil.copyfile(path, made / f"{name}.debug")
-        subprocess.run(["strip", "--strip-debug", "-o", made / f"{name}.ko", path], check=True)
+        read_built(["strip", "--strip-debug", "-o", str(made / f"{name}.ko")], path, write=[made])
         depends = tuple(word for word in ",".join(info.get("depends", [])).split(",") if word)
         parameters = tuple(text.partition(":")[0] for text in info.get("parmtype", []))
         objects.append(Object(name, parameters, depends, *registered_by(path)))
@@ -201,7 +175,7 @@ def _modinfo(path: Path) -> dict[str, list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         section = Path(folder) / "modinfo"
         command = ["objcopy", "-O", "binary", "--only-section=.modinfo", "--set-section-flags", ".modinfo=alloc"]
-        subprocess.run([*command, path, section], check=True)
+        read_built(command, path, str(section), write=[Path(folder)])
         texts = section.read_bytes().decode(errors="replace").split("\0")
     found: dict[str, list[str]] = {}
     for key, equals, value in (text.partition("=") for text in texts):

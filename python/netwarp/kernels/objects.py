@@ -22,6 +22,7 @@ from netwarp.constants import KERNEL_SUFFIX
 from netwarp.kernels.commands import Log
 from netwarp.kernels.display import Display
 from netwarp.kernels.errors import BuildFailed
+from netwarp.kernels.links import refuse_links_out
 from netwarp.kernels.memory import write_whole
 from netwarp.kernels.patches import Patch, changed_files
 from netwarp.kernels.recipe import Options, unmet_options
@@ -30,7 +31,8 @@ from netwarp.kernels.source import LEFT_OUT, Source, refuse_no_uml
 STATE = "state.json"
 BINARY = "linux"
 _FORMAT = 1
-_MAKE = ("make", "ARCH=um")
+_MAKE = ("make", "ARCH=um", "RUSTC=false")
+"""Without Rust, which compiles nothing: its version would be in the configuration, and so in the kernel's bytes."""
 _OBJECT = re.compile(r"\s+[A-Z][A-Z0-9_]*\s+\S")
 
 
@@ -85,7 +87,7 @@ class ObjectTree:
         self.directory.mkdir(parents=True)
         if like is not None:
             copy = ["cp", "--archive", "--reflink=auto", f"{like.directory}/.", str(self.directory)]
-            log.run(copy, self.directory, f"copying {like.directory}")
+            log.run(copy, self.directory, f"copying {like.directory}", read=[like.directory], links=True)
             self._adopt(source)
             return
         self._original.mkdir()
@@ -97,6 +99,7 @@ class ObjectTree:
 
     def change(self, source: Source, changes: Changes, log: Log) -> None:
         """Bring the source's files to what the changes make of them."""
+        refuse_links_out(self.tree, source.path)
         state = self._known()
         with tempfile.TemporaryDirectory(prefix="changes-", dir=self.directory) as folder:
             changed = Path(folder)
@@ -237,4 +240,5 @@ def _unpack(archive: Path, unpacked: Path, log: Log) -> None:
     excluded = [f"--exclude=*/{pattern}" for pattern in LEFT_OUT]
     fast = ["--use-compress-program=xz -T0"] if archive.suffix == ".xz" else []
     tar = ["tar", *fast, "-xf", str(archive), "--strip-components=1", "--no-same-owner"]
-    log.run([*tar, "--anchored", "--wildcards", *excluded], unpacked, f"unpacking {archive}")
+    words = [*tar, "--anchored", "--wildcards", *excluded]
+    log.run(words, unpacked, f"unpacking {archive}", read=[archive], links=True)

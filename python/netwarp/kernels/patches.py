@@ -61,11 +61,12 @@ def changed_files(
         if source is not None:
             target = place / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
-            shutil.copymode(source, target)
+            # Of a link the link, wherever it leads: patch(1) refuses to change it.
+            shutil.copy(source, target, follow_symlinks=False)
     for patch in patches:
         try:
-            log.run([*_STRICT, str(patch.path.absolute())], place, f"applying {patch.path.name}")
+            file = patch.path.absolute()
+            log.run([*_STRICT, str(file)], place, f"applying {file.name}", read=[file])
         except BuildFailed as error:
             raise BuildFailed(f"{error}\n{patch.advice}") from None
     for rejected in place.rglob("*.rej"):

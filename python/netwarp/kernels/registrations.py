@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from netwarp.c_source import CONGESTION_CONTROL, QDISC, Registered, Registration
+from netwarp.kernels.commands import read_built
 from netwarp.kernels.errors import KernelError
 
 _ENTRY = re.compile(r"^ <(\w+)><(\w+)>: Abbrev Number: \d+ \((DW_TAG_\w+)\)$")
@@ -34,11 +34,11 @@ def registered_by(binary: Path) -> Registered:
 
     It counts as registering all that it defines, if it calls the kernel's function for it. Raises KernelError.
     """
-    symbols = _said("readelf", "-sW", binary)
+    symbols = read_built(["readelf", "-sW"], binary)
     asked = [
         what for what in (CONGESTION_CONTROL, QDISC) if re.search(rf" UND {what.function}$", symbols, re.MULTILINE)
     ]
-    entries = _entries(_said("objdump", "--dwarf=info", binary)) if asked else {}
+    entries = _entries(read_built(["objdump", "--dwarf=info"], binary)) if asked else {}
     found = {what: tuple(sorted(set(_names(binary, symbols, entries, what)))) for what in asked}
     return Registered(found.get(CONGESTION_CONTROL, ()), found.get(QDISC, ()))
 
@@ -46,7 +46,9 @@ def registered_by(binary: Path) -> Registered:
 def _names(binary: Path, symbols: str, entries: Mapping[str, _Entry], what: Registration) -> Iterator[str]:
     """The text in the member of each variable of the struct, as it is in the binary's data."""
     variables, size, member = _variables(entries, what)
-    sections = {match[1]: (int(match[4], 16), match[3]) for match in _SECTION.finditer(_said("readelf", "-SW", binary))}
+    sections = {
+        match[1]: (int(match[4], 16), match[3]) for match in _SECTION.finditer(read_built(["readelf", "-SW"], binary))
+    }
     content = binary.read_bytes()
     for value, length, section, name in _SYMBOL.findall(symbols):
         begin, kind = sections.get(section, (0, ""))
@@ -112,10 +114,3 @@ def _entries(text: str) -> dict[str, _Entry]:
         elif entry is not None and (match := _ATTRIBUTE.match(line)):
             entry.attributes[match[1]] = match[2]
     return found
-
-
-def _said(program: str, option: str, binary: Path) -> str:
-    try:
-        return subprocess.run([program, option, binary], capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.SubprocessError) as error:
-        raise KernelError(f"What a module registers is read with {program} (binutils), which failed: {error}") from None

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from netwarp.kernels.commands import environment
+from netwarp.kernels.commands import confined, environment
 from netwarp.kernels.directory import read_directory
 from netwarp.kernels.errors import BuildFailed, SourceMissing
 from netwarp.kernels.memory import remember, remembered
@@ -135,7 +135,14 @@ def _without_uml(path: Path) -> str:
 def _series_of_archive(path: Path) -> str:
     """The series in the Makefile at the top of an archive."""
     command = ["tar", "-xOf", str(path), "--wildcards", "--no-wildcards-match-slash", "--occurrence=1", "*/Makefile"]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(
+        [*confined([path], []), *command],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     if done.returncode != 0:
         raise BuildFailed(
             f"{path} is no archive of a kernel's source, a directory with a Makefile in it:\n  {done.stderr.strip()}\n"

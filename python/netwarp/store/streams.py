@@ -132,6 +132,7 @@ _KINDS = (
     pa.types.is_boolean,
     pa.types.is_string,
     pa.types.is_large_string,
+    pa.types.is_string_view,
     pa.types.is_null,
 )
 """Types that netwarp's tables have, and others' for the same values. Of some that there are besides, polars panics."""

@@ -75,15 +75,19 @@ impl Files {
         Ok(files)
     }
 
-    /// Of a program that reads and starts what is in `read`, and writes in `write`.
-    pub fn of_program(read: &[PathBuf], write: &[PathBuf]) -> Result<Self> {
+    /// Of a build, which reads and starts what is in `read`, and writes in `write`.
+    pub fn of_build(read: &[PathBuf], write: &[PathBuf], links: bool) -> Result<Self> {
+        let linking = match links {
+            true => AccessFs::MakeSym | AccessFs::Refer,
+            false => BitFlags::empty(),
+        };
         let mut files = Self::none()?;
         files.allow(Path::new(NULL), AccessFs::ReadFile | AccessFs::WriteFile)?;
         for path in read {
             files.allow(path, READ | AccessFs::Execute)?;
         }
         for path in write {
-            files.allow(path, WRITE)?;
+            files.allow(path, WRITE | linking)?;
         }
         Ok(files)
     }
@@ -132,7 +136,7 @@ impl Files {
 
     /// A directory with everything beneath it, or a file.
     fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<()> {
-        let cannot = || format!("cannot give the machine {}", path.display());
+        let cannot = || format!("cannot give access to {}", path.display());
         let file = PathFd::new(path).with_context(cannot)?;
         let access = match path.is_dir() {
             true => access,

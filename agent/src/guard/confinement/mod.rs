@@ -5,6 +5,7 @@
 
 mod files;
 mod places;
+mod refusals;
 mod syscalls;
 #[cfg(test)]
 mod tests;
@@ -64,9 +65,20 @@ impl Confinement {
     }
 }
 
-/// Confines this process to the files in `read`, which it may start, too, and to those in `write`.
-pub fn confine_program(read: &[PathBuf], write: &[PathBuf]) -> Result<()> {
-    Files::of_program(read, write)?.apply()
+/// Confines this process, which is about to build something, to the files in `read`, which it may start, too, and to
+/// those in `write`, where it may also make `links`; without a network.
+pub fn confine_build(read: &[PathBuf], write: &[PathBuf], links: bool) -> Result<()> {
+    Files::of_build(read, write, links)?.apply()?;
+    if syscalls::are_filtered_here() {
+        seccompiler::apply_filter(&refusals::of_build()?)?;
+    }
+    Ok(())
+}
+
+/// What the programs of a lab in real time may not call; None where nothing can be filtered.
+pub fn calls_of_programs() -> Result<Option<BpfProgram>> {
+    let is_possible = syscalls::are_filtered_here();
+    is_possible.then(refusals::of_lab).transpose()
 }
 
 /// Confines the guard itself, which reads what the machine records: to the machine's files, and to what it needs to

@@ -6,7 +6,8 @@
 //! Missing on purpose, because Landlock does not govern them: socket() and all that goes with it (a socket in the file
 //! system, such as a container engine's, takes nothing but connect()), chmod, chown, utime and extended attributes (of
 //! any file of the user), truncate(), link(), symlink(), mknod(), setsid() and setpgid() (out of the process group that
-//! the guard ends), mounts, namespaces, bpf, io_uring, keys, the memory of others, shared memory, message queues.
+//! the guard ends), mounts, namespaces, bpf, io_uring, keys, the memory of others, shared memory, message queues, locks
+//! and leases on files (flock() and requests of fcntl()).
 
 use std::collections::BTreeMap;
 
@@ -53,7 +54,6 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_fallocate,
     libc::SYS_fsync,
     libc::SYS_fdatasync,
-    libc::SYS_fcntl,
     libc::SYS_dup,
     libc::SYS_dup2,
     libc::SYS_dup3,
@@ -69,7 +69,6 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_epoll_pwait,
     // memory
     libc::SYS_brk,
-    libc::SYS_mmap,
     libc::SYS_mremap,
     libc::SYS_munmap,
     libc::SYS_mprotect,
@@ -133,6 +132,22 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u64;
+/// Requests to a file: no locks and leases, which who uses a file of the host would wait for, and no larger pipes, which
+/// take from what the user may have.
+const REQUESTS: [libc::c_int; 7] = [
+    libc::F_DUPFD,
+    libc::F_DUPFD_CLOEXEC,
+    libc::F_GETFD,
+    libc::F_SETFD,
+    libc::F_GETFL,
+    libc::F_SETFL,
+    libc::F_SETOWN,
+];
+const F_SETSIG: u64 = 10;
+// Of mmap(2).
+const ANONYMOUS: u64 = libc::MAP_ANONYMOUS as u64;
+const GROWING: u64 = libc::MAP_GROWSDOWN as u64;
+const TYPE: u64 = libc::MAP_TYPE as u64;
 /// Requests to a terminal: none that injects input (TIOCSTI).
 const TERMINAL: [u64; 3] = [libc::TCGETS, libc::TCSETSW, libc::TIOCGWINSZ];
 
@@ -208,9 +223,28 @@ fn conditional() -> Result<Vec<(c_long, Vec<SeccompRule>)>> {
                 ])?,
             ],
         ),
+        // Limits are asked for; none is set but that of the stack, or root would take the others back.
         (
             libc::SYS_prlimit64,
-            vec![all([is(0, SeccompCmpOp::Eq, 0)])?],
+            vec![
+                all([
+                    is(0, SeccompCmpOp::Eq, 0),
+                    SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0),
+                ])?,
+                all([
+                    is(0, SeccompCmpOp::Eq, 0),
+                    is(1, SeccompCmpOp::Eq, libc::RLIMIT_STACK.into()),
+                ])?,
+            ],
+        ),
+        (libc::SYS_fcntl, requests()?),
+        // Memory without a file is private: it is what RLIMIT_DATA counts (surroundings.rs).
+        (
+            libc::SYS_mmap,
+            vec![
+                all([is(3, bits(ANONYMOUS | GROWING), 0)])?,
+                all([is(3, bits(TYPE | GROWING), libc::MAP_PRIVATE as u64)])?,
+            ],
         ),
         (
             libc::SYS_ioctl,
@@ -220,6 +254,19 @@ fn conditional() -> Result<Vec<(c_long, Vec<SeccompRule>)>> {
                 .collect::<Result<_>>()?,
         ),
     ])
+}
+
+fn requests() -> Result<Vec<SeccompRule>> {
+    let named = REQUESTS.iter();
+    let mut rules: Vec<_> = named
+        .map(|request| all([is(1, SeccompCmpOp::Eq, *request as u64)]))
+        .collect::<Result<_>>()?;
+    // The signal that says that a file is ready, and no other (SIGKILL).
+    rules.push(all([
+        is(1, SeccompCmpOp::Eq, F_SETSIG),
+        is(2, SeccompCmpOp::Eq, libc::SIGIO as u64),
+    ])?);
+    Ok(rules)
 }
 
 fn all<const N: usize>(

@@ -371,6 +371,26 @@ fn on_the_host() -> Result<Vec<Attempt>> {
     .collect()
 }
 
+/// A limit for prlimit64(): unlimited, or as far as it goes.
+fn unlimited() -> c_long {
+    static UNLIMITED: [u64; 2] = [u64::MAX; 2];
+    (&raw const UNLIMITED) as c_long
+}
+
+fn limit(resource: libc::__rlimit_resource_t) -> c_long {
+    c_long::from(resource)
+}
+
+fn memory(flags: c_int) -> Box<dyn Fn() -> c_long> {
+    let flags = c_long::from(flags | libc::MAP_ANONYMOUS);
+    call(libc::SYS_mmap, [0, 1 << 20, 3, flags, -1])
+}
+
+/// Of standard input, by fcntl().
+fn request(what: c_int, value: c_long) -> Box<dyn Fn() -> c_long> {
+    call(libc::SYS_fcntl, [0, what.into(), value, 0, 0])
+}
+
 fn on_the_rest(host: &Host) -> Vec<Attempt> {
     let stranger = c_long::from(host.stranger.id() as i32);
     let socket =
@@ -508,6 +528,35 @@ fn on_the_rest(host: &Host) -> Vec<Attempt> {
             call(libc::SYS_personality, [0xffff_ffff, 0, 0, 0, 0]),
         ),
         ("umask", plain(libc::SYS_umask)),
+        (
+            "a larger file",
+            call(
+                libc::SYS_prlimit64,
+                [0, limit(libc::RLIMIT_FSIZE), unlimited(), 0, 0],
+            ),
+        ),
+        (
+            "more memory",
+            call(
+                libc::SYS_prlimit64,
+                [0, limit(libc::RLIMIT_DATA), unlimited(), 0, 0],
+            ),
+        ),
+        ("shared memory without a file", memory(libc::MAP_SHARED)),
+        (
+            "memory that grows",
+            memory(libc::MAP_PRIVATE | libc::MAP_GROWSDOWN),
+        ),
+        ("flock", call(libc::SYS_flock, [0, 1, 0, 0, 0])),
+        ("lease", request(libc::F_SETLEASE, libc::F_RDLCK.into())),
+        ("lock", request(libc::F_SETLK, 0)),
+        ("lock of a file", request(libc::F_OFD_SETLK, 0)),
+        ("notices of a directory", request(libc::F_NOTIFY, 0)),
+        ("larger pipe", request(libc::F_SETPIPE_SZ, 1 << 20)),
+        (
+            "a signal that kills for what is ready",
+            request(10, libc::SIGKILL.into()),
+        ),
         ("identity", plain(libc::SYS_setuid)),
         ("host name", plain(libc::SYS_sethostname)),
         ("ports", call(libc::SYS_iopl, [3, 0, 0, 0, 0])),
@@ -564,6 +613,24 @@ fn needed(host: &Host) -> Result<Vec<Attempt>> {
             "memory",
             open(host.at("memory"), libc::O_TMPFILE | libc::O_RDWR)?,
         ),
+        (
+            "memory of its own",
+            call(
+                libc::SYS_mmap,
+                [
+                    0,
+                    1 << 20,
+                    3,
+                    (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS).into(),
+                    -1,
+                ],
+            ),
+        ),
+        (
+            "limits",
+            call(libc::SYS_prlimit64, [0, limit(libc::RLIMIT_STACK), 0, 0, 0]),
+        ),
+        ("flags of a file", request(libc::F_GETFL, 0)),
         (
             "processes of its own",
             Box::new(|| unsafe {

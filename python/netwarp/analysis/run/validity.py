@@ -42,8 +42,8 @@ def check_run(run_dir: Path) -> Validity:
 
     It has failed if a flow did not run, unless the network lost its packets, which is a result. It is suspect if the
     sender's host was what limited a flow, if its kernel warned of something, if a flow had another congestion control
-    than it was given, if packets are unaccounted for, if a flow delivered more than a link on its path can carry, if RED
-    dropped although nothing waited, or if the machine disturbed a run in real time.
+    than it was given, if packets are unaccounted for, if a flow delivered more than a link on its path can carry, if
+    RED dropped although nothing waited, or if the machine disturbed a run in real time.
 
     Raises StoreError if the directory is no run or a table cannot be read.
     """

@@ -8,10 +8,16 @@ from netwarp.analysis.catalogue.metrics import CATALOGUE
 
 _ON_GOODPUT = """\
 **Clock.** A run has one clock, which sender, queues and receiver share, so there are no offsets. What matters is
-where something is counted. Payload counts when it reaches the receiver's socket (`arrivals`), each byte once: a
-cumulative ACK after a retransmission acknowledges in one instant data that arrived earlier, and half a round trip
-late. A flow's life is from its start to its end; that of a transfer ends with its last byte. Without exact records
+where something is counted. Payload counts when it reaches the receiver's socket (`new_bytes` of `arrivals`), each byte
+once: a cumulative ACK after a retransmission acknowledges in one instant data that arrived earlier, and half a round
+trip late. A flow's life is from its start to its end; that of a transfer ends with its last byte. Without exact records
 there are only samples of the sender's counters, and what programs count themselves.
+
+**Arrived, and delivered to the application.** What arrives behind a gap waits at the receiver until what was lost
+comes again, so for seconds a link may be busy while the application gets nothing. All metrics count what arrived, as it
+is what the network carried: goodput, shares, Jain's index, convergence, and the check below. Figures of goodput over
+time, the report's, and the intervals of exports show what the application could read, in order (`in_order_bytes` of
+`arrivals`). Over a whole flow both are the same, but for what waits behind a gap when it ends.
 
 **Check.** After every run with exact records, netwarp checks that no goodput, of a flow as a whole or in an
 interval of the figures, exceeds what any link on its path can carry of its payload in that time (rate × time ×

@@ -53,11 +53,13 @@ tables! {
         arrived_bytes: u64 = UInt64Builder, false, "bytes", "the same, on the wire";
         lost_pkts: u64 = UInt64Builder, false, "packets", "dropped after they had left its queue, before the other end";
         lost_bytes: u64 = UInt64Builder, false, "bytes", "the same, on the wire";
-        received_pkts: u64 = UInt64Builder, false, "packets", "arrived; each is counted in one of the following four columns, or has vanished";
+        received_pkts: u64 = UInt64Builder, false, "packets", "arrived; each is counted in one of the following five columns, or has vanished";
         delivered_pkts: u64 = UInt64Builder, false, "packets", "handed to the node's own transport";
         forwarded_pkts: u64 = UInt64Builder, false, "packets", "handed to a recorded queue";
         dropped_pkts: u64 = UInt64Builder, false, "packets", "dropped by the node before either";
         elsewhere_pkts: u64 = UInt64Builder, false, "packets", "continued at interfaces that are not recorded, such as an ifb";
+        waiting_pkts: Option<u64> = UInt64Builder, true, "packets", "still in the node: they wait for the address of a neighbour, or as fragments for the others";
+        unsent_pkts: Option<u64> = UInt64Builder, true, "packets", "the node's own that still wait for a neighbour's address, in front of its queue";
     }
     /// `acks.arrows`: one ACK processed by a sender, and the sender's state after it (kernel recorder, exact).
     acks {
@@ -99,17 +101,18 @@ tables! {
         variable_id: u32 = UInt32Builder, false, "", "key into variables.arrows";
         value: i64 = Int64Builder, false, "", "its value; 2^63 - 1 also stands for larger values";
     }
-    /// `arrivals.arrows`: payload that reached the socket it was sent to: a TCP segment, acceptable and free of errors, or a datagram (kernel recorder, exact).
+    /// `arrivals.arrows`: payload that reached the socket it was sent to: a TCP segment, acceptable and free of errors, a datagram, or a chunk of SCTP; or no payload, if some that SCTP held back became readable (kernel recorder, exact).
     arrivals {
         time_ns: i64 = Int64Builder, false, "ns", "when, from t0";
         tuple_id: u32 = UInt32Builder, false, "", "key into tuples.arrows, in the data's direction";
         payload_bytes: u32 = UInt32Builder, false, "bytes", "its payload";
         new_bytes: u32 = UInt32Builder, false, "bytes", "of these, not received before: data sent again counts once (TCP)";
+        in_order_bytes: Option<u32> = UInt32Builder, true, "bytes", "that the socket's reader could take from then on: this payload unless it came beyond a gap, and what had waited behind the gap that it closed; of SCTP whole messages in their order";
     }
     /// `tuples.arrows`: a five-tuple named by tuple_id (kernel recorder).
     tuples<'r> {
         tuple_id: u32 = UInt32Builder, false, "", "its number in this run";
-        protocol: u8 = UInt8Builder, false, "", "IP protocol number (6 TCP, 17 UDP, 1 and 58 ICMP)";
+        protocol: u8 = UInt8Builder, false, "", "IP protocol number (6 TCP, 17 UDP, 132 SCTP, 1 and 58 ICMP)";
         source: &'r str = StringBuilder, false, "", "source address";
         source_port: u16 = UInt16Builder, false, "", "source port; 0 where the protocol has none";
         destination: &'r str = StringBuilder, false, "", "destination address";

@@ -24,6 +24,9 @@ UDP_HEADER_BYTES = 8
 TCP_HEADER_BYTES = 32
 """Of a TCP header with timestamps."""
 
+SCTP_HEADER_BYTES = 28
+"""Of an SCTP packet and its one chunk of data."""
+
 MAX_TCP_HEADER_BYTES = 60
 """Of a TCP header with all the options that there is room for."""
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 from e2e_command import netwarp
+from netwarp.analysis.flow.flows import load_flows
+from netwarp.analysis.run.series import throughput, whole_run
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.scenario import shipped_scenarios
 from netwarp.store.result import ResultDir, open_result
@@ -80,6 +82,18 @@ def test_what_tail_drop_costs_and_what_short_queues_cost(mitigate: ResultDir) ->
     grown = acks.with_columns(second=pl.col("time_ns") // 10**9).group_by("second").agg(pl.col("bytes_acked").max())
     stalled = grown.sort("second").with_columns(gain=pl.col("bytes_acked").diff()).filter(gain=0)
     assert stalled.height >= 2, "the retransmission waits behind 1000 packets"
+
+
+def test_seconds_without_any_transfer_are_0_in_the_figure_and_arrivals_go_on(mitigate: ResultDir) -> None:
+    """What arrives behind the gap is no use to the application: seconds 25 to 29 of tail drop."""
+    run = named(mitigate, "tail drop")
+    bulk = next(data for data in load_flows(run, transits=False) if data.flow.name == "bulk")
+    assert bulk.deliveries is not None
+    window = whole_run(run)
+    shown = throughput([bulk], window)["throughput_mbps"].to_numpy()
+    _, arrived = bulk.deliveries.per_interval(window, 10**9)
+    assert shown[25:29].tolist() == [0.0] * 4
+    assert arrived[25:29] == pytest.approx([0.956] * 4, rel=0.02), "the link is busy all the while"
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,5 @@
-//! `arrivals.arrows`: payload that reached the socket it was sent to, and how much of it came for the first time.
+//! `arrivals.arrows`: payload that reached the socket it was sent to, how much of it came for the first time, and how much
+//! a reader can take since.
 
 use std::path::Path;
 
@@ -28,17 +29,18 @@ impl Arrivals {
 
     pub fn push(&mut self, arrival: &Arrival, time_ns: i64, tuple_id: u32) -> Result<()> {
         let payload_bytes = arrival.bytes();
-        let new_bytes = if arrival.tuple().protocol() == TCP {
+        let (new_bytes, in_order_bytes) = if arrival.tuple().protocol() == TCP {
             let receiver = self.beyond.entry(tuple_id).or_default();
             receiver.take(arrival.seq(), payload_bytes, arrival.rcv_nxt())
         } else {
-            payload_bytes
+            (payload_bytes, arrival.in_order())
         };
         self.table.push(arrivals::Row {
             time_ns,
             tuple_id,
             payload_bytes,
             new_bytes,
+            in_order_bytes: Some(in_order_bytes),
         })
     }
 
@@ -49,15 +51,40 @@ impl Arrivals {
 
 /// What a TCP receiver has of the stream beyond the number that it waits for: ranges without gaps, in order, as
 /// distances from that number.
+///
+/// A receiver without room may throw away what it holds beyond a gap. `readable` is the number up to which bytes have been
+/// counted for its reader, so that none counts twice; those come too early by the time that they take to come again.
 #[derive(Default)]
 struct Beyond {
     awaited: u32,
+    readable: Option<u32>,
     ranges: Vec<(u32, u32)>,
 }
 
 impl Beyond {
-    /// Takes `bytes` from `seq` on, while the receiver waits for `awaited`; how many of these it did not have yet.
-    fn take(&mut self, seq: u32, bytes: u32, awaited: u32) -> u32 {
+    /// Takes `bytes` from `seq` on, while the receiver waits for `awaited`; how many of these it did not have yet, and how
+    /// many a reader can take since.
+    fn take(&mut self, seq: u32, bytes: u32, awaited: u32) -> (u32, u32) {
+        let new = self.put(seq, bytes, awaited);
+        let closed = match self.ranges.first() {
+            Some(&(0, last)) => last,
+            Some(_) => 0,
+            None => new,
+        };
+        (new, self.read_to(awaited.wrapping_add(closed)))
+    }
+
+    /// How many bytes before `next` were not readable yet.
+    fn read_to(&mut self, next: u32) -> u32 {
+        let before = self.readable.unwrap_or(self.awaited);
+        let ahead = |number: u32| number.wrapping_sub(self.awaited) as i32;
+        let from = ahead(before).max(0);
+        let bytes = u32::try_from(ahead(next) - from).unwrap_or(0);
+        self.readable = Some(self.awaited.wrapping_add(from as u32).wrapping_add(bytes));
+        bytes
+    }
+
+    fn put(&mut self, seq: u32, bytes: u32, awaited: u32) -> u32 {
         self.wait_for(awaited);
         let from = i64::from(seq.wrapping_sub(awaited) as i32);
         let to = u32::try_from(from + i64::from(bytes)).unwrap_or(0);
@@ -105,31 +132,52 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_in_order_is_new() {
+    fn a_stream_in_order_is_new_and_readable() {
         let mut receiver = Beyond::default();
-        assert_eq!(receiver.take(u32::MAX - 99, 200, u32::MAX - 99), 200);
-        assert_eq!(receiver.take(100, 1448, 100), 1448);
+        assert_eq!(receiver.take(u32::MAX - 99, 200, u32::MAX - 99), (200, 200));
+        assert_eq!(receiver.take(100, 1448, 100), (1448, 1448));
     }
 
     #[test]
     fn what_comes_again_is_not() {
         let mut receiver = Beyond::default();
-        assert_eq!(receiver.take(1000, 100, 2000), 0, "long since taken");
-        assert_eq!(receiver.take(1950, 100, 2000), 50, "half of it");
-        assert_eq!(receiver.take(3000, 100, 2050), 100, "beyond a gap");
-        assert_eq!(receiver.take(3000, 100, 2050), 0, "again");
-        assert_eq!(receiver.take(3050, 100, 2050), 50, "half of it again");
-        assert_eq!(receiver.take(3500, 100, 2050), 100, "a second gap");
-        assert_eq!(receiver.take(2900, 800, 2050), 800 - 150 - 100, "over both");
-        assert_eq!(receiver.take(2050, 850, 2050), 850, "the gap is filled");
-        assert_eq!(receiver.take(3700, 10, 3700), 10, "and the stream goes on");
+        assert_eq!(receiver.take(1000, 100, 2000), (0, 0), "long since taken");
+        assert_eq!(receiver.take(1950, 100, 2000), (50, 50), "half of it");
+        assert_eq!(receiver.take(3000, 100, 2050), (100, 0), "beyond a gap");
+        assert_eq!(receiver.take(3000, 100, 2050), (0, 0), "again");
+        assert_eq!(receiver.take(3050, 100, 2050), (50, 0), "half of it again");
+        assert_eq!(receiver.take(3500, 100, 2050), (100, 0), "a second gap");
+        assert_eq!(
+            receiver.take(2900, 800, 2050),
+            (800 - 150 - 100, 0),
+            "over both"
+        );
+        assert_eq!(
+            receiver.take(2050, 850, 2050),
+            (850, 1650),
+            "the gap is filled"
+        );
+        assert_eq!(
+            receiver.take(3700, 10, 3700),
+            (10, 10),
+            "and the stream goes on"
+        );
     }
 
     #[test]
     fn numbers_wrap_within_a_gap() {
         let mut receiver = Beyond::default();
-        assert_eq!(receiver.take(50, 100, u32::MAX - 9), 100);
-        assert_eq!(receiver.take(u32::MAX - 9, 60, u32::MAX - 9), 60);
-        assert_eq!(receiver.take(100, 100, 150), 50);
+        assert_eq!(receiver.take(50, 100, u32::MAX - 9), (100, 0));
+        assert_eq!(receiver.take(u32::MAX - 9, 60, u32::MAX - 9), (60, 160));
+        assert_eq!(receiver.take(100, 100, 150), (50, 50));
+    }
+
+    #[test]
+    fn what_a_receiver_threw_away_is_readable_once() {
+        let mut receiver = Beyond::default();
+        assert_eq!(receiver.take(1100, 100, 1000), (100, 0));
+        assert_eq!(receiver.take(1000, 100, 1000), (100, 200));
+        // It has thrown away what was beyond the gap.
+        assert_eq!(receiver.take(1100, 150, 1100), (150 - 100, 50));
     }
 }

@@ -19,5 +19,7 @@ pub fn row(counts: &Counts) -> Row {
         forwarded_pkts: counts.forwarded(),
         dropped_pkts: counts.dropped(),
         elsewhere_pkts: counts.elsewhere(),
+        waiting_pkts: Some(counts.waiting()),
+        unsent_pkts: Some(counts.unsent()),
     }
 }

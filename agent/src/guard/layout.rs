@@ -117,7 +117,7 @@ records! {
         length: u32, 16, 4;
     }
     /// struct netwarp_counts: what passed an interface, at the end of recording
-    Counts: 8, 104 bytes {
+    Counts: 8, 120 bytes {
         ifindex: u32, 4, 4;
         time_ns: u64, 8, 8;
         /// out of the root queue
@@ -129,7 +129,7 @@ records! {
         /// dropped between the queue and the other end
         lost: u64, 48, 8;
         lost_bytes: u64, 56, 8;
-        /// came in; as the next four count it:
+        /// came in; as the next five count it, unsent aside:
         received: u64, 64, 8;
         /// handed to the node's own transport
         delivered: u64, 72, 8;
@@ -139,6 +139,10 @@ records! {
         dropped: u64, 88, 8;
         /// at interfaces that are not recorded
         elsewhere: u64, 96, 8;
+        /// for a neighbour's address, or as fragments for the others
+        waiting: u64, 104, 8;
+        /// the node's own that wait for a neighbour's address at this interface
+        unsent: u64, 112, 8;
     }
     /// struct netwarp_ack: a sender has processed an ACK
     Ack: 4, 168 bytes {
@@ -188,7 +192,7 @@ records! {
     }
     /// struct netwarp_arrival: payload came to the socket it was sent to
     Arrival: 9, 80 bytes {
-        /// of payload
+        /// of payload; 0: none came, some became readable
         bytes: u32, 4, 4;
         time_ns: u64, 8, 8;
         /// in the data's direction
@@ -200,6 +204,8 @@ records! {
         /// as of an ACK
         netns: u64, 64, 8;
         owner: u32, 72, 4;
+        /// bytes that a reader can take since; of TCP seq and rcv_nxt tell it
+        in_order: u32, 76, 4;
     }
     /// struct netwarp_variable: a variable that a congestion control exports (netwarp.h), before its first value
     Variable: 20, 96 bytes {

@@ -8,22 +8,28 @@ from typing import Any
 import polars as pl
 
 from netwarp.flows import kind_of
+from netwarp.flows.kind import COUNTED
 from netwarp.store.rundir import RunDir
 
-_PROTOCOLS = {6: "tcp", 17: "udp"}
+_NO_TRANSPORT = (1, 2, 4, 41, 44, 47, 50, 51, 58, 89, 103, 112)
+"""Protocols that carry no payload of a program's own, or another packet, by their IP numbers: ICMP and its relatives,
+tunnels, fragments, routing."""
 _TUPLE = ("protocol", "source", "source_port", "destination", "destination_port")
 
 
 def with_connections(run: RunDir, lab: Mapping[str, Any]) -> list[Any] | None:
     """The lab's flows, those of commands with their connections; None if there is nothing to say.
 
-    A flow's data are those of the protocol and in the direction that brought most payload. Raises StoreError.
+    A flow's data are those of the protocol and in the direction that brought most payload. It has none where a
+    transport whose payload nobody counts sent more between its ends: that may be its data, and what is counted then
+    only agrees on a test. Raises StoreError.
     """
     if not any(kind_of(flow["tool"]).owns_sockets for flow in lab["flows"]):
         return None
     rows = _owned(run)
     if rows.is_empty():
         return None
+    uncounted = _uncounted(run)
     addresses = {
         node["name"]: {
             address.split("/")[0]
@@ -34,27 +40,40 @@ def with_connections(run: RunDir, lab: Mapping[str, Any]) -> list[Any] | None:
         }
         for node in lab["nodes"]
     }
-    return [{**flow, **_found(flow, rows.filter(owner=flow["id"]), addresses)} for flow in lab["flows"]]
+    return [{**flow, **_found(flow, rows.filter(owner=flow["id"]), addresses, uncounted)} for flow in lab["flows"]]
 
 
 def _owned(run: RunDir) -> pl.DataFrame:
     """Five-tuples of the sockets that flows' commands made, with the flow's number and how many bytes came."""
     owners = run.scan("endpoints").drop_nulls("owner").select("tuple_id", "owner").unique()
     came = run.scan("arrivals").group_by("tuple_id").agg(pl.sum("new_bytes").cast(pl.Int64).alias("bytes"))
-    tuples = run.scan("tuples").filter(pl.col("protocol").is_in(list(_PROTOCOLS)))
+    tuples = run.scan("tuples").filter(pl.col("protocol").is_in(list(COUNTED)))
     return owners.join(tuples, on="tuple_id").join(came, on="tuple_id").sort("tuple_id").collect()
 
 
-def _found(flow: Mapping[str, Any], rows: pl.DataFrame, addresses: Mapping[str, set[str]]) -> dict[str, Any]:
+def _uncounted(run: RunDir) -> pl.DataFrame:
+    """Between which addresses packets of other transports were sent, and how many bytes of them."""
+    known = pl.col("protocol").is_in([*COUNTED, *_NO_TRANSPORT])
+    sent = run.scan("packets").group_by("tuple_id", "interface_index").agg(pl.sum("packet_bytes").cast(pl.Int64))
+    most = sent.group_by("tuple_id").agg(pl.max("packet_bytes").alias("bytes"))
+    return (
+        run.scan("tuples").filter(~known).join(most, on="tuple_id").select("source", "destination", "bytes").collect()
+    )
+
+
+def _found(
+    flow: Mapping[str, Any], rows: pl.DataFrame, addresses: Mapping[str, set[str]], uncounted: pl.DataFrame
+) -> dict[str, Any]:
     """Fields of its entry in the lab."""
     here, there = list(addresses[flow["from"]]), list(addresses[flow["to"]])
     ways = (
         (reverse, protocol, rows.filter(pl.col("source").is_in(a) & pl.col("destination").is_in(b), protocol=protocol))
         for reverse, a, b in ((False, here, there), (True, there, here))
-        for protocol in _PROTOCOLS
+        for protocol in COUNTED
     )
     reverse, protocol, part = max(ways, key=lambda way: int(way[2]["bytes"].sum()))
-    if part.is_empty():
+    others = pl.col("source").is_in(here + there) & pl.col("destination").is_in(here + there)
+    if part.is_empty() or uncounted.filter(others)["bytes"].sum() > part["bytes"].sum():
         return {}
     connections = part.select(_TUPLE).to_dicts()
-    return {"reverse": reverse, "protocol": _PROTOCOLS[protocol], "connections": connections}
+    return {"reverse": reverse, "protocol": COUNTED[protocol], "connections": connections}

@@ -8,14 +8,14 @@ from typing import Any
 
 import polars as pl
 
-from netwarp.flows.found import SHORT, TCP, UDP, found_name
+from netwarp.flows.found import SHORT, TCP, found_name
+from netwarp.flows.kind import COUNTED
 from netwarp.store.rundir import RunDir
 
 MAX_FLOWS = 1000
 """Of more than these the smallest are left out: their packets and ACKs are in the records all the same."""
 SHORT_BYTES = 10 * 1460
 """What fits into an initial window (RFC 6928): less than that says nothing of a network's rate."""
-_PROTOCOLS = {6: TCP, 17: UDP}
 _PORTS = ("source_port", "destination_port")
 
 
@@ -41,7 +41,7 @@ def find_flows(
         sender, receiver = nodes.get((row["tuple_id"], False)), nodes.get((row["tuple_id"], True))
         source = sender or node_of_address.get(row["source"], row["source"])
         destination = receiver or node_of_address.get(row["destination"], row["destination"])
-        protocol = _PROTOCOLS[row["protocol"]]
+        protocol = COUNTED[row["protocol"]]
         short = protocol == TCP and row["bytes"] < SHORT_BYTES
         # Whoever spoke first asked for a service: the other one's port names it.
         asked = row["tuple_id"] <= first_of.get(_key(row, turned=True), row["tuple_id"])
@@ -63,7 +63,7 @@ def find_flows(
 def _directions(run: RunDir) -> pl.DataFrame:
     """Five-tuples that brought payload: of each the first packet or, if none is recorded, the first arrival, the last
     arrival, and how many bytes came."""
-    tuples = run.scan("tuples").filter(pl.col("protocol").is_in(list(_PROTOCOLS)))
+    tuples = run.scan("tuples").filter(pl.col("protocol").is_in(list(COUNTED)))
     came = run.scan("arrivals").filter(pl.col("new_bytes") > 0).group_by("tuple_id")
     brought = came.agg(pl.min("time_ns").alias("first_ns"), pl.max("time_ns").alias("end_ns"), pl.sum("new_bytes"))
     sent = run.scan("packets").group_by("tuple_id").agg(pl.min("enqueue_ns").alias("sent_ns"))

@@ -75,8 +75,8 @@ def _series(run: RunDir, uploads: Sequence[FlowData], ping: FlowData | None) -> 
     rates: list[Points] = []
     times: Points = np.empty(0)
     for data in uploads:
-        assert data.deliveries is not None
-        times, rate = data.deliveries.per_interval(window, round(STEP_S * 1e9))
+        assert data.to_application is not None
+        times, rate = data.to_application.per_interval(window, round(STEP_S * 1e9))
         rates.append(_within(times, rate, data))
     series = {_upload(number): rate for number, rate in enumerate(rates)}
     stacked = np.array(rates)

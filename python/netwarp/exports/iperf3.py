@@ -103,7 +103,8 @@ def _span(data: FlowData, sender: Sender, start_ns: int, end_ns: int) -> dict[st
     """What was delivered and retransmitted between two moments, which are told from the flow's start."""
     origin_ns = data.flow.start_ns
     between = np.array([start_ns, end_ns], np.int64)
-    delivered = data.deliveries.by(between) if data.deliveries is not None else np.zeros(2)
+    known = data.to_application
+    delivered = np.zeros(2) if known is None else known.by(between)
     at = np.searchsorted(sender.times_ns, between, side="right")
     retransmitted = np.concatenate([[0], sender.retransmits])[at]
     seconds = (end_ns - start_ns) / 1e9

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from netwarp.fields import Line, about
-from netwarp.flows.kind import TOOL, FlowBase, FlowKind, Transport
+from netwarp.flows.kind import COUNTED, TOOL, FlowBase, FlowKind, Transport
 
 
 class CommandFlow(FlowBase):
@@ -58,7 +58,7 @@ class _CommandKind(FlowKind):
     def transport_of(self, lab_fields: Mapping[str, Any]) -> Transport | None:
         """The protocol that brought most of its payload; None if none did."""
         found = lab_fields.get("protocol")
-        return found if found in {"tcp", "udp"} else None
+        return found if found in COUNTED.values() else None
 
     def is_reverse(self, lab_fields: Mapping[str, Any]) -> bool:
         """Whether most of its payload came from the flow's destination."""

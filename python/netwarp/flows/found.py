@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from netwarp.flows.kind import FlowKind
+from netwarp.flows.kind import COUNTED, FlowKind
 
-TCP, SHORT, UDP = "tcp", "tcp-short", "udp"
-_LONG = re.compile(rf"(?P<hosts>.+)-(?:{TCP}|{UDP})-(?P<service>\d+)")
+TCP, SHORT = "tcp", "tcp-short"
+_LONG = re.compile(rf"(?P<hosts>.+)-(?:{'|'.join(COUNTED.values())})-(?P<service>\d+)")
 
 FOUND: dict[str, FlowKind] = {
     kind.tool: kind
@@ -16,7 +16,7 @@ FOUND: dict[str, FlowKind] = {
         FlowKind(TCP, transport="tcp", counts_for_fairness=True, found=True),
         # What agrees on a test, or asks for little, takes no share of a bottleneck.
         FlowKind(SHORT, transport="tcp", found=True),
-        FlowKind(UDP, transport="udp", found=True),
+        *(FlowKind(other, transport=other, found=True) for other in COUNTED.values() if other != TCP),
     )
 }
 

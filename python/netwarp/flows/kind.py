@@ -32,7 +32,9 @@ CC = (
     "The sender's congestion control: any that the kernel or one of `modules` provides, or `file:` and the C file of a "
     "module that registers one, with its parameters ([modules.md](modules.md))."
 )
-Transport = Literal["tcp", "udp", "icmp"]
+Transport = Literal["tcp", "udp", "icmp", "sctp", "udplite"]
+COUNTED: Mapping[int, Transport] = {6: "tcp", 17: "udp", 132: "sctp", 136: "udplite"}
+"""By IP protocol number the transports whose receivers count what arrives; of another no goodput is known."""
 
 
 class FlowBase(Model):

@@ -135,7 +135,7 @@ def _frames(
     interval_ns = series.interval_ns(run, flows)
     spoken = "second" if interval_ns == 10**9 else f"{interval_ns // 10**6} ms"
     arrived = all(data.deliveries.arrived for data in flows if data.deliveries is not None)
-    how = f"payload that {'arrived' if arrived else 'was acknowledged'} in each {spoken}"
+    how = f"payload that {'became readable, in order,' if arrived else 'was acknowledged'} in each {spoken}"
     goodput = Measure("goodput", "Goodput", how, "Mbit/s", False)
     rtt = Measure("rtt", "Round-trip time", "of each ACK's own sample or echo request, not smoothed", "ms", False)
     cwnd = Measure("cwnd", "Congestion window", "the sender's, after each ACK", "packets", True)

@@ -115,12 +115,24 @@ INTERFACES = Table(
             "received_pkts",
             "u64",
             "packets",
-            "arrived; each is counted in one of the following four columns, or has vanished",
+            "arrived; each is counted in one of the following five columns, or has vanished",
         ),
         column("delivered_pkts", "u64", "packets", "handed to the node's own transport"),
         column("forwarded_pkts", "u64", "packets", "handed to a recorded queue"),
         column("dropped_pkts", "u64", "packets", "dropped by the node before either"),
         column("elsewhere_pkts", "u64", "packets", "continued at interfaces that are not recorded, such as an ifb"),
+        column(
+            "waiting_pkts",
+            "u64?",
+            "packets",
+            "still in the node: they wait for the address of a neighbour, or as fragments for the others",
+        ),
+        column(
+            "unsent_pkts",
+            "u64?",
+            "packets",
+            "the node's own that still wait for a neighbour's address, in front of its queue",
+        ),
     ),
 )
 
@@ -181,13 +193,21 @@ STATES = Table(
 
 ARRIVALS = Table(
     "arrivals",
-    "payload that reached the socket it was sent to: a TCP segment, acceptable and free of errors, or a datagram",
+    "payload that reached the socket it was sent to: a TCP segment, acceptable and free of errors, a datagram, or a "
+    "chunk of SCTP; or no payload, if some that SCTP held back became readable",
     "kernel recorder, exact",
     (
         _TIME,
         column("tuple_id", "u32", "", "key into tuples.arrows, in the data's direction"),
         column("payload_bytes", "u32", "bytes", "its payload"),
         column("new_bytes", "u32", "bytes", "of these, not received before: data sent again counts once (TCP)"),
+        column(
+            "in_order_bytes",
+            "u32?",
+            "bytes",
+            "that the socket's reader could take from then on: this payload unless it came beyond a gap, and what had "
+            "waited behind the gap that it closed; of SCTP whole messages in their order",
+        ),
     ),
 )
 
@@ -197,7 +217,7 @@ TUPLES = Table(
     "kernel recorder",
     (
         column("tuple_id", "u32", "", "its number in this run"),
-        column("protocol", "u8", "", "IP protocol number (6 TCP, 17 UDP, 1 and 58 ICMP)"),
+        column("protocol", "u8", "", "IP protocol number (6 TCP, 17 UDP, 132 SCTP, 1 and 58 ICMP)"),
         column("source", "utf8", "", "source address"),
         column("source_port", "u16", "", "source port; 0 where the protocol has none"),
         column("destination", "utf8", "", "destination address"),

@@ -8,19 +8,20 @@ _SPREAD = "mean, percentiles and maximum of "
 FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "goodput_mbps",
-        "payload delivered × 8 / the time that this took. For a flow of a given size that completed in the window: "
+        "payload that arrived × 8 / the time that this took. For a flow of a given size that completed in the window: "
         "its bytes / its completion time. For others: the payload that arrived during the flow's life in the window / "
         "the length of that; the life of iperf3 is its test, from its first packet (UDP: from the "
         "arrival of that packet) to its end or its last byte. Without exact records: for iperf3 what "
         "its receiver counted / the time in which it did "
         "(UDP with a warm-up: by intervals of 100 ms or more), for others the growth of the sender's `bytes_acked` "
-        "between samples",
+        "between samples. Absent for a transport whose receivers' kernel counts nothing: exact records count TCP, UDP, "
+        "UDP-Lite and SCTP",
         "bytes; for a group of flows, all payload / the time from the first one's start to the last one's end",
         "`arrivals`; `datagrams`; `transfers`; else iperf3's own JSON; `flows`; `sockets`",
         better=HIGHER,
         min_effect=(0.02, 0),
-        basis="payload, each byte once, without headers; when it reaches the receiver's socket; the flow's "
-        "life in the window; for a transfer, its completion time",
+        basis="payload, each byte once, without headers; when it reaches the receiver's socket, in order or not; "
+        "the flow's life in the window; for a transfer, its completion time",
     ),
     entry(
         "rtt_ms_mean rtt_ms_p50 rtt_ms_p95 rtt_ms_p99 rtt_ms_max",

@@ -1,8 +1,8 @@
 """Payload as its receiver got it: the bytes that a goodput counts, and by which clock.
 
-A receiver's own records are exact: each byte counts once, when it arrived (`arrivals.arrows`, `datagrams.arrows`).
-Without them there is what the sender knows: `bytes_acked`, which comes half a round trip later, and after a
-repair all at once.
+A receiver's own records are exact: each byte counts once, when it arrived (`arrivals.arrows`, `datagrams.arrows`), and
+once more when its reader could take it, which is later where something before it had been lost. Without them there is
+what the sender knows: `bytes_acked`, which comes half a round trip later, and after a repair all at once.
 """
 
 from dataclasses import dataclass
@@ -25,6 +25,8 @@ Bytes = NDArray[np.int64]
 @dataclass(frozen=True)
 class Deliveries:
     """A flow's payload over time: how many bytes had been delivered by each instant, sorted by time.
+
+    What a link carried is told by what arrived; what the application got, by what it could read.
 
     `arrived`: by the receiver's records, else as acknowledged. `sampled`: looked at now and then, so that what lies
     between two looks is taken to have grown evenly.
@@ -51,20 +53,34 @@ class Deliveries:
         return total
 
 
-def load_arrivals(run: RunDir, flows: tuple[Flow, ...]) -> dict[int, Deliveries]:
-    """What the receivers' kernels recorded, by flow id; of flows that nothing arrived of there is nothing."""
+def load_arrivals(run: RunDir, flows: tuple[Flow, ...]) -> tuple[dict[int, Deliveries], dict[int, Deliveries]]:
+    """What the receivers' kernels recorded, by flow id: what arrived, and what could be read.
+
+    Of flows that nothing arrived of there is nothing; of results without the latter it is what arrived.
+    """
     if not run.has_rows("arrivals"):
-        return {}
+        return {}, {}
     flow_of = flow_of_tuples(run.scan("tuples").collect(), flows)
-    frame = run.scan("arrivals").filter(pl.col("tuple_id").is_in(list(flow_of)) & (pl.col("new_bytes") > 0))
+    readable = pl.coalesce("in_order_bytes", "new_bytes")
+    frame = run.scan("arrivals").filter(pl.col("tuple_id").is_in(list(flow_of)))
     frame = frame.select(
-        pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id"), "time_ns", "new_bytes"
+        pl.col("tuple_id").replace_strict(flow_of, return_dtype=pl.UInt32).alias("flow_id"),
+        "time_ns",
+        pl.col("new_bytes").cast(pl.Int64),
+        readable.cast(pl.Int64).alias("readable_bytes"),
     )
     parts = frame.collect().partition_by("flow_id", as_dict=True)
-    return {
-        int(flow_id): Deliveries(part["time_ns"].to_numpy(), part["new_bytes"].cast(pl.Int64).cum_sum().to_numpy())
-        for (flow_id,), part in parts.items()
-    }
+    arrived, readable_of = (
+        {int(flow_id): found for (flow_id,), part in parts.items() if (found := _sum_of(part, column))}
+        for column in ("new_bytes", "readable_bytes")
+    )
+    return arrived, readable_of
+
+
+def _sum_of(part: pl.DataFrame, column: str) -> Deliveries | None:
+    """The column's sum over time; None if it is nothing."""
+    some = part.filter(pl.col(column) > 0)
+    return Deliveries(some["time_ns"].to_numpy(), some[column].cum_sum().to_numpy()) if some.height else None
 
 
 def of_datagrams(datagrams: Datagrams) -> Deliveries:

@@ -37,6 +37,7 @@ class FlowData:
     transits: pl.DataFrame | None = None
     run_end_ns: int = 0
     deliveries: Deliveries | None = None
+    readable: Deliveries | None = None  # of these what the application could take, where that is known
     intervals: iperf3.Intervals | None = None
     born_ns: int | None = None
     lost_of: tuple[int, int] | None = None  # datagrams that were lost, of how many, where nobody numbered them
@@ -45,6 +46,11 @@ class FlowData:
     def start_ns(self) -> int:
         """When its life began, warm-up or not: of iperf3 that of its test, where that is known."""
         return self.flow.start_ns if self.born_ns is None else self.born_ns
+
+    @property
+    def to_application(self) -> Deliveries | None:
+        """What its application got over time: what it could read, else what is known to be delivered."""
+        return self.readable or self.deliveries
 
     def rtts_ms(self) -> TimeWeighted:
         """RTT samples in ms with the time each held; none if nothing but a smoothed value is known."""
@@ -69,7 +75,7 @@ class FlowData:
             yield one, Window(self.window.start_ns, last_ns)
 
     def goodput_mbps(self) -> float | None:
-        """Payload delivered over the time that it belongs to."""
+        """Payload that arrived over the time that it belongs to."""
         payload_bytes, window = self.delivered() or (0, Window(0, 0))
         return payload_bytes * 8e3 / window.length_ns if window.length_ns else None
 
@@ -161,7 +167,9 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
     accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
     pings, arrivals, transfers = _load_pings(run), load_datagrams(run), load_transfers(run)
     passed = load_transits(run, run_window(description)) if transits else {}
-    delivered = _load_deliveries(run, senders, arrivals)
+    arrived, readable = load_arrivals(run, description.flows)
+    own = {flow_id: deliveries.of_datagrams(found) for flow_id, found in arrivals.items()}
+    delivered = {flow_id: deliveries.of_sender(sender) for flow_id, sender in senders.items()} | arrived | own
     first = iperf3.first_packets(run, [flow for flow in description.flows if flow.kind.control_connection])
     window = run_window(description)
     losses = load_losses(run, window)
@@ -184,6 +192,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
                 transits=passed.get(flow.id),
                 run_end_ns=description.duration_ns,
                 deliveries=delivered.get(flow.id),
+                readable=readable.get(flow.id) if flow.id in arrived else None,
                 born_ns=life.start_ns,
                 intervals=_intervals(run, flow, life),
                 lost_of=losses.get(flow.id),
@@ -196,13 +205,6 @@ def _intervals(run: RunDir, flow: Flow, life: Window) -> iperf3.Intervals | None
     """What a receiver of UDP counted, where its program reports that by intervals."""
     reports = flow.kind.control_connection and flow.transport == "udp"
     return iperf3.load_intervals(run, flow, life.start_ns) if reports else None
-
-
-def _load_deliveries(run: RunDir, senders: dict[int, Sender], arrivals: dict[int, Datagrams]) -> dict[int, Deliveries]:
-    """By flow id, of each flow the records that are closest to its receiver."""
-    by_sender = {flow_id: deliveries.of_sender(sender) for flow_id, sender in senders.items()}
-    own = {flow_id: deliveries.of_datagrams(found) for flow_id, found in arrivals.items()}
-    return by_sender | load_arrivals(run, run.description.flows) | own
 
 
 def run_window(description: Description) -> Window:

@@ -14,7 +14,13 @@ from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.queue.throughput import capacity_until
 from netwarp.analysis.run.series import interval_ns, whole_run
 from netwarp.analysis.tuples import flow_of_tuples
-from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, TCP_HEADER_BYTES, UDP_HEADER_BYTES
+from netwarp.constants import (
+    ETHERNET_HEADER_BYTES,
+    IP_HEADER_BYTES,
+    SCTP_HEADER_BYTES,
+    TCP_HEADER_BYTES,
+    UDP_HEADER_BYTES,
+)
 from netwarp.stats.weighting import Times, Values
 from netwarp.store.codes import Fate
 from netwarp.store.description import End
@@ -193,6 +199,8 @@ def _frame(data: FlowData, mtu: int) -> tuple[int, float]:
         # Without timestamps the segments are as much longer as the headers are shorter.
         frame = ETHERNET_HEADER_BYTES + min(IP_HEADER_BYTES[family] + TCP_HEADER_BYTES + mss, mtu)
         return frame, mss
+    if data.flow.transport == "sctp":
+        return ETHERNET_HEADER_BYTES + mtu, mtu - IP_HEADER_BYTES[family] - SCTP_HEADER_BYTES
     assert data.deliveries is not None
     payload = int(np.diff(data.deliveries.total_bytes, prepend=0).max(initial=1))
     fragments = -(-(payload + UDP_HEADER_BYTES) // (mtu - IP_HEADER_BYTES[family]))

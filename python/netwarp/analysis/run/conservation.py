@@ -31,7 +31,8 @@ def conservation_doubts(run: RunDir) -> Iterator[str]:
 
 
 def _by_interface(run: RunDir, table: str) -> dict[int, _Row]:
-    return {row["interface_index"]: row for row in run.scan(table).collect().iter_rows(named=True)}
+    """Rows by interface; what an older record does not count was nothing when that record added up."""
+    return {row["interface_index"]: row for row in run.scan(table).collect().fill_null(0).iter_rows(named=True)}
 
 
 def _wires(run: RunDir, wires: Mapping[int, _Row]) -> Iterator[str]:
@@ -57,7 +58,6 @@ def _links(run: RunDir, counts: Mapping[int, _Row], wires: Mapping[int, _Row]) -
     What was sent before recording began is not in it, so that of a wire that still holds such packets less is missing
     than it holds.
     """
-    merged = _merged(run)
     for near, far in _directions(run):
         if near.interface_index not in counts or far.interface_index not in counts:
             continue
@@ -65,23 +65,13 @@ def _links(run: RunDir, counts: Mapping[int, _Row], wires: Mapping[int, _Row]) -
         if not sent["sent_pkts"]:
             continue  # unused, or without a queue, so that nothing that leaves it is recorded
         on_wire = wires.get(near.interface_index, {}).get("queued_bytes", 0)
-        lost = sent["lost_bytes"] - merged.get(near.interface_index, 0)
-        missing = sent["sent_bytes"] - came["arrived_bytes"] - lost
+        missing = sent["sent_bytes"] - came["arrived_bytes"] - sent["lost_bytes"]
         if not (missing <= on_wire if near.copies else missing == on_wire):
             yield (
                 f"bytes from {near.name} to {far.name} do not add up: {sent['sent_bytes']} left its queue "
                 f"({sent['sent_pkts']} packets), {came['arrived_bytes']} arrived ({came['arrived_pkts']}), "
-                f"{lost} were lost ({sent['lost_pkts']}), {on_wire} are still on the wire"
+                f"{sent['lost_bytes']} were lost ({sent['lost_pkts']}), {on_wire} are still on the wire"
             )
-
-
-def _merged(run: RunDir) -> dict[int, int]:
-    """By the sending end, bytes that count as lost and are not: GRO made one packet of several before they arrived.
-
-    It keeps them in its frag_list (skb_gro_receive()), from where they are freed with it, wherever it ends.
-    """
-    rows = run.scan("drops").filter(pl.col("place") == Place.SENT, pl.col("function") == "skb_release_data")
-    return dict(rows.group_by("interface_index").agg(pl.col("packet_bytes").sum()).collect().iter_rows())
 
 
 def _directions(run: RunDir) -> Iterator[tuple[End, End]]:
@@ -95,21 +85,22 @@ def _directions(run: RunDir) -> Iterator[tuple[End, End]]:
 
 
 def _nodes(run: RunDir, counts: Mapping[int, _Row]) -> Iterator[str]:
-    """What came to a node it delivered to its own transport, handed to a queue, dropped or sent elsewhere."""
+    """What came to a node it delivered to its own transport, handed to a queue, dropped, sent elsewhere or holds."""
     for node in dict.fromkeys(end.node for end in run.description.ends):
         if node in run.description.copying:
             continue
         ends = [end.interface_index for end in run.description.ends if end.node == node]
         if not all(index in counts for index in ends):
             continue
-        received, delivered, forwarded, dropped, elsewhere = (
+        received, delivered, forwarded, dropped, elsewhere, waiting = (
             sum(counts[index][f"{what}_pkts"] for index in ends)
-            for what in ("received", "delivered", "forwarded", "dropped", "elsewhere")
+            for what in ("received", "delivered", "forwarded", "dropped", "elsewhere", "waiting")
         )
-        if received != delivered + forwarded + dropped + elsewhere:
+        if received != delivered + forwarded + dropped + elsewhere + waiting:
             yield (
                 f"packets at {node} do not add up: {received} came, {delivered} were delivered to it, {forwarded} "
-                f"forwarded to queues, {dropped} dropped, {elsewhere} went to interfaces that are not recorded"
+                f"forwarded to queues, {dropped} dropped, {elsewhere} went to interfaces that are not recorded, "
+                f"{waiting} still wait for a neighbour's address or for other fragments"
             )
 
 
@@ -143,7 +134,8 @@ def _datagrams(run: RunDir, wires: Mapping[int, _Row], counts: Mapping[int, _Row
     """UDP: sent = received + dropped + still queued + lost or still on the wires.
 
     The wires do not distinguish flows: what a flow misses elsewhere must be something, and all flows together must miss
-    no more than the wires on their ways lost or hold, and what is at interfaces that are not recorded.
+    no more than the wires on their ways lost or hold, what is at interfaces that are not recorded, and what waits in
+    nodes.
     """
     ends = {end.interface_index: end for end in run.description.ends}
     missing, used = 0, set[int]()
@@ -153,7 +145,8 @@ def _datagrams(run: RunDir, wires: Mapping[int, _Row], counts: Mapping[int, _Row
         missing += max(misses, 0)
         used.update(on_way)
     room = sum(wires[index]["lost_pkts"] + wires[index]["queued_pkts"] for index in used if index in wires)
-    room += sum(row["elsewhere_pkts"] for row in counts.values())
+    inside = ("elsewhere_pkts", "waiting_pkts", "unsent_pkts")
+    room += sum(row[what] for row in counts.values() for what in inside)
     # No packet is recorded to pass an interface without a queue.
     room += sum(
         wire["lost_pkts"] + wire["queued_pkts"]

@@ -98,7 +98,7 @@ def interval_ns(run: RunDir, flows: Sequence[FlowData]) -> int:
 def throughput(flows: Sequence[FlowData], window: Window, interval_ns: int = 10**9) -> pl.DataFrame:
     """Goodput of the flows together in each interval: time_s (its middle), throughput_mbps. Empty without records.
 
-    What arrived in it, each byte once; without records of arrivals what was acknowledged in it.
+    What the application could read in it, in order; without records of arrivals what was acknowledged in it.
     """
     total = None
     times = np.empty(0)
@@ -124,7 +124,7 @@ def _throughput(data: FlowData, window: Window, interval_ns: int) -> tuple[Value
     If only samples exist, its first and last values come from the flow's own totals. What its sockets held at its end
     is acknowledged after that: as samples show, else by then.
     """
-    known = data.deliveries
+    known = data.to_application
     if known is None:
         return None
     if not known.sampled:

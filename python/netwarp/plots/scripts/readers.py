@@ -71,14 +71,14 @@ def sampled_queue(run, interface, parent):
 
 GOODPUT = '''
 def goodput(run, ids, interval_ns, intervals):
-    """Payload that arrived in each interval in Mbit/s, each byte once, by the interval's middle."""
+    """Payload that became readable in each interval in Mbit/s, in order, by the interval's middle."""
     arrived = table(run, "arrivals").filter(pl.col("tuple_id").is_in(ids))
     number = pl.max_horizontal(pl.col("time_ns") - 1, 0) // interval_ns
-    sums = arrived.group_by(number=number).agg(pl.col("new_bytes").sum())
+    sums = arrived.group_by(number=number).agg(pl.col("in_order_bytes").sum())
     first, count = intervals
     every = pl.DataFrame({"number": range(first, first + count)}).cast(pl.Int64)
     found = every.join(sums, on="number", how="left").sort("number").fill_null(0)
-    return (found["number"] + 0.5) * (interval_ns / 1e9), found["new_bytes"] * 8e3 / interval_ns
+    return (found["number"] + 0.5) * (interval_ns / 1e9), found["in_order_bytes"] * 8e3 / interval_ns
 '''
 
 INTERFACE = '''

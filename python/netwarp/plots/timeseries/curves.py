@@ -159,7 +159,8 @@ def _state(state: State) -> Quantity:
 
 def _goodput(group: str, data: FlowData, interval_ns: int) -> Quantity:
     known = data.deliveries
-    how = f"payload that {'arrived' if known and known.arrived else 'was acknowledged'} in each {spoken(interval_ns)}"
+    became = "became readable, in order," if known and known.arrived else "was acknowledged"
+    how = f"payload that {became} in each {spoken(interval_ns)}"
     # What iperf calls transfer: the bytes of an interval rather than their rate, 125 kB/s to 1 Mbit/s.
     axis = f"transfer (kB in each {spoken(interval_ns)})"
     secondary_axis = SecondaryAxis(f"Goodput and transfer of {group}", axis, 125 * interval_ns / 1e9)

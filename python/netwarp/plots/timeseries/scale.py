@@ -14,6 +14,7 @@ _STEPS = [1, 2, 2.5, 5, 10]
 _ROOM = 1.06
 _ZERO_SHARE = 0.35
 _MANY = 1000
+_PHASE = 5
 _LARGE = 100_000
 """From which on ticks are named with a prefix (1M): a factor above the axis would stand in the heading."""
 
@@ -55,7 +56,26 @@ def shows_log(spec: FigureSpec) -> bool:
     values = _values(spec)
     if not any((some > 0).any() for some in values) or any((some < 0).any() for some in values):
         return False
-    return spec.log or (not spec.linear and wants_log(values, empties=spec.quantity.empties))
+    chosen = wants_log(values, empties=spec.quantity.empties) or _spans_rates(spec)
+    return spec.log or (not spec.linear and chosen)
+
+
+def _spans_rates(spec: FigureSpec) -> bool:
+    """Whether its link has phases with rates 1.5 decades apart, which a linear axis would make one with 0.
+
+    A phase is what lasts for several intervals, so that nothing of the kind is said of a trace, whose rates fall for a
+    moment.
+    """
+    if not spec.quantity.secondary_axis or not spec.quantity.interval_s:
+        return False
+    least_s, (begin, end) = _PHASE * spec.quantity.interval_s, spec.window
+    for schedule in spec.schedules:
+        until = [at for at, _ in schedule.steps[1:]] + [end]
+        spans = [(max(at, begin), min(to, end), rate) for (at, rate), to in zip(schedule.steps, until, strict=True)]
+        rates = [rate for at, to, rate in spans if to - at >= least_s and rate > 0]
+        if rates and max(rates) / min(rates) > LOG_FROM:
+            return True
+    return False
 
 
 def _values(spec: FigureSpec) -> list[Values]:

@@ -63,7 +63,7 @@ def _iperf3(run: RunDir, flows: Sequence[FlowData], interval_ns: int) -> Iterato
         known = series.lived([data], series.throughput([data], series.whole_run(run), interval_ns), interval_ns)
         if known.height > 1:
             arrived = data.deliveries is not None and data.deliveries.arrived
-            word = "arrived" if arrived else "acknowledged"
+            word = "readable" if arrived else "acknowledged"
             curves[f"{word}, in each {spoken(interval_ns)}"] = _curve(known["time_s"], known["throughput_mbps"])
         title = f"What iperf3 printed of {data.flow.name}, beside the records"
         how = "a sender counts what it hands to its socket, buffers included · σ: of iperf3's rates"

@@ -25,6 +25,8 @@ struct module;
 struct sk_buff;
 struct sock;
 struct rate_sample;
+struct sctp_ulpevent;
+struct sk_buff_head;
 
 void netwarp_mount_agent(void);
 
@@ -54,6 +56,7 @@ enum netwarp_place {
 	NETWARP_SENT,		/* out of it: on the wire */
 	NETWARP_RECEIVED,	/* come in by the interface */
 	NETWARP_DELIVERED,	/* and handed to the node's own transport */
+	NETWARP_SETTLED,	/* what became of it is known: freeing it is no drop */
 };
 
 struct netwarp_tuple {
@@ -186,11 +189,13 @@ struct netwarp_counts {
 	__u64	arrived_bytes;
 	__u64	lost;		/* dropped between the queue and the other end */
 	__u64	lost_bytes;
-	__u64	received;	/* came in; as the next four count it: */
+	__u64	received;	/* came in; as the next five count it, unsent aside: */
 	__u64	delivered;	/* handed to the node's own transport */
 	__u64	forwarded;	/* handed to a root queue */
 	__u64	dropped;	/* dropped by the node before either */
 	__u64	elsewhere;	/* at interfaces that are not recorded */
+	__u64	waiting;	/* for a neighbour's address, or as fragments for the others */
+	__u64	unsent;		/* the node's own that wait for a neighbour's address at this interface */
 };
 
 struct netwarp_ack {
@@ -223,14 +228,14 @@ struct netwarp_capture {
 
 struct netwarp_arrival {
 	__u16	type, size;
-	__u32	bytes;		/* of payload */
+	__u32	bytes;		/* of payload; 0: none came, some became readable */
 	__u64	time_ns;
 	struct netwarp_tuple tuple;	/* in the data's direction */
 	__u32	seq;		/* TCP: of its first byte */
 	__u32	rcv_nxt;	/* TCP: what the receiver waited for before it came */
 	__u64	netns;		/* as of an ACK */
 	__u32	owner;
-	__u32	pad;
+	__u32	in_order;	/* bytes that a reader can take since; of TCP seq and rcv_nxt tell it */
 };
 
 struct netwarp_variable {
@@ -292,8 +297,13 @@ void __netwarp_output(struct sk_buff *skb);
 void __netwarp_received(struct sk_buff *skb);
 void __netwarp_delivered(struct sk_buff *skb);
 void __netwarp_fragmented(struct sk_buff *skb);
+void __netwarp_settled(struct sk_buff *skb);
+void __netwarp_parts(const struct sk_buff *whole);
 void __netwarp_acked(struct sock *sk, const struct rate_sample *rs);
 void __netwarp_tcp_arrived(const struct sock *sk, const struct sk_buff *skb);
+void __netwarp_sctp_arrived(const struct sock *sk, const struct sctp_ulpevent *event);
+void __netwarp_sctp_in_order(const struct sock *sk, const struct sk_buff_head *events);
+void __netwarp_waits(struct sk_buff *skb, const struct net_device *dev);
 void netwarp_found_exports(struct module *mod, void *exports, unsigned int bytes);
 void __netwarp_udp_arrived(const struct sock *sk, const struct sk_buff *skb);
 void __netwarp_mounted(struct ns_common *ns, const struct path *path);
@@ -347,6 +357,25 @@ NETWARP_SKB_HOOK(output)	/* handed to an interface */
 NETWARP_SKB_HOOK(received)	/* come in by an interface */
 NETWARP_SKB_HOOK(delivered)	/* for the node itself */
 NETWARP_SKB_HOOK(fragmented)	/* about to be, by a router */
+NETWARP_SKB_HOOK(settled)	/* wherever it is freed, no packet was dropped */
+
+/* About to be freed, and with it what is in its frag_list. */
+static inline void netwarp_parts(const struct sk_buff *whole)
+{
+#ifdef CONFIG_NETWARP_RECORD
+	if (unlikely(netwarp_recording))
+		__netwarp_parts(whole);
+#endif
+}
+
+/* About to wait for the address of a neighbour behind an interface or, without one, for more fragments. */
+static inline void netwarp_waits(struct sk_buff *skb, const struct net_device *dev)
+{
+#ifdef CONFIG_NETWARP_RECORD
+	if (unlikely(netwarp_recording))
+		__netwarp_waits(skb, dev);
+#endif
+}
 
 static inline void netwarp_acked(struct sock *sk, const struct rate_sample *rs)
 {
@@ -361,6 +390,23 @@ static inline void netwarp_tcp_arrived(const struct sock *sk, const struct sk_bu
 #ifdef CONFIG_NETWARP_RECORD
 	if (unlikely(netwarp_recording))
 		__netwarp_tcp_arrived(sk, skb);
+#endif
+}
+
+static inline void netwarp_sctp_arrived(const struct sock *sk, const struct sctp_ulpevent *event)
+{
+#ifdef CONFIG_NETWARP_RECORD
+	if (unlikely(netwarp_recording))
+		__netwarp_sctp_arrived(sk, event);
+#endif
+}
+
+/* Messages, or parts of them, are about to be put where a reader finds them. */
+static inline void netwarp_sctp_in_order(const struct sock *sk, const struct sk_buff_head *events)
+{
+#ifdef CONFIG_NETWARP_RECORD
+	if (unlikely(netwarp_recording))
+		__netwarp_sctp_in_order(sk, events);
 #endif
 }
 

@@ -8,6 +8,7 @@
 #include <linux/kallsyms.h>
 #include <linux/netdevice.h>
 #include <linux/netwarp.h>
+#include <linux/sctp.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
@@ -22,9 +23,10 @@
 #define FUNCTIONS	256
 
 /* Of a packet, in skb->netwarp_flags. */
-#define CAME		1	/* is in `received` of an interface, and in none of the four that follow */
+#define CAME		1	/* is in `received` of an interface, and in none of the three that follow */
 #define ELSEWHERE	2	/* is in `elsewhere` of that interface */
 #define ONE_PLACE	4	/* its segments are not in `extra` of its queue's interface */
+#define WAITS		8	/* is in `waiting` of that interface, or in `unsent` if it is the node's own */
 
 struct interface {
 	struct netwarp_counts counts;
@@ -98,6 +100,8 @@ static u32 header_bytes(const struct sk_buff *skb)
 
 	if (shared->gso_type & SKB_GSO_UDP_L4)
 		return bytes + sizeof(struct udphdr);
+	if (shared->gso_type & SKB_GSO_SCTP)
+		return bytes + sizeof(struct sctphdr);
 	if (!(shared->gso_type & (SKB_GSO_TCPV4 | SKB_GSO_TCPV6)))
 		return bytes;
 	tcp = skb_header_pointer(skb, transport - skb->data, sizeof(room), &room);
@@ -132,11 +136,41 @@ static void leave_elsewhere(struct sk_buff *skb)
 	at->counts.elsewhere -= segments(skb);
 }
 
+static void wait_no_more(struct sk_buff *skb)
+{
+	struct interface *at = interface_of(skb->netwarp_ifindex);
+
+	if (!(skb->netwarp_flags & WAITS) || !at)
+		return;
+	skb->netwarp_flags &= ~WAITS;
+	if (skb->netwarp_flags & CAME)
+		at->counts.waiting -= segments(skb);
+	else
+		at->counts.unsent -= segments(skb);
+}
+
+void __netwarp_waits(struct sk_buff *skb, const struct net_device *dev)
+{
+	bool came = skb->netwarp_flags & CAME;
+	u32 ifindex = !came && dev ? number_of(dev) : skb->netwarp_ifindex;
+	struct interface *at = interface_of(ifindex);
+
+	if (!at || (!came && !dev) || (skb->netwarp_flags & (WAITS | ELSEWHERE)))
+		return;
+	skb->netwarp_flags |= WAITS;
+	skb->netwarp_ifindex = ifindex;
+	if (came)
+		at->counts.waiting += segments(skb);
+	else
+		at->counts.unsent += segments(skb);
+}
+
 /* Where a packet goes that has come in; `sum` is one of the sums of its interface. */
 #define account(skb, sum)							\
 do {										\
 	struct interface *__at = interface_of((skb)->netwarp_ifindex);		\
 										\
+	wait_no_more(skb);							\
 	leave_elsewhere(skb);							\
 	if (((skb)->netwarp_flags & CAME) && __at)				\
 		__at->counts.sum += segments(skb);				\
@@ -149,6 +183,7 @@ void __netwarp_output(struct sk_buff *skb)
 
 	if (!watching)
 		return;
+	wait_no_more(skb);
 	if (interface_of(number_of(skb->dev))) {
 		u8 came = skb->netwarp_flags & CAME;
 
@@ -309,6 +344,26 @@ void __netwarp_delivered(struct sk_buff *skb)
 	skb->netwarp_place = NETWARP_DELIVERED;
 }
 
+void __netwarp_settled(struct sk_buff *skb)
+{
+	skb->netwarp_place = NETWARP_SETTLED;
+}
+
+/* What becomes of several that were put together is recorded of the whole. */
+void __netwarp_parts(const struct sk_buff *whole)
+{
+	bool arrived = whole->netwarp_place == NETWARP_DELIVERED || whole->netwarp_place == NETWARP_SETTLED;
+	struct sk_buff *part;
+
+	for (part = skb_shinfo(whole)->frag_list; part; part = part->next) {
+		if (arrived)
+			account(part, delivered);
+		else
+			account(part, dropped);
+		part->netwarp_place = NETWARP_SETTLED;
+	}
+}
+
 /* The fragments are new packets. */
 void __netwarp_fragmented(struct sk_buff *skb)
 {
@@ -372,7 +427,7 @@ static void dropped(struct sk_buff *skb, unsigned long location, u32 reason, con
 		.segs = segments(skb),
 	};
 
-	if (is_copy(rx_sk) || is_copy(skb->sk))
+	if (d.place == NETWARP_SETTLED || is_copy(rx_sk) || is_copy(skb->sk))
 		return;
 	if (skb->protocol == htons(ETH_P_IP) || skb->protocol == htons(ETH_P_IPV6)) {
 		netwarp_read_tuple(skb, &d.tuple);

@@ -105,8 +105,8 @@ mod tests {
         let names = |text: &[&str]| -> Vec<&str> {
             let given: Vec<String> = text.iter().map(ToString::to_string).collect();
             choose(&given, false)
-                .unwrap()
-                .iter()
+                .into_iter()
+                .flatten()
                 .map(Column::name)
                 .collect()
         };

@@ -31,6 +31,11 @@ _CONDITION = re.compile(
     rf"(?:(?P<name>\S+)\s+)?(?P<metric>(?:{'|'.join(SCOPES)})\.\w+)(?:\s+of\s+(?P<of>\S+))?"
     r"\s*(?P<operator><=|>=|<|>)\s*(?P<value>[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)"
 )
+_UNFETCHED = "from promisor remote"
+_PARTIAL = (
+    "The repository is a partial clone (--filter), and git has no network here to get what it lacks: "
+    "`git fetch --refetch` with `--no-filter`, or a full clone, gets all of it."
+)
 _FIRST = re.compile(r"^([0-9a-f]{7,64}) is the first bad commit$", re.MULTILINE)
 _CANDIDATE = re.compile(r"^[0-9a-f]{40,64}$", re.MULTILINE)
 
@@ -225,5 +230,6 @@ def _git(source: Path, work: Path | None, *words: str, there: bool = False, acce
     done = git(directory, *words, repository=source, work=work)
     said, complaint = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     if done.returncode not in accepted:
-        raise KernelError(f"`git {' '.join(words)}` failed in {directory}:\n  {(complaint or said).strip()}")
+        advice = f"\n{_PARTIAL}" if _UNFETCHED in complaint else ""
+        raise KernelError(f"`git {' '.join(words)}` failed in {directory}:\n  {(complaint or said).strip()}{advice}")
     return said + complaint

@@ -20,7 +20,7 @@ from netwarp.constants import SEARCH_PATH
 from netwarp.engines.host.leftovers import leftovers
 from netwarp.engines.mappings import USUAL_MAPPINGS, max_mappings
 from netwarp.engines.memory import SHARED_MEMORY, find_memory_directory, memory_places, memory_problem
-from netwarp.engines.orphans import end_session, machines
+from netwarp.engines.orphans import end_machine, machines
 from netwarp.flows import KINDS
 from netwarp.kernels import Kernel, KernelError, KernelMissing, cache_directory, find_kernel
 from netwarp.kernels.cache import TEMPORARY, digest_of
@@ -122,9 +122,9 @@ def clean(*, environ: Mapping[str, str] | None = None, console: Console | None =
     console = console or Terminal(stderr=True)
     temporary = Path(tempfile.gettempdir())
     in_temporary = [(temporary, prefix) for prefix in (WORK, RUNS, CONNECTIONS)]
-    left = machines()
-    for session in left:
-        end_session(session)
+    left = machines(cache_directory(environ))
+    for machine in left.values():
+        end_machine(machine)
     memory = [(place, MEMORY) for place in dict.fromkeys([*memory_places(environ), temporary])]
     removed = clean_stale([(cache_directory(environ), TEMPORARY), *in_temporary, *memory])
     for path in removed:
@@ -133,8 +133,8 @@ def clean(*, environ: Mapping[str, str] | None = None, console: Console | None =
     for leftover in ended:
         leftover.end()
         console.print(f"Ended the run {leftover.run} (process {leftover.pid}), whose netwarp is gone")
-    for session, processes in left.items():
-        ids = ", ".join(map(str, processes))
+    for session, machine in left.items():
+        ids = ", ".join(str(one.pid) for one in machine)
         console.print(f"Ended what was left of the virtual machine of the guard {session} (processes {ids})")
     if not removed and not ended and not left:
         console.print("Nothing to clean.")
@@ -186,13 +186,17 @@ def _kernel(environ: Mapping[str, str]) -> CheckResult:
         kernel = find_kernel(cache=cache)
     except KernelMissing as error:
         return CheckResult("kernel", False, str(error), "netwarp kernel build")
-    problem = _wrong_with_kernel(kernel)
+    try:
+        problem = _wrong_with_kernel(kernel)
+    except KernelError as error:
+        return CheckResult("kernel", False, f"The kernel {kernel.path} was not tried: {error}", _agent().fix)
     if problem is None:
         return CheckResult("kernel", True, f"{kernel.version} {kernel.key} (sha256 {kernel.digest}) {kernel.path}")
     return CheckResult("kernel", False, problem, f"netwarp kernel remove {kernel.key} && netwarp kernel build")
 
 
 def _wrong_with_kernel(kernel: Kernel) -> str | None:
+    """Raises KernelError without the agent, which confines it."""
     try:
         if digest_of(kernel.path) != kernel.digest:
             return f"The kernel {kernel.path} is not what was built: its digest has changed."

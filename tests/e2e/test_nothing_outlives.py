@@ -1,12 +1,13 @@
 """What a machine has started ends with its guard, even if its kernel was taken over and the guard is killed."""
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from e2e_runs import only_run
 from e2e_traffic import flow, pair
 from netwarp import doctor
 from netwarp.engines.orphans import machines
+from netwarp.kernels import cache_directory
 
 NETWARP = Path(sys.executable).with_name("netwarp")
 PATIENCE_S = 60.0
@@ -72,6 +74,17 @@ def in_session(session: int) -> dict[int, str]:
     return found
 
 
+def naming(directory: Path) -> list[int]:
+    """Processes that a directory was named to, or that work in it: the run, its guard and keeper, and the machine."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes()
+            if os.fsencode(directory) in words or (process / "cwd").readlink().is_relative_to(directory):
+                found.append(int(process.name))
+    return found
+
+
 @pytest.fixture(params=["as the user", "without privileges"])
 def prefix(request: pytest.FixtureRequest) -> list[str]:
     """What starts netwarp: root may make pid namespaces, and others may not."""
@@ -83,7 +96,7 @@ def prefix(request: pytest.FixtureRequest) -> list[str]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, prefix: list[str]) -> "subprocess.Popen[bytes]":
+def run(tmp_path: Path, prefix: list[str]) -> "Iterator[subprocess.Popen[bytes]]":
     """A run whose kernel starts processes that no kernel's own code would, and that then goes on for long."""
     return start(tmp_path, prefix, pair(flow("bulk", "bulk"), duration="300s", rate="1gbit"))  # which takes minutes
 
@@ -92,12 +105,22 @@ def start(tmp_path: Path, prefix: list[str], scenario: str) -> "subprocess.Popen
     (tmp_path / "clones.c").write_text(CLONES)
     (tmp_path / "s.toml").write_text(f'modules = ["./clones.c"]\n{scenario}')
     (tmp_path / "memory").mkdir()
-    return subprocess.Popen(
+    run = subprocess.Popen(
         [*prefix, NETWARP, "run", tmp_path / "s.toml", "--no-plots", "-o", tmp_path / "result"],
         env=os.environ | {"TMPDIR": str(tmp_path / "memory")},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    try:
+        yield run
+    finally:
+        while left := naming(tmp_path):
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            run.poll()
+            time.sleep(0.02)
+        run.wait()
 
 
 def guard_of(run: "subprocess.Popen[bytes]", tmp_path: Path) -> int:
@@ -148,7 +171,7 @@ def test_it_ends_with_all_who_look_after_it(
     if os.geteuid() == 0 and not prefix:
         wait_for("the end of all", lambda: not in_session(guard))
     else:
-        assert guard in machines()
+        assert guard in machines(cache_directory())
     monkeypatch.setattr(doctor, "memory_places", lambda environ: [tmp_path / "memory"])
     doctor.clean()
     wait_for("the end of all", lambda: not in_session(guard))

@@ -10,7 +10,8 @@ import pytest
 from kernel_workshop import FAKE_MAKE, Workshop, open_workshop
 from netwarp import bisect
 from netwarp.bisect import Verdict, between_revisions
-from netwarp.kernels import BuildFailed
+from netwarp.kernels import BuildFailed, KernelError
+from netwarp.kernels.commands import collect, environment, read_built
 from netwarp.kernels.links import refuse_link_out
 
 # What each step of a build tries, beside what it has to do.
@@ -118,6 +119,15 @@ def run_git(source: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
+def commit(repository: Path, name: str) -> None:
+    run_git(repository, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qam", name, "--allow-empty")
+
+
+def by_hello(tree: Path) -> bisect.Tested:
+    text = (tree / "hello.txt").read_text()
+    return bisect.Tested(Verdict.BAD if "again" in text else Verdict.GOOD, text)
+
+
 def test_what_a_git_tree_says_lies_behind_a_link_is_not_its_own(workshop: Workshop, repository: Path) -> None:
     home = workshop.root / "home"
     home.mkdir()
@@ -140,14 +150,9 @@ def test_what_the_configuration_of_a_git_tree_starts_leaves_nothing(workshop: Wo
     workshop.named("mine", source=repository)
     first = run_git(repository, "rev-parse", "HEAD")
     (repository / "hello.txt").write_text("hello, again\n")
-    run_git(repository, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qam", "two")
+    commit(repository, "two")
     made.unlink(missing_ok=True)  # by the git of the test itself
-
-    def judge(tree: Path) -> bisect.Tested:
-        text = (tree / "hello.txt").read_text()
-        return bisect.Tested(Verdict.BAD if "again" in text else Verdict.GOOD, text)
-
-    culprit = between_revisions(repository, first, "HEAD", judge, lambda line: None)
+    culprit = between_revisions(repository, first, "HEAD", by_hello, lambda line: None)
     assert culprit.description.partition(" (")[0].endswith("two")
     assert not made.exists()
 
@@ -157,3 +162,59 @@ def test_a_linked_work_tree_is_a_source(workshop: Workshop, repository: Path) ->
     run_git(workshop.root, "clone", "-q", "--shared", str(repository), str(workshop.root / "borrowed"))
     kernels = [workshop.named("mine", source=workshop.root / name) for name in ("linked", "borrowed")]
     assert kernels[0].source_digest == kernels[1].source_digest
+
+
+def test_a_clone_that_borrows_of_one_that_borrows_is_bisected(workshop: Workshop, repository: Path) -> None:
+    (repository / "hello.txt").write_text("hello, again\n")
+    commit(repository, "two")
+    last = repository
+    for name in ("once", "twice", "thrice"):
+        run_git(workshop.root, "clone", "-q", "--shared", str(last), str(workshop.root / name))
+        last = workshop.root / name
+    culprit = between_revisions(last, "HEAD~1", "HEAD", by_hello, lambda line: None)
+    assert culprit.description.partition(" (")[0].endswith("two")
+
+
+def test_of_a_partial_clone_the_rest_has_to_be_fetched_before(workshop: Workshop, repository: Path) -> None:
+    for name, text in (("one more", "hello once\n"), ("two", "hello, again\n")):
+        (repository / "hello.txt").write_text(text)
+        commit(repository, name)
+    run_git(repository, "config", "uploadpack.allowFilter", "true")
+    partial = workshop.root / "partial"
+    run_git(workshop.root, "clone", "-q", "--filter=blob:none", repository.as_uri(), str(partial))
+    with pytest.raises(KernelError, match="partial clone"):
+        between_revisions(partial, "HEAD~1", "HEAD", by_hello, lambda line: None)
+    run_git(partial, "-c", "gc.auto=0", "fetch", "-q", "--refetch", "--no-filter")
+    culprit = between_revisions(partial, "HEAD~1", "HEAD", by_hello, lambda line: None)
+    assert culprit.description.partition(" (")[0].endswith("two")
+
+
+def test_a_filter_in_the_background_ends_with_git(workshop: Workshop, repository: Path) -> None:
+    commit(repository, "two")
+    # It holds git's output, whose end is waited for.
+    run_git(repository, "config", "filter.evil.smudge", "sh -c 'sleep 1000 >&2 & echo $!; exec cat'")
+    (repository / ".git/info/attributes").write_text("*.txt filter=evil\n")
+    left = []
+
+    def judge(tree: Path) -> bisect.Tested:
+        left.append((tree / "hello.txt").read_text().split()[0])
+        wait_for_end(left[-1])
+        return bisect.Tested(Verdict.GOOD, "")
+
+    with pytest.raises(KernelError, match="is to be bad"):
+        between_revisions(repository, "HEAD~1", "HEAD", judge, lambda line: None)
+    assert left
+
+
+def test_what_reads_a_build_leaves_nothing(workshop: Workshop, tmp_path: Path) -> None:
+    built = tmp_path / "built"
+    built.write_text("")
+    words = ["sh", "-c", 'sleep 1000 & echo $!; echo complaint >&2; exit "$1"']
+    wait_for_end(read_built(words, built, "0").strip())
+    with pytest.raises(KernelError, match="complaint"):
+        read_built(words, built, "1")
+
+
+def test_what_runs_too_long_is_ended() -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        collect(["sleep", "1000"], environment(), limit_s=0.05)

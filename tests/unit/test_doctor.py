@@ -92,6 +92,17 @@ def test_a_kernel_that_changed_or_does_not_run_is_built_again(environ: dict[str,
     assert "digest has changed" in entry.detail
 
 
+def test_without_the_agent_a_kernel_is_not_tried(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = fake_kernel(tmp_path / "cache" / "netwarp" / "kernels")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    entry = finding("kernel", environ)
+    assert (entry.ok, entry.fix) == (False, finding("agent").fix)
+    assert f"{kernel.path} was not tried: " in entry.detail
+
+
 def test_a_source_that_is_named_wrongly_is_unset(environ: dict[str, str]) -> None:
     entry = finding("kernel source", environ | {"NETWARP_KERNEL_SOURCE": "/nowhere.tar.xz"})
     assert (entry.ok, entry.fix) == (False, "unset NETWARP_KERNEL_SOURCE")

@@ -1,6 +1,7 @@
 //! Detects a program of the guest that computes without end. Nothing that it does affects the machine: a run that
 //! continues is the same with and without it.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -85,13 +86,22 @@ impl Watchdog {
 const LOOK: Duration = Duration::from_millis(100);
 /// Of a limit: how long may pass between two looks.
 const LOOK_PART: u32 = 100;
+/// How often all processes of the host are searched for those of a machine.
+const SEARCH: Duration = Duration::from_secs(1);
+/// How much longer than a look, or a search, the pause after it is at least: a machine that has many processes is not to
+/// keep the guard busy.
+const LOOK_PAUSE: u32 = 20;
+const SEARCH_PAUSE: u32 = 100;
+/// A host with many processes does not make it much longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// The time that a run has taken of its own, which its limit bounds: what the machine and the guard have computed, and
 /// the time in which the machine slept although it could have had a processor. What a busy host kept from them does not
 /// count; a machine that stands still has all the time that passes.
 pub struct OwnTime {
-    pid: u32,
+    group: Group,
     look: Duration,
+    pause: Duration,
     looked: Instant,
     computed: Duration,
     kept_waiting: Duration,
@@ -100,9 +110,11 @@ pub struct OwnTime {
 
 impl OwnTime {
     pub fn new(pid: u32, limit: Duration) -> Self {
+        let look = LOOK.min(limit / LOOK_PART);
         Self {
-            pid,
-            look: LOOK.min(limit / LOOK_PART),
+            group: Group::of(pid),
+            look,
+            pause: look,
             looked: Instant::now(),
             computed: Duration::ZERO,
             kept_waiting: Duration::ZERO,
@@ -113,10 +125,13 @@ impl OwnTime {
     /// So far.
     pub fn taken(&mut self) -> Duration {
         let passed = self.looked.elapsed();
-        if passed < self.look {
+        if passed < self.pause {
             return self.own;
         }
-        let processes = processes(self.pid);
+        let begin = Instant::now();
+        let processes = self.group.processes();
+        let pause = begin.elapsed().saturating_mul(LOOK_PAUSE);
+        self.pause = pause.clamp(self.look, self.look.max(SEARCH));
         let computed = computed_by_guard() + processes.iter().map(|p| p.computed).sum();
         let kept_waiting = kept_waiting();
         let busy = computed.saturating_sub(self.computed);
@@ -145,20 +160,70 @@ struct Process {
     computed: Duration,
 }
 
-/// The kernel's process and those in which the guest's programs run.
-fn processes(pid: u32) -> Vec<Process> {
-    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-    let pid = pid.to_string();
-    std::iter::once(pid.as_str())
-        .chain(children.unwrap_or_default().split_whitespace())
-        .filter_map(|pid| {
-            let fields = stat_of(pid)?;
-            Some(Process {
-                is_runnable: fields.first()? == "R",
-                computed: ticks(fields.get(11..15)?)?,
+/// The process group of a machine, which nothing in it can leave: the kernel, its children, in which the guest's programs
+/// run, and what a kernel that was taken over has started besides, as nobody's child.
+struct Group {
+    kernel: u32,
+    /// As proc(5) has it
+    number: Option<String>,
+    found: BTreeSet<u32>,
+    searched: Option<Instant>,
+    pause: Duration,
+}
+
+impl Group {
+    fn of(kernel: u32) -> Self {
+        Self {
+            kernel,
+            number: stat_of(&kernel.to_string()).and_then(|fields| fields.into_iter().nth(GROUP)),
+            found: BTreeSet::new(),
+            searched: None,
+            pause: SEARCH,
+        }
+    }
+
+    fn processes(&mut self) -> Vec<Process> {
+        if self.searched.is_none_or(|at| at.elapsed() >= self.pause) {
+            let begin = Instant::now();
+            self.found = self.search();
+            let pause = begin.elapsed().saturating_mul(SEARCH_PAUSE);
+            self.pause = pause.clamp(SEARCH, LONGEST_PAUSE);
+            self.searched = Some(Instant::now());
+        }
+        let children = format!("/proc/{0}/task/{0}/children", self.kernel);
+        let children = std::fs::read_to_string(children).unwrap_or_default();
+        let mut pids = self.found.clone();
+        pids.insert(self.kernel);
+        pids.extend(
+            children
+                .split_whitespace()
+                .filter_map(|pid| pid.parse::<u32>().ok()),
+        );
+        pids.iter()
+            .filter_map(|pid| {
+                let fields = self.stat(*pid)?;
+                Some(Process {
+                    is_runnable: fields.first()? == "R",
+                    computed: ticks(fields.get(11..15)?)?,
+                })
             })
-        })
-        .collect()
+            .collect()
+    }
+
+    fn search(&self) -> BTreeSet<u32> {
+        let Ok(all) = std::fs::read_dir("/proc") else {
+            return BTreeSet::new();
+        };
+        all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .filter(|pid| self.stat(*pid).is_some())
+            .collect()
+    }
+
+    /// Of a process that is in the group.
+    fn stat(&self, pid: u32) -> Option<Vec<String>> {
+        let fields = stat_of(&pid.to_string())?;
+        (fields.get(GROUP) == self.number.as_ref()).then_some(fields)
+    }
 }
 
 fn computed_by_guard() -> Duration {
@@ -197,6 +262,9 @@ fn taken_by(pid: &str) -> Option<Duration> {
     ticks(stat_of(pid)?.get(11..13)?)
 }
 
+/// Which of the fields is the process group.
+const GROUP: usize = 2;
+
 /// The fields of /proc/PID/stat that come after the name, which is in parentheses and may contain anything.
 fn stat_of(pid: &str) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -220,6 +288,9 @@ fn ticks_per_second() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::sys::signal::{Signal, killpg};
+    use nix::unistd::Pid;
+    use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
     /// A process waits for a child that computes (sh for its last command), and one for a child that sleeps.
@@ -263,7 +334,8 @@ mod tests {
 
     #[test]
     fn a_machine_that_stands_still_takes_the_time_that_passes() {
-        let Ok(mut child) = Command::new("sleep").arg("60").spawn() else {
+        let sleep = Command::new("sleep").arg("60").process_group(0).spawn();
+        let Ok(mut child) = sleep else {
             unreachable!("sleep is on every machine");
         };
         let mut own = OwnTime::new(child.id(), Duration::from_secs(60));
@@ -276,6 +348,30 @@ mod tests {
         let _ = child.kill();
         let _ = child.wait();
         assert!(taken >= Duration::from_millis(500) && taken <= passed);
+    }
+
+    #[test]
+    fn what_nobodys_child_computes_is_the_machines() {
+        // It is started by a process that ends at once.
+        let script = "(sh -c 'while :; do :; done' &); sleep 300; :";
+        let sh = Command::new("sh")
+            .args(["-c", script])
+            .process_group(0)
+            .spawn();
+        let Ok(mut sh) = sh else {
+            unreachable!("sh is on every machine");
+        };
+        let mut group = Group::of(sh.id());
+        let begin = Instant::now();
+        let mut seen = false;
+        while !seen && begin.elapsed() < Duration::from_secs(120) {
+            std::thread::sleep(Duration::from_millis(100));
+            let computed: Duration = group.processes().iter().map(|p| p.computed).sum();
+            seen = computed >= Duration::from_millis(500);
+        }
+        let _ = killpg(Pid::from_raw(sh.id() as i32), Signal::SIGKILL);
+        let _ = sh.wait();
+        assert!(seen);
     }
 
     #[test]

@@ -7,11 +7,11 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netwarp.kernels.objects import BINARY
+from netwarp.kernels.cache import BINARY, FACTS
 
 _PROC = Path("/proc")
 _GONE = "ZX"
@@ -30,9 +30,20 @@ class Orphan:
 
 
 def end_session(session: int) -> None:
-    """Kill what is left of a session whose first process is gone, by whole groups, so that none can start another."""
+    """Kill what is left of a session that netwarp began, and whose first process is gone."""
+    _end(lambda one: one.session == session)
+
+
+def end_machine(machine: Sequence[Orphan]) -> None:
+    """Kill what is left of a machine, and nothing else of its session, which may be a shell's."""
+    groups = {(one.session, one.group) for one in machine}
+    _end(lambda one: (one.session, one.group) in groups)
+
+
+def _end(is_left: Callable[[Orphan], bool]) -> None:
+    """By whole groups, so that none can start another."""
     for _ in range(_TRIES):
-        left = [one for one in _orphans() if one.session == session]
+        left = [one for one in _orphans() if is_left(one)]
         if not left:
             return
         for group in {one.group for one in left}:
@@ -41,12 +52,15 @@ def end_session(session: int) -> None:
         time.sleep(_PAUSE_S)
 
 
-def machines() -> dict[int, list[int]]:
-    """Sessions of this user in which processes of a virtual machine are left, with their ids."""
-    found: dict[int, list[int]] = {}
-    for one in _orphans():
-        if _is_of_machine(_PROC / str(one.pid)):
-            found.setdefault(one.session, []).append(one.pid)
+def machines(cache: Path) -> dict[int, list[Orphan]]:
+    """What is left of this user's virtual machines with kernels of the cache, by session: their process groups, which
+    nothing of a machine can leave, and nothing else can join."""
+    orphans = list(_orphans())
+    groups = {(one.session, one.group) for one in orphans if _is_kernel(_PROC / str(one.pid), cache)}
+    found: dict[int, list[Orphan]] = {}
+    for one in orphans:
+        if (one.session, one.group) in groups:
+            found.setdefault(one.session, []).append(one)
     return found
 
 
@@ -73,13 +87,16 @@ def _is_alive(process: Path) -> bool:
         return False
 
 
-def _is_of_machine(process: Path) -> bool:
-    """Whether a process is under a filter of system calls, and runs a kernel or in a run directory: which a machine has
-    no way to change but by starting what loads programs, and it can start nothing else."""
+def _is_kernel(process: Path, cache: Path) -> bool:
+    """Whether a process runs a kernel that netwarp built (one of the cache may have been removed), confined as a
+    machine is. In a container all processes may be under a filter of system calls, and User Mode Linux is not netwarp's
+    alone.
+    """
     try:
         status = (process / "status").read_text()
-        program = (process / "exe").readlink().name.removesuffix(" (deleted)")
-        directory = (process / "cwd").readlink()
+        program = Path(str((process / "exe").readlink()).removesuffix(" (deleted)"))
     except OSError:
         return False
-    return "\nSeccomp:\t2\n" in status and (program == BINARY or (directory / "run.json").is_file())
+    is_confined = "\nSeccomp:\t2\n" in status and "\nNoNewPrivs:\t1\n" in status
+    is_built = program.is_relative_to(cache.resolve()) or (program.parent / FACTS).is_file()
+    return is_confined and program.name == BINARY and is_built

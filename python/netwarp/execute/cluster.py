@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from distributed import Client, Future, KilledWorker
@@ -200,15 +201,24 @@ def _interruptions() -> Iterator[threading.Event]:
     Dask's futures have those."""
     heard = threading.Event()
     before: dict[int, Any] = {}
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.set()
+        with contextlib.suppress(KeyboardInterrupt):
+            # The command line's own writes no more to a terminal that is gone.
+            before[number](number, frame)
+
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if callable(signal.getsignal(number)):  # else whoever started this wants it ignored
-                before[number] = signal.signal(number, lambda *_: heard.set())
+            if callable(handler := signal.getsignal(number)):  # else whoever started this wants it ignored
+                before[number] = handler
+                signal.signal(number, hear)
     try:
         yield heard
     finally:
         for known, handler in before.items():
-            signal.signal(known, handler)
+            if signal.getsignal(known) is hear:  # else who heard it wants no second one
+                signal.signal(known, handler)
 
 
 def _no_worker(pool: WorkerPool) -> str:

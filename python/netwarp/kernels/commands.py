@@ -6,17 +6,19 @@ The makefiles of a kernel's source are programs, and so are those that a patch c
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import IO, NoReturn, Self
+from typing import IO, Any, Self
 
 from netwarp.agent import AgentError, find_agent
 from netwarp.kernels.errors import BuildFailed, CannotBuild, KernelError
@@ -45,6 +47,8 @@ _ETC = ("/etc/alternatives", "/etc/ld.so.cache")
 
 _TELLING = re.compile(r"error|\*\*\*|undefined reference|No such file|FAILED|No space left", re.IGNORECASE)
 _LAST_LINES = 12
+LIMIT_S = 1800.0
+"""For what is read, and checked out, which takes minutes at most."""
 
 
 class Log:
@@ -115,16 +119,25 @@ def terminable() -> Iterator[None]:
         yield
         return
 
-    def leave(number: int, frame: FrameType | None) -> NoReturn:
-        raise SystemExit(128 + number)
-
     numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, leave) for number in numbers}
+    before: dict[int, Any] = {int(number): signal.getsignal(number) for number in numbers}
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        try:
+            # The command line's own writes no more to a terminal that is gone.
+            if callable(before[number]):
+                before[number](number, frame)
+        finally:
+            raise SystemExit(128 + number)
+
+    for number in before:
+        signal.signal(number, leave)
     try:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) is leave:  # else who heard it wants no second one
+                signal.signal(number, handler)
 
 
 def environment() -> dict[str, str]:
@@ -149,12 +162,27 @@ def read_built(command: list[str], built: Path, *more: str, write: Iterable[Path
     """What a program of binutils says of a file that a build has made. It is confined, since the file may be made to
     deceive it. Raises KernelError."""
     words = [*confined((built,), write), *command, str(built), *more]
+    complaint = ""
     try:
-        done = subprocess.run(words, env=environment(), capture_output=True, text=True, errors="replace", check=True)
+        done = collect(words, environment())
+        if done.returncode == 0:
+            return done.stdout.decode(errors="replace")
+        complaint = done.stderr.decode(errors="replace").strip() or f"it ended with status {done.returncode}"
     except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", None) or str(error)).strip()
-        raise KernelError(f"{command[0]} (binutils) cannot read {built.name}, which the build made: {said}") from None
-    return done.stdout
+        complaint = str(error)
+    raise KernelError(f"{command[0]} (binutils) cannot read {built.name}, which the build made: {complaint}")
+
+
+def collect(
+    command: list[str], environ: dict[str, str], limit_s: float = LIMIT_S
+) -> subprocess.CompletedProcess[bytes]:
+    """What a command prints, and its status; as `stream` nothing survives it, and it has a limit."""
+    with tempfile.TemporaryFile() as complaint:
+        with _group(command, limit_s, env=environ, stderr=complaint) as process:
+            assert process.stdout is not None
+            output = process.stdout.read()
+        complaint.seek(0)
+        return subprocess.CompletedProcess(command, process.returncode, output, complaint.read())
 
 
 def stream(
@@ -167,33 +195,47 @@ def stream(
     """Run a command in a process group of its own, nothing of which survives this call; return its exit status.
 
     Raises `subprocess.TimeoutExpired` after the limit."""
-    process = subprocess.Popen(
-        command,
-        cwd=directory,
-        env=environment() | {"TMPDIR": str(temporary)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        process_group=0,
-    )
-    assert process.stdout is not None
-    # Until it is waited for, the group's number is its own.
-    clock = threading.Timer(limit_s, os.killpg, (process.pid, signal.SIGKILL))
-    clock.daemon = True
-    clock.start()
-    begin = time.monotonic()
-    try:
-        with process.stdout as output:
+    environ = environment() | {"TMPDIR": str(temporary)}
+    with _group(command, limit_s, cwd=directory, env=environ, stderr=subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        with io.TextIOWrapper(process.stdout, errors="replace") as output:
             for line in output:
                 on_line(line.rstrip("\n"))
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    finally:
-        clock.cancel()
+    return process.returncode
+
+
+@contextlib.contextmanager
+def _group(command: list[str], limit_s: float, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A command in a process group of its own, which ends with it: what it leaves in the background would hold its
+    output open. Raises `subprocess.TimeoutExpired` after the limit."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, process_group=0, **options)
+
+    def kill() -> None:
+        # Until it is waited for, the group's number is its own.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        status = process.wait()
-    if status == -signal.SIGKILL and time.monotonic() - begin >= limit_s:
+
+    def follow() -> None:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        kill()
+
+    clock = threading.Timer(limit_s, kill)
+    follower = threading.Thread(target=follow, daemon=True)
+    clock.daemon = True
+    begin = time.monotonic()
+    try:
+        clock.start()
+        follower.start()
+        yield process
+        follower.join()
+    finally:
+        clock.cancel()
+        kill()
+        for thread in (clock, follower):
+            if thread.ident is not None:
+                thread.join()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+    if process.returncode == -signal.SIGKILL and time.monotonic() - begin >= limit_s:
         raise subprocess.TimeoutExpired(command, limit_s)
-    return status

@@ -7,8 +7,11 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from netwarp.kernels.commands import confined, environment
+from netwarp.kernels.commands import LIMIT_S, collect, confined, environment
+from netwarp.kernels.errors import KernelError
 
+_DEPTH = 6
+"""How far git follows objects that are another repository's (object-file.c: link_alt_odb_entries)."""
 _SETTINGS = {
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
@@ -32,15 +35,13 @@ def git(
     directory: Path, *words: str, repository: Path | None = None, work: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git in a work tree. It reads this and its repository; with a `work` tree beside the kernels it also writes
-    there and into the `repository` of that (default: the directory's). Raises FileNotFoundError without git."""
+    there and into the `repository` of that (default: the directory's). Raises KernelError after a limit."""
     places = list(_places(repository or directory))
     walls = confined([directory, *places], [] if work is None else [work, *places])
-    return subprocess.run(
-        [*walls, "git", "-C", str(directory), *words],
-        env=environment() | _ENVIRONMENT,
-        capture_output=True,
-        check=False,
-    )
+    try:
+        return collect([*walls, "git", "-C", str(directory), *words], environment() | _ENVIRONMENT)
+    except subprocess.TimeoutExpired:
+        raise KernelError(f"`git {' '.join(words)}` did not end within {LIMIT_S:g} s in {directory}.") from None
 
 
 def _places(directory: Path) -> Iterator[Path]:
@@ -55,10 +56,18 @@ def _places(directory: Path) -> Iterator[Path]:
     yield common.resolve()
     if own != common and own.resolve().is_relative_to(common.resolve()):
         yield own.resolve()
-    for line in _line(common / "objects/info/alternates").splitlines():
-        objects = (common / "objects" / line).resolve()
-        if objects.name == "objects" and _is_repository(objects.parent):
-            yield objects
+    yield from _borrowed((common / "objects").resolve())
+
+
+def _borrowed(objects: Path) -> set[Path]:
+    """The objects that a repository's are completed by, and theirs by others."""
+    found: set[Path] = set()
+    last = {objects}
+    for _ in range(_DEPTH):
+        listed = {(one / line).resolve() for one in last for line in _line(one / "info/alternates").splitlines()}
+        last = {one for one in listed - found if one.name == "objects" and _is_repository(one.parent)}
+        found |= last
+    return found
 
 
 def _is_repository(place: Path) -> bool:

@@ -56,7 +56,7 @@ SHORT: dict[str, tuple[str, ...]] = {
     "mm1k": THEORY,
     "mobile": (*BRIEF, "--set", 'duration="6s"', "--sweep", 'links.radio.trace=["lte"]'),
     "red-law": (*UNWARMED, "--sweep", 'flows.poisson.rate=["100mbit", "120mbit"]'),
-    "tcp-vs-udp": (*UNWARMED, "--set", 'duration="20s"'),
+    "tcp-vs-udp": (*UNWARMED, "--set", 'duration="20s"', "--case", "TCP alone", "--case", "TCP and UDP"),
     "three-node-builtin": STUDY,
     "three-node-published": (*STUDY, "--set", 'duration="14s"'),
     "tuners": (*BRIEF, "--sweep", 'run.tuner=["default", "small-buffers", "fq"]'),

@@ -115,7 +115,7 @@ def test_a_missing_kernel_is_named_with_the_command_that_builds_it(
 def test_bad_names_of_kernels(tmp_path: Path, scenario: Path, cache: dict[str, str]) -> None:
     for given, words in (
         ("kernel=6.1,6.12", "6.1 is a number; a kernel is named by text"),
-        ("kernel=two words,mine", "is no name of a kernel"),
+        ("kernel=two words,mine", "is not the name of a kernel"),
         ("kernel=mine,mien", "There is no kernel mien"),
     ):
         refused = netwarp("run", scenario, "--sweep", given, "-o", tmp_path / "r", env=cache)

@@ -98,10 +98,13 @@ def prefix(request: pytest.FixtureRequest) -> list[str]:
 @pytest.fixture
 def run(tmp_path: Path, prefix: list[str]) -> "Iterator[subprocess.Popen[bytes]]":
     """A run whose kernel starts processes that no kernel's own code would, and that then goes on for long."""
-    return start(tmp_path, prefix, pair(flow("bulk", "bulk"), duration="300s", rate="1gbit"))  # which takes minutes
+    with started(tmp_path, prefix, pair(flow("bulk", "bulk"), duration="300s", rate="1gbit")) as run:  # takes minutes
+        yield run
 
 
-def start(tmp_path: Path, prefix: list[str], scenario: str) -> "subprocess.Popen[bytes]":
+@contextlib.contextmanager
+def started(tmp_path: Path, prefix: list[str], scenario: str) -> "Iterator[subprocess.Popen[bytes]]":
+    """A run with the module beside it; nothing of it is left afterwards."""
     (tmp_path / "clones.c").write_text(CLONES)
     (tmp_path / "s.toml").write_text(f'modules = ["./clones.c"]\n{scenario}')
     (tmp_path / "memory").mkdir()
@@ -180,8 +183,8 @@ def test_it_ends_with_all_who_look_after_it(
 
 def test_it_ends_with_the_machine(prefix: list[str], tmp_path: Path) -> None:
     """The machine powers off while its clones hold the streams that the guard reads."""
-    run = start(tmp_path, prefix, pair(flow("bulk", "bulk"), duration="100ms"))
-    guard = guard_of(run, tmp_path)
-    assert run.wait(PATIENCE_S) == 0
-    assert not in_session(guard)
+    with started(tmp_path, prefix, pair(flow("bulk", "bulk"), duration="100ms")) as run:
+        guard = guard_of(run, tmp_path)
+        assert run.wait(PATIENCE_S) == 0
+        assert not in_session(guard)
     assert only_run(tmp_path / "result").status()["status"] == "ok"

@@ -89,7 +89,7 @@ REASONS = {
     "server ends early": "ended early: exit status 1: no such luck",
     "server never ready": "the server `sleep 1000` never got ready: nothing listens on port 7",
     "client floods": "it wrote more than 256 MB",
-    "client spins": "it did not end within 3 s of real time",
+    "client spins": "it did not end within 3 s of its own time",
 }
 
 

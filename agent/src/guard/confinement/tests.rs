@@ -615,16 +615,10 @@ fn needed(host: &Host) -> Result<Vec<Attempt>> {
         ),
         (
             "memory of its own",
-            call(
-                libc::SYS_mmap,
-                [
-                    0,
-                    1 << 20,
-                    3,
-                    (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS).into(),
-                    -1,
-                ],
-            ),
+            Box::new(|| unsafe {
+                let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+                libc::mmap(std::ptr::null_mut(), 1 << 20, 3, flags, -1, 0) as c_long
+            }),
         ),
         (
             "limits",

@@ -136,7 +136,8 @@ def test_datagrams_that_come_twice_take_losses_of_iperf3_back(runs: Runs) -> Non
 
 
 def test_what_arrives_is_drawn_when_it_arrives(runs: Runs) -> None:
-    """Behind a short queue, segments arrive beyond gaps: ACKs tell of them late and all at once, arrivals do not."""
+    """Behind a short queue, segments arrive beyond gaps: ACKs tell of them late and all at once, arrivals do not. What is
+    drawn is what the application could read, which it could all at once as well."""
     run = runs(
         pair(flow("bulk", "bulk", 'cc = "reno"'), queue="pfifo limit 30", delay="40ms", duration="12s", router=True)
     )
@@ -144,8 +145,11 @@ def test_what_arrives_is_drawn_when_it_arrives(runs: Runs) -> None:
     assert data.deliveries is not None and data.sender is not None
     interval_ns = SECOND // 10
     most = 10 * MSS / FRAME + FRAME * 8e3 / interval_ns
+    arrived = data.deliveries.per_interval(whole_run(run), interval_ns)[1]
+    assert arrived.max() <= most
     drawn = throughput([data], whole_run(run), interval_ns)["throughput_mbps"].to_numpy()
-    assert drawn.max() <= most
+    assert drawn.max() > 1.5 * most
+    assert (np.cumsum(drawn) <= np.cumsum(arrived) + 1e-6).all(), "nothing can be read before it has arrived"
     acked = np.diff(data.sender.bytes_acked.astype(np.int64), prepend=0)
     steps = np.bincount(data.sender.times_ns // interval_ns, weights=acked)
     assert steps.max() * 8e3 / interval_ns > 1.5 * most, "there was a repair to speak of"

@@ -244,7 +244,7 @@ def test_the_monitor_against_the_baseline(differential: ResultDir) -> None:
 def test_a_run_that_moved_no_data_is_left_out_with_the_reason(tmp_path: Path) -> None:
     """The case that silently sent nothing, made on purpose: the router's kernel does not forward."""
     text = shipped_scenarios()["differential"].read_text()
-    dead = text.replace('set = { "links.h1.rate" = "40mbit" }', 'set = { "nodes.r1.sysctl" = { "net.ipv4.ip_forward" = 0 } }')
+    dead = text.replace('"links.h1.rate" = "40mbit"', '"nodes.r1.sysctl" = { "net.ipv4.ip_forward" = 0 }')
     dead = dead.replace('name = "differential"', 'name = "dead"').replace('duration = "60s"', 'duration = "5s"')
     (tmp_path / "dead.toml").write_text(dead[: dead.index("[[expect]]")])
     cases = [word for case in ("baseline", "bw-h1 20", "bw-h1 40") for word in ("--case", case)]

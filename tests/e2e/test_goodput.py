@@ -136,8 +136,8 @@ def test_datagrams_that_come_twice_take_losses_of_iperf3_back(runs: Runs) -> Non
 
 
 def test_what_arrives_is_drawn_when_it_arrives(runs: Runs) -> None:
-    """Behind a short queue, segments arrive beyond gaps: ACKs tell of them late and all at once, arrivals do not. Drawn is
-    what the application could read, which it could all at once as well."""
+    """Behind a short queue, segments arrive beyond gaps: ACKs tell of them late and all at once, arrivals do not. What
+    is drawn is what the application could read: all at once as well."""
     run = runs(
         pair(flow("bulk", "bulk", 'cc = "reno"'), queue="pfifo limit 30", delay="40ms", duration="12s", router=True)
     )

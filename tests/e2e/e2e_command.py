@@ -99,7 +99,7 @@ def digests(result: Path) -> dict[str, Any]:
 
 def times(result: Path) -> dict[str, int]:
     """When each file of each finished run was last written, in ns."""
-    files = [path for path in result.glob("runs/*/**/*") if path.is_file() and ".part" not in str(path)]
+    files = [path for run in finished(result) for path in (result / "runs" / run).rglob("*") if path.is_file()]
     return {str(path.relative_to(result)): path.stat().st_mtime_ns for path in files}
 
 

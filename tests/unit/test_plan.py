@@ -10,8 +10,9 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from netwarp.lab import network_notes
 from netwarp.plan import Plan, make_plan
-from netwarp.scenario import ScenarioError, parse_scenario
+from netwarp.scenario import ScenarioError, notes, parse_scenario
 from netwarp.scenario.points import resolve
 from scenario_texts import DUMBBELL, replaced
 
@@ -176,11 +177,15 @@ def test_lazily_resolved_scenario_equals_the_loaded_one() -> None:
             "needs a delay",
         ),
         ('[[cases]]\nname = "x"\nset = { "links.access.rate" = 5 }\n', '"links.access.rate": 5 has no unit'),
+        ('[[cases]]\nname = "x"\nset = { "nodes.r1.forward" = false }\n', '"h1" cannot reach "h2"'),
     ],
 )
 def test_points_that_are_no_scenario(tail: str, fragment: str) -> None:
+    """The notes, which `run` makes before the plan, leave it to the plan to say so."""
+    scenario = parse_scenario(DUMBBELL + tail, "t.toml")
+    notes(scenario, network_notes)
     with pytest.raises(ScenarioError) as refusal:
-        make_plan(parse_scenario(DUMBBELL + tail, "t.toml"))
+        make_plan(scenario)
     assert fragment in str(refusal.value)
 
 

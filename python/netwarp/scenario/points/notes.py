@@ -63,8 +63,8 @@ def _at_every_point(
         for indices in product(*ranges):
             point = Point(case, indices)
             replaced = resolver.replacements(point)
-            if replaced is None:
-                continue  # the plan will say what is wrong with it
+            if replaced is None or resolver.problems:
+                return  # the plan will say what is wrong
             there = resolver.scenario(replaced, scenario.seeds[0])
             for note in (note for find in finders for note in find(there)):
                 yield note, _origin(note[0], point, axes, scenario)

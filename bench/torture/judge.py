@@ -7,6 +7,8 @@ import signal
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from netwarp.cli.common import UNDECIDED
+
 from bench.torture.commands import Ended
 
 CRASH, TRACEBACK, HANG, MEMORY = "crash", "traceback", "hang", "memory"
@@ -60,7 +62,8 @@ def judge_end(ended: Ended, codes: Collection[int] = EXIT_CODES) -> list[Failure
         failures.append(Failure(TRACEBACK, text[found.start() :][-1500:]))
     elif not failures and ended.status not in codes:
         failures.append(Failure(WRONG, f"exit code {ended.status}: {ended.err[-600:]}"))
-    if not failures and ended.status > 1 and not ended.err.strip():
+    said = ended.err + (ended.out if ended.status == UNDECIDED else "")  # a verdict is what was asked for
+    if not failures and ended.status > 1 and not said.strip():
         failures.append(Failure(WRONG, f"exit code {ended.status} without a word"))
     failures += [Failure(LEFT, f"a process: {text}") for text in ended.left]
     return failures

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from mutate import damage
 from netwarp.analysis.run.run_metrics import compute_metrics
@@ -132,6 +134,14 @@ def test_damaged_parquet_is_an_error_message(tmp_path: Path, cut: int) -> None:
     path.write_bytes(whole.replace(b"metric", b"mettic"))
     with pytest.raises(StoreError, match=r"metrics\.parquet"):
         RunDir(tmp_path).metrics()
+
+
+def test_metadata_that_is_no_text_is_no_matter(tmp_path: Path) -> None:
+    columns = {"scope": ["run"], "name": [""], "metric": ["m"], "value": [1.0]}
+    field = pa.field("value", pa.float64(), metadata={b"\x93": b"\x93"})
+    schema = pa.schema([*(pa.field(name, pa.string()) for name in list(columns)[:3]), field], {b"ARRO\x93": b"\xff"})
+    pq.write_table(pa.table(columns, schema=schema), tmp_path / "metrics.parquet")
+    assert RunDir(tmp_path).metrics()["value"].to_list() == [1.0]
 
 
 @pytest.mark.slow

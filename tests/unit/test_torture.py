@@ -15,6 +15,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from netwarp.cli.common import UNDECIDED
+
 from bench.torture.bases import Bases
 from bench.torture.cases import Case, Report
 from bench.torture.commands import Limits
@@ -79,6 +81,11 @@ def _say_nothing(_: Case) -> object:
     return 4
 
 
+def _decide_nothing(_: Case) -> object:
+    sys.stdout.write('{"verdict": "unclear"}\n')
+    return UNDECIDED
+
+
 def _refuse(_: Case) -> object:
     sys.stderr.write("error: what, where, why, what to do\n")
     return 2
@@ -112,6 +119,7 @@ def _leave(_: Case) -> None:
         (_panic, ["crash", "traceback"]),
         (_say_nothing, ["wrong"]),
         (_refuse, []),
+        (_decide_nothing, []),
         (_destroy, ["outside"]),
         (_litter, ["outside"]),
         pytest.param(_leave, ["left"], marks=pytest.mark.slow),

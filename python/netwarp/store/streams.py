@@ -151,7 +151,8 @@ def frame_of(content: pa.Table, path: Path) -> pl.DataFrame:
                 "expected numbers or text"
             )
         names.add(field.name)
-    frame = pl.from_arrow(content)
+    # Without its metadata, which nobody needs of it, and of whose bytes polars panics if they are no text.
+    frame = pl.from_arrow(pa.table(content.columns, names=content.schema.names))
     assert isinstance(frame, pl.DataFrame)
     return frame
 

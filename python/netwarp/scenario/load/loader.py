@@ -287,7 +287,7 @@ def _sweep(data: dict[str, Any], axis: str, values: Any) -> dict[str, Any]:
         raise ValueError(f"an axis needs a list of values, such as [{json.dumps(values, default=str)}]")
     keys = resolve_path(axis, data)
     own = (path for path in _table(data, "sweep") if split_equal(path, keys, data))
-    return with_value(data, ("sweep", next(own, axis)), values)
+    return _put(data, ("sweep", next(own, axis)), values)
 
 
 def _set(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
@@ -297,9 +297,16 @@ def _set(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, A
         except ValueError:
             continue  # reported with the file's other problems
         if swept == keys:
-            return with_value(data, ("sweep", path), [value])
+            return _put(data, ("sweep", path), [value])
         if swept[: len(keys)] == keys or keys[: len(swept)] == swept:
             raise ValueError(f'the sweep sets "{path}", which overlaps this; set that path instead')
+    return _put(data, keys, value)
+
+
+def _put(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """As `with_value`, but in a section that the file has as something else, which is no place for it (TypeError)."""
+    if len(keys) > 1 and not isinstance(data.get(keys[0], {}), dict | list):
+        raise TypeError(keys[0])
     return with_value(data, keys, value)
 
 

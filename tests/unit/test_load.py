@@ -609,7 +609,10 @@ def test_a_file_that_a_setting_spoils_is_said_to_be_valid_by_itself() -> None:
 @pytest.mark.parametrize("section", ["sweep", "cases", "run", "tuners", "presets"])
 @pytest.mark.parametrize(
     "setting",
-    ['tuners.a.queue="pfifo"', "run.tuner=a", 'sweep.run.tuner=["a"]', "cases.0.name=x", 'sweep.flows.bulk.cc=["reno"]'],
+    [
+        *('tuners.a.queue="pfifo"', "run.tuner=a", 'sweep.run.tuner=["a"]'),
+        *("cases.0.name=x", 'sweep.flows.bulk.cc=["reno"]'),
+    ],
 )
 def test_a_section_of_another_type_is_refused_whatever_is_set(section: str, value: str, setting: str) -> None:
     """In netwarp's words, not in Python's."""

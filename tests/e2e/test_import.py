@@ -19,7 +19,7 @@ from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_met
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir
-from netwarp.views.three_node.tables import conditions_of
+from netwarp.studies.three_node.tables import conditions_of
 
 CUBIC, BBR = "bw3Mbps_multiflow", "bw3Mbps_multiflow_BBR"
 CLIENT, BOTTLENECK, SERVER = 11, 13, 14

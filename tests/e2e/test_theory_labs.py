@@ -10,7 +10,7 @@ import pytest
 from e2e_command import netwarp
 from e2e_traffic import flow, pair
 from netwarp.scenario import load_scenario
-from netwarp.views.queueing_theory.theory import constant, cut_exponential, md1, mg1, mg1k
+from netwarp.studies.queueing_theory.theory import constant, cut_exponential, md1, mg1, mg1k
 
 FRAME_MS = 1514 * 8 / 100e6 * 1e3
 QUEUES = {"md1": "M/D/1", "mm1": "M/G/1", "mm1k": "M/G/1/11"}

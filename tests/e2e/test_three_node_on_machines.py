@@ -38,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 @pytest.fixture(scope="module")
 def study(made: Hosts) -> tuple[Answer, Path]:
     """The command of step 5, with the shipped inventory, to which the place of a configuration for ssh is added."""
-    shipped = Path(str(resources.files("netwarp") / "scenarios/inventories/three-node.toml")).read_text()
+    shipped = Path(str(resources.files("netwarp") / "studies/three_node/inventories/three-node.toml")).read_text()
     inventory = made.place / "three-node.toml"
     inventory.write_text('ssh_config = "ssh_config"\n' + shipped)
     before = made.listing()

@@ -14,8 +14,8 @@ from e2e_command import netwarp, succeed
 from netwarp.scenario import shipped_scenarios
 from netwarp.store.findings import Holds, read_findings
 from netwarp.store.result import open_result
-from netwarp.views.three_node.columns import SCRIPT_SUMMARY
-from netwarp.views.three_node.published import published
+from netwarp.studies.three_node.columns import SCRIPT_SUMMARY
+from netwarp.studies.three_node.published import published
 
 PFIFO, RED = "bw3Mbps_oneflow_pfifo", "bw3Mbps_oneflow_RED"
 MAX_MBPS = 3 * 1448 / 1514

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from mutate import damage, mutate_by_name
 from netwarp.evaluation import analyse_again
-from netwarp.imports.errors import UnreadableError
-from netwarp.imports.ifstat import read_ifstat
-from netwarp.imports.iperf3 import read_test
-from netwarp.imports.layout import find_runs
-from netwarp.imports.result import import_result
-from netwarp.imports.ss import read_ss
 from netwarp.store.documents import MAX_RUN_NS
 from netwarp.store.errors import StoreError
+from netwarp.studies.three_node.imports.errors import UnreadableError
+from netwarp.studies.three_node.imports.ifstat import read_ifstat
+from netwarp.studies.three_node.imports.iperf3 import read_test
+from netwarp.studies.three_node.imports.layout import find_runs
+from netwarp.studies.three_node.imports.result import import_result
+from netwarp.studies.three_node.imports.ss import read_ss
 from repetitions import repeated
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.imports.captures import keep_capture
-from netwarp.imports.errors import LayoutError, UnreadableError
-from netwarp.imports.ifstat import read_ifstat, rows
-from netwarp.imports.layout import find_runs
-from netwarp.imports.times import filled, parse_stamp, since
+from netwarp.store.errors import LayoutError
+from netwarp.studies.three_node.imports.captures import keep_capture
+from netwarp.studies.three_node.imports.errors import UnreadableError
+from netwarp.studies.three_node.imports.ifstat import read_ifstat, rows
+from netwarp.studies.three_node.imports.layout import find_runs
+from netwarp.studies.three_node.imports.times import filled, parse_stamp, since
 
 SAMPLES = Path(__file__).parent / "samples"
 TEN = 10 * 3600.0

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.imports.errors import UnreadableError
-from netwarp.imports.iperf3 import Iperf3Test, read_test
+from netwarp.studies.three_node.imports.errors import UnreadableError
+from netwarp.studies.three_node.imports.iperf3 import Iperf3Test, read_test
 
 SAMPLES = Path(__file__).parent / "samples"
 BYTES, LOST, PACKETS = 1_448_000, 40, 1000

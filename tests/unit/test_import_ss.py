@@ -11,8 +11,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netwarp.imports.ss import SsLog, read_ss, rows
 from netwarp.store.schemas import SOCKETS
+from netwarp.studies.three_node.imports.ss import SsLog, read_ss, rows
 
 SAMPLES = Path(__file__).parent / "samples"
 HEAD = "State      Recv-Q Send-Q      Local Address:Port        Peer Address:Port\n"

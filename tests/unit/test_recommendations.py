@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from netwarp.views.three_node import sentences_of
-from netwarp.views.three_node.factors import OPEN, Factors, named_factors
-from netwarp.views.three_node.published import published
-from netwarp.views.three_node.recommendations import Sentence, recommend
-from netwarp.views.three_node.tables import Condition, Repetition
+from netwarp.studies.three_node.factors import OPEN, Factors, named_factors
+from netwarp.studies.three_node.published import published
+from netwarp.studies.three_node.recommendations import Sentence, recommend
+from netwarp.studies.three_node.tables import Condition, Repetition
+from netwarp.studies.three_node.view import sentences_of
 
 PUBLISHED = published()
 LIMITED = Factors(3.0, "pfifo", "cubic", 10, "20 ms")

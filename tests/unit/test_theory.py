@@ -4,7 +4,7 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
-from netwarp.views.queueing_theory.theory import (
+from netwarp.studies.queueing_theory.theory import (
     Service,
     constant,
     cut_exponential,

@@ -19,12 +19,12 @@ from netwarp.plan import Run, make_plan
 from netwarp.scenario import load_scenario
 from netwarp.store.errors import StoreError
 from netwarp.store.findings import Finding, Holds
-from netwarp.views.three_node.claims import Claim, Place, load, load_note
-from netwarp.views.three_node.findings import check, write_table
-from netwarp.views.three_node.judgement import judge, judge_published
-from netwarp.views.three_node.published import published
-from netwarp.views.three_node.tables import Condition, Repetition
-from netwarp.views.three_node.traffic import Share, iperf3_shares
+from netwarp.studies.three_node.claims import Claim, Place, load, load_note
+from netwarp.studies.three_node.findings import check, write_table
+from netwarp.studies.three_node.judgement import judge, judge_published
+from netwarp.studies.three_node.published import published
+from netwarp.studies.three_node.tables import Condition, Repetition
+from netwarp.studies.three_node.traffic import Share, iperf3_shares
 
 LAYOUTS = ("three-node", "three-node-published", "three-node-builtin")
 

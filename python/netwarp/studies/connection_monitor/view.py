@@ -18,7 +18,7 @@ from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, axis_series
-from netwarp.views.connection_monitor.analysis import METRICS, Monitored, monitored
+from netwarp.studies.connection_monitor.analysis import METRICS, Monitored, monitored
 
 FOLDER = "connection-monitor"
 

@@ -11,8 +11,8 @@ from netwarp.stats.intervals import CONFIDENCE, Interval, mean_interval, robust_
 from netwarp.store.files import read_json
 from netwarp.store.findings import Finding, Holds
 from netwarp.store.result import ResultDir
-from netwarp.views.queueing_theory.system import System, system_of
-from netwarp.views.queueing_theory.theory import Means
+from netwarp.studies.queueing_theory.system import System, system_of
+from netwarp.studies.queueing_theory.theory import Means
 
 NEAR = 0.02
 

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 
 from netwarp.plots import style
 from netwarp.plots.colours import CATEGORICAL
-from netwarp.views.queueing_theory.analysis import QUANTITIES, Compared
-from netwarp.views.queueing_theory.system import System
+from netwarp.studies.queueing_theory.analysis import QUANTITIES, Compared
+from netwarp.studies.queueing_theory.system import System
 
 _HEIGHT_IN = 5.6
 _SHOWN = ("time in the system", "packets that wait", "loss")

@@ -11,7 +11,7 @@ from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, MIN_PAYLOA
 from netwarp.flows import kind_of
 from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
-from netwarp.views.queueing_theory.theory import Means, Service, constant, cut_exponential, mg1, mg1k, mm1, mm1k
+from netwarp.studies.queueing_theory.theory import Means, Service, constant, cut_exponential, mg1, mg1k, mm1, mm1k
 
 HEADER_BYTES = {
     f"ipv{version}": ETHERNET_HEADER_BYTES + ip + UDP_HEADER_BYTES for version, ip in IP_HEADER_BYTES.items()

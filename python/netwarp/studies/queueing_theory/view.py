@@ -15,7 +15,7 @@ from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.findings import write_findings
 from netwarp.store.result import ResultDir
-from netwarp.views.queueing_theory.analysis import compare_with_theory, findings_of, loads_of
+from netwarp.studies.queueing_theory.analysis import compare_with_theory, findings_of, loads_of
 
 FOLDER = "queueing-theory"
 
@@ -34,7 +34,7 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     written = [folder / "theory.csv", write_findings(folder, list(findings_of(rows)))]
     if figures:
         # Lazily: matplotlib takes long to import, and tables need none.
-        from netwarp.views.queueing_theory.figure import draw  # noqa: PLC0415
+        from netwarp.studies.queueing_theory.figure import draw  # noqa: PLC0415
 
         written += draw(system, rows, str(result.plan.get("name", "")), result.plots / "queueing-theory")
     return written

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from netwarp.analysis.queue.red import Red
 from netwarp.plots import style
 from netwarp.plots.colours import CATEGORICAL
-from netwarp.views.red_law.analysis import Arrivals, Step
+from netwarp.studies.red_law.analysis import Arrivals, Step
 
 _HEIGHT_IN = 4.6
 _STRETCH_S = 0.1

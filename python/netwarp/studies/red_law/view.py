@@ -14,7 +14,7 @@ from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.findings import write_findings
 from netwarp.store.result import ResultDir
-from netwarp.views.red_law.analysis import arrivals_of, findings_of, label_of, steps_of
+from netwarp.studies.red_law.analysis import arrivals_of, findings_of, label_of, steps_of
 
 FOLDER = "red-law"
 
@@ -34,7 +34,7 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     written = [folder / "red-law.csv", write_findings(folder, list(findings_of(red, arrivals)))]
     if figures:
         # Lazily: matplotlib takes long to import, and tables need none.
-        from netwarp.views.red_law.figure import draw  # noqa: PLC0415
+        from netwarp.studies.red_law.figure import draw  # noqa: PLC0415
 
         written += draw(red, arrivals, steps, str(result.plan.get("name", "")), result.plots / "red-law")
     return written

@@ -9,8 +9,8 @@ from math import inf
 from typing import Any
 
 from netwarp.store.findings import Holds
-from netwarp.views.three_node.columns import SCRIPTS
-from netwarp.views.three_node.published import published
+from netwarp.studies.three_node.columns import SCRIPTS
+from netwarp.studies.three_node.published import published
 
 _UNITS = {"_Mbps": " Mbit/s", "_ms": " ms", "_pct": " %"}
 
@@ -104,7 +104,7 @@ def load_note() -> Note:
 
 
 def _data() -> dict[str, Any]:
-    file = resources.files("netwarp.views.three_node") / "data" / "claims.toml"
+    file = resources.files("netwarp.studies.three_node") / "data" / "claims.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 

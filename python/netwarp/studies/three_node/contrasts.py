@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from enum import Enum
 from statistics import median
 
-from netwarp.views.three_node.factors import OPEN, Factors, named_factors
-from netwarp.views.three_node.judgement import MIN_SEEDS
-from netwarp.views.three_node.published import published
-from netwarp.views.three_node.tables import Condition
+from netwarp.studies.three_node.factors import OPEN, Factors, named_factors
+from netwarp.studies.three_node.judgement import MIN_SEEDS
+from netwarp.studies.three_node.published import published
+from netwarp.studies.three_node.tables import Condition
 
 
 @dataclass(frozen=True)

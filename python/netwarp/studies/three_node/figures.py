@@ -18,9 +18,9 @@ from netwarp.plots.charts.chart import value_text
 from netwarp.plots.colours import CATEGORICAL, known_look
 from netwarp.plots.labels import short_case, slug
 from netwarp.plots.look import current
-from netwarp.views.three_node.claims import load_note
-from netwarp.views.three_node.columns import PCAP_PANELS, SUMMARY_PANELS, Quantity
-from netwarp.views.three_node.tables import Condition
+from netwarp.studies.three_node.claims import load_note
+from netwarp.studies.three_node.columns import PCAP_PANELS, SUMMARY_PANELS, Quantity
+from netwarp.studies.three_node.tables import Condition
 
 _ROW_IN = 0.19
 _LEFT_IN, _RIGHT_IN, _GAP_IN = 0.12, 0.2, 0.45

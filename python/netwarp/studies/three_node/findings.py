@@ -5,10 +5,10 @@ from pathlib import Path
 
 from netwarp.store.files import write_text
 from netwarp.store.findings import Finding, Holds
-from netwarp.views.three_node.claims import Claim, Note, Recommendation, load, load_note
-from netwarp.views.three_node.judgement import Judged, judge, judge_published
-from netwarp.views.three_node.published import published
-from netwarp.views.three_node.tables import Condition
+from netwarp.studies.three_node.claims import Claim, Note, Recommendation, load, load_note
+from netwarp.studies.three_node.judgement import Judged, judge, judge_published
+from netwarp.studies.three_node.published import published
+from netwarp.studies.three_node.tables import Condition
 
 _PUBLISHED_IN_OUR_UNIT = {"ss_avg_cwnd": 1024.0}
 """Windows were printed in packets / 1024."""

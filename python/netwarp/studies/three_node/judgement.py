@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from netwarp.store.findings import Holds
-from netwarp.views.three_node.claims import Claim, Place
+from netwarp.studies.three_node.claims import Claim, Place
 
 MIN_SEEDS = 3
 _CLOSE_TO_1 = 0.05

@@ -5,8 +5,8 @@ from importlib import resources
 
 import polars as pl
 
-from netwarp.views.three_node.columns import PCAP, SCRIPTS, SUMMARY
-from netwarp.views.three_node.tables import Condition
+from netwarp.studies.three_node.columns import PCAP, SCRIPTS, SUMMARY
+from netwarp.studies.three_node.tables import Condition
 
 SCHEMA = pl.Schema(
     {
@@ -24,7 +24,7 @@ SCHEMA = pl.Schema(
 
 def published() -> dict[str, dict[str, float]]:
     """The published tables by scenario and column, in the units in which they were printed."""
-    with resources.as_file(resources.files("netwarp.views.three_node") / "data" / "published.csv") as path:
+    with resources.as_file(resources.files("netwarp.studies.three_node") / "data" / "published.csv") as path:
         rows = pl.read_csv(path).iter_rows(named=True)
         return {row["scenario"]: {name: row[name] for name in row if name != "scenario"} for row in rows}
 

@@ -4,7 +4,7 @@ import polars as pl
 
 from netwarp.store.findings import Finding, Holds
 from netwarp.store.rundir import RunDir
-from netwarp.views.three_node.records import ends_of
+from netwarp.studies.three_node.records import ends_of
 
 SCHEMA = pl.Schema(
     {

@@ -26,10 +26,10 @@ def recommend(result: Path, /, *, json: Annotated[bool, Parameter(negative=())] 
     with errors():
         from netwarp.store.errors import SelectionError
         from netwarp.store.result import open_verified
-        from netwarp.views.three_node import sentences_of
-        from netwarp.views.three_node.columns import ROLES
-        from netwarp.views.three_node.recommendations import as_markdown
-        from netwarp.views.three_node.tables import conditions_of
+        from netwarp.studies.three_node.columns import ROLES
+        from netwarp.studies.three_node.recommendations import as_markdown
+        from netwarp.studies.three_node.tables import conditions_of
+        from netwarp.studies.three_node.view import sentences_of
 
         opened = open_verified(result)
         nodes = {node for run in opened.good for node in opened.run(run.id).network.nodes}

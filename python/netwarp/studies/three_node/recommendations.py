@@ -23,7 +23,7 @@ import polars as pl
 
 from netwarp.store.files import write_atomic, write_text
 from netwarp.store.findings import Finding
-from netwarp.views.three_node.contrasts import (
+from netwarp.studies.three_node.contrasts import (
     QUALITIES,
     Pair,
     Quality,
@@ -35,9 +35,9 @@ from netwarp.views.three_node.contrasts import (
     value_words,
     where,
 )
-from netwarp.views.three_node.factors import OPEN
-from netwarp.views.three_node.judgement import MIN_SEEDS
-from netwarp.views.three_node.tables import Condition
+from netwarp.studies.three_node.factors import OPEN
+from netwarp.studies.three_node.judgement import MIN_SEEDS
+from netwarp.studies.three_node.tables import Condition
 from netwarp.words import capital
 
 NAME = "recommendations.csv"
@@ -229,7 +229,7 @@ def _spread(conditions: Sequence[Condition], factor: str, quality: Quality, rate
 
 
 def _recommendations(conditions: Sequence[Condition]) -> Iterator[Sentence]:
-    file = resources.files("netwarp.views.three_node") / "data" / "environments.toml"
+    file = resources.files("netwarp.studies.three_node") / "data" / "environments.toml"
     data = tomllib.loads(file.read_text(encoding="utf-8"))
     for environment in data["environment"]:
         rows = [one for one in conditions if _belongs(one, environment)]

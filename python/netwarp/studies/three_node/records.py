@@ -9,7 +9,7 @@ from netwarp.analysis.flow.captures import CaptureError, flows_of
 from netwarp.store.description import Description, End
 from netwarp.store.errors import StoreError
 from netwarp.store.rundir import RunDir
-from netwarp.views.three_node.columns import CAPTURE, ROLES, SOCKETS, Row
+from netwarp.studies.three_node.columns import CAPTURE, ROLES, SOCKETS, Row
 
 _ESTABLISHED = 1
 _CARRIES_DATA = 0.01

@@ -21,8 +21,8 @@ from itertools import pairwise
 import polars as pl
 
 from netwarp.store.rundir import RunDir
-from netwarp.views.three_node.columns import SCRIPTS, Row
-from netwarp.views.three_node.records import ends_of, interval_ms
+from netwarp.studies.three_node.columns import SCRIPTS, Row
+from netwarp.studies.three_node.records import ends_of, interval_ms
 
 _SECOND_NS = 10**9
 _IFSTAT_KB_BYTES = 1024

@@ -11,9 +11,8 @@ from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import PlannedRun, axis_text
-from netwarp.threads import on_each
-from netwarp.views.three_node import records, scripts
-from netwarp.views.three_node.columns import (
+from netwarp.studies.three_node import records, scripts
+from netwarp.studies.three_node.columns import (
     CAPTURE,
     PCAP,
     SCRIPT_CAPTURE,
@@ -24,9 +23,10 @@ from netwarp.views.three_node.columns import (
     SUMMARY,
     Row,
 )
-from netwarp.views.three_node.factors import Factors, factors_of
-from netwarp.views.three_node.queues import queues_of
-from netwarp.views.three_node.traffic import tcp_flows, traffic
+from netwarp.studies.three_node.factors import Factors, factors_of
+from netwarp.studies.three_node.queues import queues_of
+from netwarp.studies.three_node.traffic import tcp_flows, traffic
+from netwarp.threads import on_each
 
 _FILES = {"client": "client_iperf3.pcap", "bottleneck": "bottleneck.pcap", "server": "server.pcap"}
 """What the published tables call the captures."""

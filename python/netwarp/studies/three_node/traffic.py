@@ -11,7 +11,7 @@ from netwarp.store.description import Flow
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_json
 from netwarp.store.rundir import RunDir
-from netwarp.views.three_node.columns import SCRIPTS, Row
+from netwarp.studies.three_node.columns import SCRIPTS, Row
 
 
 @dataclass(frozen=True)

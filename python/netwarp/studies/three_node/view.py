@@ -13,14 +13,14 @@ import polars as pl
 from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.findings import write_findings
 from netwarp.store.result import ResultDir
-from netwarp.views.three_node import recommendations
-from netwarp.views.three_node.claims import load_note
-from netwarp.views.three_node.contrasts import published_names
-from netwarp.views.three_node.findings import check, write_table
-from netwarp.views.three_node.published import beside, published
-from netwarp.views.three_node.queues import check_beneath_netem
-from netwarp.views.three_node.recommendations import Sentence
-from netwarp.views.three_node.tables import Condition, conditions_of, write_tables
+from netwarp.studies.three_node import recommendations
+from netwarp.studies.three_node.claims import load_note
+from netwarp.studies.three_node.contrasts import published_names
+from netwarp.studies.three_node.findings import check, write_table
+from netwarp.studies.three_node.published import beside, published
+from netwarp.studies.three_node.queues import check_beneath_netem
+from netwarp.studies.three_node.recommendations import Sentence
+from netwarp.studies.three_node.tables import Condition, conditions_of, write_tables
 
 FOLDER = "three-node"
 
@@ -67,7 +67,7 @@ def _compare(folder: Path, conditions: list[Condition], compared: pl.DataFrame) 
 
 def _draw(result: ResultDir, conditions: list[Condition], compared: pl.DataFrame) -> list[Path]:
     # Lazily: matplotlib takes longer to import than the tables take to make.
-    from netwarp.views.three_node.figures import draw  # noqa: PLC0415
+    from netwarp.studies.three_node.figures import draw  # noqa: PLC0415
 
     make_folder(result.plots)
     return draw(result.plots, str(result.plan.get("name", "")), conditions, compared)

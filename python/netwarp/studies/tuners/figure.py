@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from netwarp.plots import style
 from netwarp.plots.charts.chart import value_text
 from netwarp.plots.colours import CATEGORICAL
-from netwarp.views.tuners.analysis import METRICS, Compared, places
+from netwarp.studies.tuners.analysis import METRICS, Compared, places
 
 _BAR_IN = 0.25
 _HEAD_IN, _ROW_GAP_IN, _FOOT_IN = 0.55, 0.75, 0.18

@@ -13,7 +13,7 @@ import polars as pl
 from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
-from netwarp.views.tuners.analysis import AXIS, compare_tuners, values_of
+from netwarp.studies.tuners.analysis import AXIS, compare_tuners, values_of
 
 FOLDER = "tuners"
 
@@ -29,7 +29,7 @@ def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
     written = [folder / "tuners.csv"]
     if figures and rows:
         # Lazily: matplotlib takes long to import, and tables need none.
-        from netwarp.views.tuners.figure import draw  # noqa: PLC0415
+        from netwarp.studies.tuners.figure import draw  # noqa: PLC0415
 
         written += draw(rows, str(result.plan.get("name", "")), result.plots / "tuners")
     return written

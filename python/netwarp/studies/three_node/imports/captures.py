@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 from netwarp.agent import find_agent
-from netwarp.imports.errors import UnreadableError, why_unreadable
 from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import open_regular
+from netwarp.studies.three_node.imports.errors import UnreadableError, why_unreadable
 
 _PCAP = {bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1")}
 _PCAPNG = bytes.fromhex("0a0d0d0a")

@@ -5,10 +5,6 @@ from pathlib import Path
 from netwarp.store.errors import StoreError
 
 
-class LayoutError(StoreError):
-    """The directory is not laid out as the scripts leave it (a usage error); the message says what was looked for."""
-
-
 class UnreadableError(Exception):
     """A file that cannot be used; the message says why, as a clause: "it is empty"."""
 

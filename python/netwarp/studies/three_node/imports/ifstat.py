@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from netwarp.imports.errors import UnreadableError
-from netwarp.imports.times import parse_stamp, since
+from netwarp.studies.three_node.imports.errors import UnreadableError
+from netwarp.studies.three_node.imports.times import parse_stamp, since
 
 _UNITS = {"KB/s": 1024.0, "Kbps": 128.0}
 _HEADING = re.compile(r"(KB/s|Kbps) in +\1 out")

@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from netwarp.imports.errors import UnreadableError, why_unreadable
-from netwarp.imports.iperf3_document import Document, Sum
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_content
+from netwarp.studies.three_node.imports.errors import UnreadableError, why_unreadable
+from netwarp.studies.three_node.imports.iperf3_document import Document, Sum
 
 _MAX_BYTES = 64 << 20
 _SHORTEST_S = 1e-3

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from netwarp.imports.errors import LayoutError
 from netwarp.names import made_label
-from netwarp.store.errors import store_errors
+from netwarp.store.errors import LayoutError, store_errors
 
 ROLES = ("client", "bottleneck", "server")
 TESTS = {"tcp": "tcp.json", "udp": "udp.json"}

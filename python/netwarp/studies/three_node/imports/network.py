@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netwarp.flows import iperf3 as iperf3_flows
-from netwarp.imports.iperf3 import Iperf3Test
-from netwarp.scenario.model.views import known_views
+from netwarp.studies.three_node.imports.iperf3 import Iperf3Test
 
 VIEW = "three-node"
 _FIRST_INDEX = 11
@@ -130,7 +129,7 @@ def scenario_toml(
         f'summary = "Imported measurements: {runs}"',
         f'duration = "{-(-duration // 10**6)}ms"',
         f"seeds = {list(repetitions)}",
-        *([f'views = ["{VIEW}"]'] if VIEW in known_views() else []),
+        f'views = ["{VIEW}"]',
         "",
         "[nodes]",
         *(f"{role} = {{ forward = true }}" if role == "bottleneck" else f"{role} = {{}}" for role in PLACES),

@@ -4,32 +4,23 @@ import hashlib
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from netwarp.execute.manifest import manifest
-from netwarp.imports.layout import TESTS, RunFiles, find_runs
-from netwarp.imports.network import Timed, scenario_toml
-from netwarp.imports.run import Note, ReadRun, read_run, write_run
+from netwarp.imports import Imported, Note
 from netwarp.plan import ID_DIGITS
 from netwarp.store.digests import digest_file
 from netwarp.store.errors import StoreError
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import create_result
+from netwarp.studies.three_node.imports.layout import TESTS, RunFiles, find_runs
+from netwarp.studies.three_node.imports.network import Timed, scenario_toml
+from netwarp.studies.three_node.imports.run import ReadRun, read_run, write_run
 
 _FORMAT = 1
 """Counts the changes to what an import makes of the same files: part of every run's id."""
-
-
-@dataclass(frozen=True)
-class Imported:
-    """Where the result is, how many runs it has, and the notes about their files."""
-
-    path: Path
-    runs: int
-    notes: tuple[Note, ...]
 
 
 def import_result(directory: Path, output: Path | None = None) -> Imported:

@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from netwarp.flows import iperf3 as iperf3_flows
-from netwarp.imports import ifstat, ss
-from netwarp.imports.captures import keep_capture
-from netwarp.imports.errors import UnreadableError, why_unreadable
-from netwarp.imports.iperf3 import Iperf3Test, read_test
-from netwarp.imports.layout import CAPTURES, SERVER_LOG, SOCKETS, TESTS, RunFiles
-from netwarp.imports.network import PLACES, Timed, index_of, lab_of
-from netwarp.imports.times import filled, since
+from netwarp.imports import Note
 from netwarp.store.digests import write_digests
 from netwarp.store.documents import MAX_RUN_NS
 from netwarp.store.errors import StoreError, store_errors
@@ -23,26 +17,19 @@ from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import FLOWS, LINKS
 from netwarp.store.schemas import SOCKETS as SOCKETS_TABLE
 from netwarp.store.streams import write_stream
+from netwarp.studies.three_node.imports import ifstat, ss
+from netwarp.studies.three_node.imports.captures import keep_capture
+from netwarp.studies.three_node.imports.errors import UnreadableError, why_unreadable
+from netwarp.studies.three_node.imports.iperf3 import Iperf3Test, read_test
+from netwarp.studies.three_node.imports.layout import CAPTURES, SERVER_LOG, SOCKETS, TESTS, RunFiles
+from netwarp.studies.three_node.imports.network import PLACES, Timed, index_of, lab_of
+from netwarp.studies.three_node.imports.times import filled, since
 
 _PAUSE_S = 3.0
 _STEP_S = 1.0
 _MAX_APART_S = 86400.0
 _MAX_TEXT_BYTES = 64 << 20
 _ESTABLISHED = 1
-
-
-@dataclass(frozen=True)
-class Note:
-    """Something about a file of a run: that it is left out and why, or what is unusual about it."""
-
-    run: str
-    file: str
-    what: str
-    left_out: bool
-
-    def __str__(self) -> str:
-        """As a line for a person."""
-        return f"{self.run}: {self.file} {'is left out: ' if self.left_out else ''}{self.what}"
 
 
 @dataclass

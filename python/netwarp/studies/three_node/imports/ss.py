@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from netwarp.imports.iperf3_document import plain_address
-from netwarp.imports.times import parse_stamp
 from netwarp.store.schemas import SOCKETS
+from netwarp.studies.three_node.imports.iperf3_document import plain_address
+from netwarp.studies.three_node.imports.times import parse_stamp
 
 Socket = dict[str, Any]
 """One socket at one instant: columns of sockets.arrows that are known; without time and node."""

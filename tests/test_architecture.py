@@ -216,8 +216,8 @@ def test_the_wings_meet_in_the_store_alone(wing: set[str], other: set[str]) -> N
 def test_what_decides_a_result_is_in_its_digest(module: str, sources: tuple[str, ...]) -> None:
     """All that is loaded for making labs, or for computing metrics.
 
-    `words` is for people alone, and `studies` finds scenarios, whose content counts by itself, and views, which are made
-    of the records afterwards.
+    `words` is for people alone, and `studies` finds scenarios, whose content counts by itself, and views, which are
+    made of the records afterwards.
     """
     code = f"import sys, {module}; print(*(m for m in sys.modules if m.startswith('netwarp.')))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -1,1 +1,1 @@
-"""Measurements that other scripts took → a result: what `netwarp import` reads of this study's scripts. It writes records, no metrics."""
+"""Measurements of the scripts → a result: an importer (`netwarp.imports`). It writes records, no metrics."""

@@ -27,7 +27,6 @@ h2 = {}
 [links.only]
 ends = ["h1", "h2"]
 rate = "10mbit"
-queue = "pfifo limit 20"
 [flows.bulk]
 from = "h1"
 to = "h2"

@@ -97,6 +97,8 @@ def test_a_study_that_cannot_be_loaded_is_named_where_it_may_be_missed(
             load()
         assert sentence in str(caught.value)
     assert parse_scenario(DUMBBELL).name == "t"
+    application(["list"])(["list"], exit_on_error=False, result_action="return_value")
+    assert f"note: {sentence}" in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_what_two_studies_offer_cannot_be_used(site: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,8 +35,9 @@ _CASES = "cases."
 
 
 def shipped_scenarios() -> dict[str, Path]:
-    """The scenarios that come with netwarp and with the studies that are installed: name → file, sorted by name."""
-    return dict(sorted((registry.scenarios() | _own_scenarios()).items()))
+    """The scenarios that come with netwarp and with installed studies: name → file, sorted by the file's name."""
+    found = registry.scenarios() | _own_scenarios()
+    return dict(sorted(found.items(), key=lambda one: one[1].name))
 
 
 def _own_scenarios() -> dict[str, Path]:

@@ -87,7 +87,9 @@ def states_of(result: ResultDir, run_set: RunSet) -> Iterator[Figure]:
     for quantity in (q for q in named if not q.stem.startswith(BBR)):
         yield Figure(_stem(quantity.stem, run_set), lines_of(result, run_set, quantity), True, run_set)
     if not run_set.together:
-        for name, stack in (*stacks_of(result, run_set), *bbr_of(result, run_set)):
+        for name, number, stack in stacks_of(result, run_set):
+            yield Figure(_stem(name, run_set) + (f"--{number}" if number > 1 else ""), stack, False, run_set)
+        for name, stack in bbr_of(result, run_set):
             yield Figure(_stem(name, run_set), stack, False, run_set)
 
 

@@ -81,6 +81,7 @@ VALUES: dict[str, TOML] = {
     "Scenario.warmup": ("", "1s"),
     "Scenario.seeds": ("", "[1, 2]"),
     "Scenario.baseline": ("", "a"),
+    "Scenario.figures": ("", '["rtt-bulk"]'),
     "Scenario.views": ("", '["tuners"]'),
     "RunOptions.start_jitter": ("", "1ms"),
     "RunOptions.memory": ("", "512M"),

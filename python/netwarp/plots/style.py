@@ -81,6 +81,11 @@ def width_in() -> float:
     return look.current().width_in
 
 
+def dots_per_inch() -> int:
+    """How many pixels an inch of a figure has: in a narrow one as many as print needs."""
+    return max(DPI, 300) if look.current().narrow else DPI
+
+
 def tall(inches: float) -> float:
     """The height of a panel that is `inches` high in a figure of the usual width: less in a narrow one."""
     return inches * min(max(width_in() / look.SCREEN_WIDTH_IN, _LOWEST), 1.0)
@@ -274,6 +279,6 @@ def _save(figure: Figure, file: Path, kind: str) -> Path:
     options: dict[str, Any] = {"metadata": _METADATA[kind]}
     if kind == "png":
         options["pil_kwargs"] = _FAST
-        options["dpi"] = max(DPI, 300) if look.current().narrow else DPI
+        options["dpi"] = dots_per_inch()
     write_atomic(file, lambda path: figure.savefig(path, format=kind, **options))
     return file

@@ -1,7 +1,7 @@
 """Which of the curves of one panel is in front, where they would hide each other.
 
-Of curves that coincide each is in front for a short stretch of time in turn; a curve within the ink of another, which it
-does not hide, is in front of that one. Nothing is dashed, and where curves part nothing changes.
+Of curves that coincide each is in front for a short stretch of time in turn; a curve within the ink of another, which
+it does not hide, is in front of that one. Nothing is dashed, and where curves part nothing changes.
 """
 
 from collections.abc import Sequence

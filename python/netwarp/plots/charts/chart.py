@@ -39,11 +39,12 @@ class SeriesLook(NamedTuple):
 
 @dataclass(frozen=True)
 class Chart:
-    """A metric by `xs` (values of the first axis) and `series` (combinations of the others, `()` if there are none).
+    """A figure of a `kind`: a metric by `xs` (values of the first axis) and `series` (combinations of the others, `()`
+    if there are none).
 
     `cells` holds the values of the runs at (x, series), `spread` their distributions where the figure shows those.
-    `x_texts` and `x_looks` say what each of `xs` is called and how it looks where each has a look of its own. `left_out`
-    is told even without a title. `span` has the lowest and highest value of all maps that are to be compared.
+    `x_texts` and `x_looks` say what each of `xs` is called, and how it looks where each has a look of its own.
+    `left_out` is told even without a title. `span` has the lowest and highest value of all maps to be compared.
     """
 
     title: str
@@ -57,10 +58,11 @@ class Chart:
     looks: Sequence[SeriesLook]
     cells: Mapping[tuple[Any, tuple[Any, ...]], tuple[float, ...]]
     spread: Mapping[tuple[Any, tuple[Any, ...]], TimeWeighted]
+    kind: str = "bar"
     left_out: Sequence[str] = ()
     span: tuple[float, float] | None = None
     by_value: bool = False
-    """Whether the values of the first axis have looks by which they are known elsewhere, as congestion controls have."""
+    """Whether the values of the first axis are known by their looks, as congestion controls are."""
 
     @property
     def series(self) -> list[tuple[Any, ...]]:

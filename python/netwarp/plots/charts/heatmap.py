@@ -67,7 +67,7 @@ def _heads(texts: Sequence[str], cell_in: float, size: float) -> tuple[list[str]
 
 
 def _numbers(axes: Axes, image: AxesImage, grid: np.ndarray, cell_in: float) -> None:
-    """The values in their cells, in the largest type in which they keep apart; none where even the smallest is too wide."""
+    """The values in their cells, in the largest type that keeps them apart; none where the smallest does not."""
     texts = value_texts(grid.ravel().tolist())
     sizes = (style.points(10), style.points(9), style.points(8), style.MIN_POINTS)
     fits = [size for size in sizes if max(style.text_in(text, size) for text in texts) <= cell_in - _GAP_IN]

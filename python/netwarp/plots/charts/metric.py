@@ -1,6 +1,6 @@
 """The figure that a user names: a metric, by some axes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure
 
 from netwarp.analysis.run.distribution import COMPLETION, DISTRIBUTED, distributed_stem, distributions
 from netwarp.analysis.summary.main_metrics import busiest_queue
@@ -22,8 +21,8 @@ from netwarp.analysis.summary.selection import (
     select,
 )
 from netwarp.plots import style
-from netwarp.plots.charts import bars, boxes, cdf, heatmap, lines
 from netwarp.plots.charts.chart import LEGEND_CHARS, MAX_DOTS, Chart, SeriesLook
+from netwarp.plots.charts.kinds import KINDS, draw_chart
 from netwarp.plots.colours import CATEGORICAL, DASHES, MAX_DISTINCT
 from netwarp.plots.labels import in_order, metric_label, numbers_of, slug, wrapped
 from netwarp.plots.look import current
@@ -38,13 +37,6 @@ from netwarp.store.summary import axis_text, axis_title
 from netwarp.threads import on_each
 from netwarp.words import did_you_mean
 
-KINDS: dict[str, Callable[[Chart], Figure]] = {
-    "bar": bars.draw,
-    "line": lines.draw,
-    "box": boxes.draw,
-    "heatmap": heatmap.draw,
-    "cdf": cdf.draw,
-}
 AUTO = "auto"
 _MAP_FROM = 3
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++")
@@ -66,21 +58,9 @@ def draw_metric(
         folder.mkdir(exist_ok=True, parents=True)
     files: list[Path] = []
     with style.drawing():
-        for stem, drawn, chart in charts(result, metric, by, kind):
-            files += style.save(_limited(KINDS[drawn](chart), drawn), folder / stem, tuple(formats))
+        for stem, _, chart in charts(result, metric, by, kind):
+            files += style.save(draw_chart(chart), folder / stem, tuple(formats))
     return files
-
-
-def _limited(figure: Figure, drawn: str) -> Figure:
-    """The figure with the limits and the scale that were asked for, where it has such axes."""
-    asked, axes = current(), figure.axes[0]
-    if drawn in ("line", "cdf") and asked.xlim is not None:
-        axes.set_xlim(*asked.xlim)
-    if drawn in ("line", "box") and asked.ylog and all(low > 0 for low in (axes.dataLim.ymin,)):
-        axes.set_yscale("log")
-        axes.set_ylim(axes.dataLim.ymin / 1.2, axes.dataLim.ymax * 1.2)
-        style.log_ticks(axes.yaxis)
-    return figure
 
 
 def charts(result: ResultDir, metric: str, by: Sequence[str], kind: str = AUTO) -> Iterator[tuple[str, str, Chart]]:
@@ -109,6 +89,7 @@ def charts(result: ResultDir, metric: str, by: Sequence[str], kind: str = AUTO) 
             said = [f"{axis_title(axis)} {label}" for axis, label in where]
             chart = replace(
                 chart,
+                kind=drawn,
                 subtitle=" · ".join([chart.subtitle, *said]),
                 left_out=_left_out(result, part, place),
                 span=(min(medians), max(medians)) if drawn == "heatmap" and len(parts) > 1 else None,

@@ -17,6 +17,7 @@ from netwarp.plots.look import current
 from netwarp.plots.timeseries import strip
 from netwarp.plots.timeseries.figure_spec import Bar, Curve, FigureSpec, Panel, Quantity, SecondaryAxis, Variant
 from netwarp.plots.timeseries.scale import set_scale, shows_log
+from netwarp.plots.timeseries.series import reduce_series
 from netwarp.plots.turns import cut_out
 
 FOOT_IN = 0.5
@@ -97,6 +98,16 @@ class _Grid:
         return 0.55 if self.own_axes else 0.28
 
 
+def _as_wide(panel: Panel, wide_in: float) -> Panel:
+    """The panel with as many samples as its columns of pixels can show."""
+    columns = max(int(wide_in * style.dots_per_inch()), 1)
+    variants = [
+        replace(v, curves=[Curve(*reduce_series(curve.times, curve.values, columns)) for curve in v.curves])
+        for v in panel.variants
+    ]
+    return Panel(panel.heading, variants)
+
+
 def multiples(spec: FigureSpec) -> Figure:
     """The figure's panels with the same axes, or where values lie decades apart each with its own; what the lines mean
     beneath them, where that is not their heading."""
@@ -133,7 +144,7 @@ def multiples(spec: FigureSpec) -> Figure:
         x = grid.left + column * (grid.width() + grid.gap())
         y = height - head_in - row * row_in - heading_in - panel_in
         axes = figure.add_axes((x / wide, y / height, grid.width() / wide, panel_in / height))
-        _panel(axes, spec, panel, heading)
+        _panel(axes, spec, _as_wide(panel, grid.width()), heading)
         shown = _of_panel(spec, panel) if own_axes else spec
         axes.xaxis.set_major_locator(MaxNLocator(max(3, min(6, int(grid.width() / 0.45))), steps=_STEPS))
         axes.set_xlim(*spec.window)

@@ -52,7 +52,7 @@ def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
 
 
 def y_places(spec: FigureSpec) -> tuple[Callable[[Values], Values], tuple[float, float]]:
-    """Where values are on the figure's y axis: a function to a scale that is linear on it, and the ends of the axis there.
+    """Where values are on the figure's y axis: a function to a scale that is linear on it, and the ends of the axis.
 
     The same limits as those of `set_scale`.
     """

@@ -19,7 +19,7 @@ _MAX_STACKED, _MAX_BBR = 3, 2
 
 
 def stacks_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, int, Stack]]:
-    """Of each group of TCP flows RTT, queue and window of the compared runs: the figure's name, its number, and the stack.
+    """Of each group of TCP flows RTT, queue and window of the compared runs: the figure's name and number, the stack.
 
     Of values with an order a few are shown; of others all of them, in as many figures as they need.
     """
@@ -83,7 +83,7 @@ def _bbr_rows(run: PlottedRun, group: str, suffix: str) -> list[FigureSpec]:
 
 
 def _parts(run_set: RunSet) -> Iterator[RunSet]:
-    """The compared runs a few at a time: all of them, or of values with an order some from the lowest to the highest."""
+    """The compared runs a few at a time: all, or of values with an order some from the lowest to the highest."""
     every = range(len(run_set.runs))
     shared = run_set.references if len(run_set.references) == 1 else ()
     if is_ordered(run_set.labels):

@@ -65,7 +65,7 @@ def draw(chart: Chart) -> Figure:
         look: dict[str, Any] = {"color": colour, "linestyle": dash, "linewidth": 1.6, "drawstyle": "steps-post"}
         axes.plot(curve.times, curve.values, label=wrapped(text, LEGEND_CHARS), **look)
         for piece in front:
-            axes.plot(piece.times, piece.values, label=f"_{text}", zorder=2.5, **look)
+            axes.plot(piece.times, piece.values, label=f"_{wrapped(text, LEGEND_CHARS)}", zorder=2.5, **look)
     axes.set_ylim(0, 1.01)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_xlim(*limits)

@@ -39,7 +39,9 @@ def draw(chart: Chart) -> Figure:
     norm = LogNorm if wants_log([low, high]) else Normalize
     image = axes.imshow(np.ma.masked_invalid(grid), aspect="auto", cmap="cividis", norm=norm(low, high or 1))
     _numbers(axes, image, grid, cell_in)
-    axes.set_xticks(range(len(heads)), heads, rotation=90 if upright else 0)
+    # Of columns that are narrower than a line of type is high each second, third … is named.
+    every = max(1, int(np.ceil(style.line_in(9) / cell_in))) if upright else 1
+    axes.set_xticks(range(0, len(heads), every), heads[::every], rotation=90 if upright else 0)
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(length=0)
     axes.grid(False)

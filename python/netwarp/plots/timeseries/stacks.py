@@ -10,6 +10,7 @@ from netwarp.plots.timeseries.comparison import PlottedRun, RunSet, some
 from netwarp.plots.timeseries.curves import CWND, QUEUE, RTT
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack, Variant
 from netwarp.plots.timeseries.figure_specs import left_out, spec_of, subtitle
+from netwarp.plots.timeseries.scale import shows_log
 from netwarp.plots.timeseries.several import BBR, START
 from netwarp.store.result import ResultDir
 from netwarp.words import capital
@@ -24,10 +25,10 @@ def stacks_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, int, St
     Of values with an order a few are shown; of others all of them, in as many figures as they need.
     """
     for number, few in enumerate(_parts(run_set), start=1):
-        yield from ((name, number, stack) for name, stack in _stacks(result, few))
+        yield from ((name, number, stack) for name, stack in _stacks(result, few, run_set))
 
 
-def _stacks(result: ResultDir, few: RunSet) -> Iterator[tuple[str, Stack]]:
+def _stacks(result: ResultDir, few: RunSet, every: RunSet) -> Iterator[tuple[str, Stack]]:
     quantities = list(dict.fromkeys(quantity for run in few.runs for quantity in run.curves))
     queue = next((q for q in quantities if q.stem.startswith(QUEUE)), None)
     for window in (q for q in quantities if q.stem.startswith(CWND)):
@@ -35,6 +36,9 @@ def _stacks(result: ResultDir, few: RunSet) -> Iterator[tuple[str, Stack]]:
         rtt = next((q for q in quantities if q.stem == f"{RTT}{group}"), None)
         stacked = {"RTT": rtt, "queue": queue, "window": window}
         rows = [spec_of(result, few, q) for q in stacked.values() if q is not None]
+        if len(few.runs) < len(every.runs):  # figures that are read beside each other have axes of one kind
+            logs = [shows_log(spec_of(result, every, row.quantity)) for row in rows]
+            rows = [replace(row, log=row.log or log) for row, log in zip(rows, logs, strict=True)]
         if len(rows) < 2:
             continue
         *first, last = (name for name, q in stacked.items() if q is not None)

@@ -28,7 +28,7 @@ _FEW = 5
 _METRICS, _OF_OTHERS = 4, 2
 """Of those so many of metrics, and so many over time for each axis but the first."""
 _KINDS = (GOODPUT, RTT, CWND, QUEUE, STATE, "stack-", "jain-index", BBR, IPERF3, INTERFACES)
-_RANK = (f"{GOODPUT}all-flows", RTT, CWND, QUEUE, GOODPUT, "stack-", "jain-index", "state-", "bbr-", "iperf3-")
+_RANK = (f"{GOODPUT}all-flows", RTT, CWND, STATE, QUEUE, GOODPUT, "stack-", "jain-index", BBR, IPERF3)
 
 
 @dataclass(frozen=True)

@@ -262,7 +262,7 @@ def test_a_module_of_ones_own_has_no_controls_colour(tmp_path: Path) -> None:
     assert colours["cubic"] == CATEGORICAL[0] and colours["bbr"] == CATEGORICAL[1]
     assert colours["mine"] in OWN
     (chart,) = one_chart(tmp_path / "r", "flow.goodput_mbps", ["seed", QUEUE, CONTROL])
-    of = {look.key[1]: set() for look in chart.looks}
+    of: dict[str, set[str]] = {look.key[1]: set() for look in chart.looks}
     for look in chart.looks:
         of[look.key[1]].add(look.colour)
     assert all(len(colours) == 1 for colours in of.values()), "a control has one colour with each queue"

@@ -1,5 +1,6 @@
 """What figures compare: axes, cases and the baseline; rates that change; axes that fit the values."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,19 +8,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.plots import style
+from netwarp.plots import chosen, style
+from netwarp.plots.charts.overview import Wish
 from netwarp.plots.colours import CATEGORICAL, OWN, pale
 from netwarp.plots.legibility import IN_TURNS, in_turns
 from netwarp.plots.look import Look, looking
 from netwarp.plots.timeseries import figure, strip
-from netwarp.plots.timeseries.comparison import TUNER, PlottedRun, run_sets
+from netwarp.plots.timeseries.comparison import TUNER, PlottedRun, RunSet, run_sets
 from netwarp.plots.timeseries.curves import schedules
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity, SecondaryAxis, Variant
 from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
-from netwarp.plots.timeseries.result import draw_comparisons
+from netwarp.plots.timeseries.result import Figure, draw_comparisons, figures_of_set
 from netwarp.plots.timeseries.scale import log_ticks, set_scale, wants_log
 from netwarp.plots.timeseries.spread import across
 from netwarp.plots.timeseries.stacks import stacks_of
+from netwarp.report.page import _set_by_cases
 from netwarp.store.description import Description, End
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
@@ -223,7 +226,8 @@ def test_what_stands_apart_on_a_log_axis_takes_no_turns() -> None:
     assert first == pytest.approx(100 / 3, abs=3) and second == pytest.approx(100 / 3, abs=3)
     assert third == pytest.approx(100 / 3, abs=3) and fourth == 0
     first, second, third, fourth = seconds_in_front(replace(LEVELS, variants=drawn))
-    assert (first, second, third, fourth) == (pytest.approx(50, abs=3), 0, pytest.approx(50, abs=3), 0)
+    assert first == pytest.approx(50, abs=3) and third == pytest.approx(50, abs=3)
+    assert (second, fourth) == (0, 0)
 
 
 def test_curves_take_turns_only_where_they_coincide() -> None:
@@ -341,3 +345,51 @@ def test_each_axis_is_compared(tmp_path: Path) -> None:
     by_control = sets["by-bulk-cc-pfifo"]
     assert (by_control.differs, by_control.labels) == ("bulk cc", ["cubic", "mine", "bbr"])
     assert by_control.looks[0] == (CATEGORICAL[0], "-") and by_control.looks[1][0] in OWN
+
+
+def queues_and_controls(path: Path) -> ResultDir:
+    runs = [
+        {"id": f"{queue}{cc}", "seed": 1, "point": {QUEUE: queue, CONTROL: cc}}
+        for queue in ("pfifo", "fq_codel")
+        for cc in ("cubic", "reno", "bbr")
+    ]
+    return make(path, runs, (QUEUE, CONTROL))
+
+
+def test_a_run_draws_what_says_most(tmp_path: Path) -> None:
+    """At most twelve figures, of each axis, and the commands for the others, whose records are not read."""
+    found = chosen._Found(queues_and_controls(tmp_path / "r"))
+    found.take_most_telling()
+    stems = [entry.stem for entry in found.entries]
+    assert 4 <= len(stems) <= chosen.MOST
+    assert {"rtt-bulk--cubic", "cwnd-bulk--cubic"} <= set(stems)
+    assert any(stem.endswith("--by-bulk-cc-pfifo") for stem in stems), "congestion controls are compared, too"
+    assert {"netwarp plot DIR '*--reno*'", "netwarp plot DIR '*--by-bulk-cc-fq-codel*'"} <= set(found.left)
+    assert not {f"netwarp plot DIR {stem}" for stem in stems} & set(found.left)
+
+
+def test_a_run_draws_what_its_scenario_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def noted(result: ResultDir, one: RunSet) -> Iterator[Figure]:
+        read.append(one.stem)
+        return figures_of_set(result, one)
+
+    monkeypatch.setattr(chosen, "figures_of_set", noted)
+    found = chosen._Found(queues_and_controls(tmp_path / "r"))
+    assert found.take(["cwnd-bulk--cubic", "rtt-ping-*--cubic", "tuners", Wish("flow.nothing", (QUEUE,))])
+    assert [entry.stem for entry in found.entries] == ["cwnd-bulk--cubic"], "and not its panels"
+    assert read == ["cubic"], "the records of no other comparison"
+    assert found.missing == [
+        "there is no figure rtt-ping-*--cubic",
+        "there is no figure tuners",
+        "no run that counts has flow.nothing by links.b.queue",
+    ]
+    assert not chosen._Found(queues_and_controls(tmp_path / "s")).take(["cwnd-other"])
+
+
+def test_what_cases_change_is_blue_in_the_report(tmp_path: Path) -> None:
+    """Rate and delay of the link that cases set; they were black, as if all runs had them."""
+    result = make(tmp_path / "r", one_of_each(*CASES))
+    assert _set_by_cases(result, list(CASES)) == {RATE: "3 values", DELAY: "2 values"}
+    assert _set_by_cases(result, ["20"]) == {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,16 +21,25 @@ _WHITE_FROM = 0.3
 """From how far from the middle of the colours numbers are white."""
 
 
+@dataclass(frozen=True)
+class _Map:
+    """One of the maps: what it shows, in which colours, and its value for each pair of controls."""
+
+    words: str
+    colours: str
+    values: Mapping[tuple[str, str], float]
+
+
 def draw(rows: Sequence[Pair], result: ResultDir, axes: Sequence[str], stem: Path) -> list[Path]:
     """Returns the files. Raises StoreError."""
     known = [axis_values(result, axis) for axis in axes]
     owns, others = list(dict.fromkeys(row.own for row in rows)), list(dict.fromkeys(row.other for row in rows))
     values = {(row.own, row.other): row for row in rows}
     harmed = any(row.harm is not None for row in rows)
-    maps = [
-        ("share of the goodput of both", lambda row: row.share, (0.0, 1.0), "RdBu"),
-        *([("harm: what is lost of the goodput alone", lambda row: row.harm, (0.0, 1.0), "Reds")] if harmed else []),
-    ]
+    maps = [_Map("share of the goodput of both", "RdBu", {place: row.share for place, row in values.items()})]
+    if harmed:
+        lost = {place: row.harm for place, row in values.items() if row.harm is not None}
+        maps.append(_Map("harm: what is lost of the goodput alone", "Reds", lost))
     with style.drawing_wide():
         names = [known[0].label(own) for own in owns]
         heads = [known[1].label(other) for other in others]
@@ -44,10 +54,8 @@ def draw(rows: Sequence[Pair], result: ResultDir, axes: Sequence[str], stem: Pat
         height_in = head_in + _TITLE_IN + panel_in + _FOOT_IN
         wide_in = (style.width_in() - left_in - _RIGHT_IN - _GAP_IN * (len(maps) - 1)) / len(maps)
         figure = style.new_figure(height_in)
-        for number, (words, value, limits, colours) in enumerate(maps):
-            grid = np.array(
-                [[_number(value(values[o, t])) if (o, t) in values else np.nan for t in others] for o in owns]
-            )
+        for number, one in enumerate(maps):
+            grid = np.array([[one.values.get((own, other), np.nan) for other in others] for own in owns])
             box = (
                 (left_in + number * (wide_in + _GAP_IN)) / style.width_in(),
                 _FOOT_IN / height_in,
@@ -55,8 +63,8 @@ def draw(rows: Sequence[Pair], result: ResultDir, axes: Sequence[str], stem: Pat
                 panel_in / height_in,
             )
             panel = figure.add_axes(box)
-            _map(panel, grid, limits, colours)
-            panel.set_title(style.fitted(words, style.points(10), wide_in), fontsize=style.points(10), loc="left")
+            _map(panel, grid, one.colours)
+            panel.set_title(style.fitted(one.words, style.points(10), wide_in), fontsize=style.points(10), loc="left")
             panel.set_xticks(
                 range(len(heads)), [style.fitted(head, style.points(9), wide_in / len(heads)) for head in heads]
             )
@@ -68,13 +76,9 @@ def draw(rows: Sequence[Pair], result: ResultDir, axes: Sequence[str], stem: Pat
         return style.save(figure, stem)
 
 
-def _number(value: float | None) -> float:
-    return np.nan if value is None else value
-
-
-def _map(axes: Axes, grid: np.ndarray, limits: tuple[float, float], colours: str) -> None:
+def _map(axes: Axes, grid: np.ndarray, colours: str) -> None:
     """A map with its numbers; of harm below 0, which is a gain, the colour of 0."""
-    axes.imshow(np.ma.masked_invalid(grid), aspect="auto", cmap=colours, vmin=limits[0], vmax=limits[1])
+    axes.imshow(np.ma.masked_invalid(grid), aspect="auto", cmap=colours, vmin=0.0, vmax=1.0)
     for (row, column), value in np.ndenumerate(grid):
         text = f"{value:.2f}" if np.isfinite(value) else "–"
         dark = np.isfinite(value) and (value > 1 - _WHITE_FROM / 2 or (colours == "RdBu" and value < _WHITE_FROM / 2))

@@ -108,8 +108,7 @@ class Scenario(Model):
     )
     views: tuple[Annotated[str, AfterValidator(view_name)], ...] = about(
         "Names of views: tables and figures for a particular study, in addition to those of every result.",
-        ["connection-monitor"],
-        refused=[["conection-monitor"]],
+        refused=[["nosuch"]],
         default=(),
     )
 

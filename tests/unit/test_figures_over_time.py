@@ -385,7 +385,9 @@ def test_a_run_draws_what_its_scenario_asks_for(tmp_path: Path, monkeypatch: pyt
         "there is no figure tuners",
         "no run that counts has flow.nothing by links.b.queue",
     ]
-    assert not chosen._Found(queues_and_controls(tmp_path / "s")).take(["cwnd-other"])
+    other = queues_and_controls(tmp_path / "s")
+    assert not chosen._Found(other).take(["cwnd-other"]), "so that the most telling ones are drawn"
+    assert chosen._Found(other).take(["monitor-rtt-*"]), "a view draws it, and nothing else is asked for"
 
 
 def test_what_cases_change_is_blue_in_the_report(tmp_path: Path) -> None:

@@ -105,7 +105,8 @@ class _Found:
                 self.missing.append(f"there is no figure {wish}")
         taken = {entry.stem for entry in self.entries}
         self.left += [f"netwarp plot DIR {figure.stem}" for figure in figures if figure.stem not in taken]
-        return bool(self.tasks)
+        # What is not over time and no metric may be a figure of the scenario's views, which draw it themselves.
+        return bool(self.tasks) or any(isinstance(wish, str) and not _over_time(wish) for wish in wished)
 
     def take_most_telling(self) -> None:
         """Take some figures of metrics, and some over time for each axis that varies, of its first comparison."""

@@ -5,7 +5,7 @@ that take longer to load than a machine takes to start.
 """
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
@@ -22,12 +22,16 @@ from netwarp.scenario import Scenario
 from netwarp.scenario.model.trace import KEPT, trace_files
 from netwarp.store.files import make_folder, write_bytes, write_text
 from netwarp.store.making import ResultWriter, begin_result
+from netwarp.store.printed import excerpt
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from netwarp.evaluation import Study
     from netwarp.execute.progress import RunProgress
+
+_EXCERPT_LINES = 10
+"""Of each stream of a command whose run failed."""
 
 
 def default_directory(scenario: Scenario) -> Path:
@@ -80,7 +84,7 @@ def make_study(
         manifest=manifest(engine.spec.name, engine.own_identity, sys.argv),
     ) as result:
         keep_files(scenario, result)
-        with nullcontext(_silent) if live else _progress(plan, console) as progress:
+        with nullcontext(_silent) if live else _progress(plan, console, result) as progress:
             make = partial(execute, jobs=jobs, live=live) if dask is None else _on_cluster(dask, console)
             execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=progress)
         # Not sooner: the runs are made before it is loaded.
@@ -112,11 +116,15 @@ def _terminal() -> "Console":
     return Terminal(stderr=True)
 
 
-def _progress(plan: Plan, console: "Console | None") -> "RunProgress":
+def _progress(plan: Plan, console: "Console | None", result: ResultWriter) -> "RunProgress":
     # Lazily, as above.
     from netwarp.execute.progress import RunProgress
 
-    return RunProgress(plan, console or _terminal())
+    def printed(run: Run) -> Iterator[str]:
+        """The end of what a command printed."""
+        return excerpt(result.run_path(run.id), _EXCERPT_LINES)
+
+    return RunProgress(plan, console or _terminal(), printed)
 
 
 def _silent(event: str, run: Run, outcome: Outcome | None) -> None:

@@ -7,6 +7,7 @@ that take longer to load than a machine takes to start.
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -74,9 +75,10 @@ def make_study(
     """
     refuse_withheld(scenario, engine)
     plan = make_plan(scenario, seeds, cases, identity_of(engine, scenario))
-    refuse_unsupported(plan, engine)
+    notes = refuse_unsupported(plan, engine)
     if dask is None:
         note_warnings(engine, console)
+    say_notes(notes, console)
     with begin_result(
         directory,
         scenario_toml=scenario.source.text,
@@ -92,7 +94,8 @@ def make_study(
         from netwarp.store.result import ResultDir
 
         shown = console or _terminal()
-        return evaluate(ResultDir(result.path), scenario, execution, plots=plots, page=page, console=shown)
+        study = evaluate(ResultDir(result.path), scenario, execution, plots=plots, page=page, console=shown)
+        return replace(study, notes=tuple(notes))
 
 
 def note_warnings(engine: Engine, console: "Console | None") -> None:
@@ -104,6 +107,11 @@ def note_warnings(engine: Engine, console: "Console | None") -> None:
             f'the engine "{engine.spec.name}" samples, and makes no exact records: metrics that need them are absent '
             "(docs/host.md)",
         )
+    say_notes(notes, console)
+
+
+def say_notes(notes: Sequence[str], console: "Console | None") -> None:
+    """Print notes on what is going to be run."""
     for sentence in notes:
         shown = console or _terminal()
         shown.print(f"note: {sentence}", style="yellow", markup=False, highlight=False, soft_wrap=True)

@@ -16,13 +16,13 @@ pub fn running() -> Result<Vec<String>> {
         let Some(pid) = entry?
             .file_name()
             .to_str()
-            .and_then(|name| name.parse().ok())
+            .and_then(|name| name.parse::<u32>().ok())
         else {
             continue;
         };
         // One that ends meanwhile is none.
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        if pid != 1_u32 && !line.is_empty() {
+        if pid != 1 && !line.is_empty() {
             found.push((pid, words(&line)));
         }
     }

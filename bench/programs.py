@@ -120,7 +120,7 @@ def _program(row: dict[str, Any]) -> Program:
     return Program(numbers=numbers, packages=tuple(row.pop("packages", ())), **row)
 
 
-def run_twice(program: Program, place: Path) -> Outcome:
+def run_twice(program: Program, place: Path, kernel: str | None = None) -> Outcome:
     """Run a program in two machines, in an empty directory each time; their results are in `place`.
 
     Raises CalledProcessError if it cannot be prepared, TimeoutExpired.
@@ -133,7 +133,7 @@ def run_twice(program: Program, place: Path) -> Outcome:
         subprocess.run(["sh", "-ec", program.prepare], cwd=work, env=_environment(), check=True)
         command = [str(NETWARP), "exec", "-o", str(place / name), "--env", f"PYTHON={PYTHON}"]
         command += ["--time-limit", _SHORT_TIME_LIMIT if program.needs else _TIME_LIMIT]
-        command += ["--", "sh", str(program.script)]
+        command += [*(["--kernel", kernel] if kernel else []), "--", "sh", str(program.script)]
         done = subprocess.run(
             command, cwd=work, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=_LIMIT_S
         )
@@ -210,6 +210,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="names of scripts, redis for instance; otherwise all")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the results here")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the table into this page")
+    parser.add_argument("--kernel", metavar="NAME", help="a kernel of `netwarp kernel list`, such as one that has more")
     parser.add_argument("--packages", action="store_true", help="print the packages that they take, and run nothing")
     asked = parser.parse_args()
     known = programs()
@@ -223,7 +224,7 @@ def main() -> int:
         place = asked.keep.absolute() if asked.keep else Path(name)
         for program in known:
             if not asked.names or program.name in asked.names:
-                outcome = run_twice(program, place / program.name)
+                outcome = run_twice(program, place / program.name, asked.kernel)
                 outcomes.append(outcome)
                 problems = "; ".join(outcome.problems) or "as expected"
                 expected = f" (needs {program.needs})" if program.needs else ""

@@ -78,6 +78,8 @@ class Program:
     """Whether it runs in some environments although it lacks what it needs: whether it spins depends on addresses."""
     fast: bool = False
     """Whether it is among the ordinary tests: soon over, with small packages."""
+    options: tuple[str, ...] = ()
+    """Of `netwarp exec`."""
 
     @property
     def script(self) -> Path:
@@ -117,7 +119,8 @@ def programs() -> list[Program]:
 
 def _program(row: dict[str, Any]) -> Program:
     numbers = tuple(Number(**number) for number in row.pop("number", ()))
-    return Program(numbers=numbers, packages=tuple(row.pop("packages", ())), **row)
+    lists = {key: tuple(row.pop(key, ())) for key in ("packages", "options")}
+    return Program(numbers=numbers, **lists, **row)
 
 
 def run_twice(program: Program, place: Path, kernel: str | None = None) -> Outcome:
@@ -133,7 +136,7 @@ def run_twice(program: Program, place: Path, kernel: str | None = None) -> Outco
         subprocess.run(["sh", "-ec", program.prepare], cwd=work, env=_environment(), check=True)
         command = [str(NETWARP), "exec", "-o", str(place / name), "--env", f"PYTHON={PYTHON}"]
         command += ["--time-limit", _SHORT_TIME_LIMIT if program.needs else _TIME_LIMIT]
-        command += [*(["--kernel", kernel] if kernel else []), "--", "sh", str(program.script)]
+        command += [*program.options, *(["--kernel", kernel] if kernel else []), "--", "sh", str(program.script)]
         done = subprocess.run(
             command, cwd=work, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=_LIMIT_S
         )
@@ -182,7 +185,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
     lines = [_HEAD]
     for outcome in outcomes:
         program = outcome.program
-        speed = f"{outcome.virtual_s / outcome.cpu_s:.0f}" if outcome.cpu_s else "–"
+        speed = f"{outcome.virtual_s / outcome.cpu_s:.2g}" if outcome.cpu_s else "–"
         for index, number in enumerate(program.numbers):
             value = outcome.numbers.get(number.name)
             measured = "–" if value is None else f"{value:g} {number.unit}".rstrip()

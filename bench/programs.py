@@ -58,8 +58,9 @@ class Number:
 
     @property
     def words(self) -> str:
-        """The number that is expected, for people."""
-        return f"{self.expected:g} {self.unit}".rstrip()
+        """The number that is expected, for people; with how much it may differ, if that is more than half a percent."""
+        margin = f" ± {self.within:g}" if self.within > 0.005 * abs(self.expected) else ""
+        return f"{self.expected:.10g}{margin} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -185,10 +186,10 @@ def table(outcomes: Sequence[Outcome]) -> str:
     lines = [_HEAD]
     for outcome in outcomes:
         program = outcome.program
-        speed = f"{outcome.virtual_s / outcome.cpu_s:.2g}" if outcome.cpu_s else "–"
+        speed = _digits(outcome.virtual_s / outcome.cpu_s) if outcome.cpu_s else "–"
         for index, number in enumerate(program.numbers):
             value = outcome.numbers.get(number.name)
-            measured = "–" if value is None else f"{value:g} {number.unit}".rstrip()
+            measured = "–" if value is None else f"{value:.10g} {number.unit}".rstrip()
             heads = (program.what, program.between) if index == 0 else ("", "")
             tail = (f"{outcome.virtual_s:.1f}", speed) if index == 0 else ("", "")
             if program.needs:
@@ -196,6 +197,11 @@ def table(outcomes: Sequence[Outcome]) -> str:
             cells = (*heads, number.what, number.words, measured, *tail)
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _digits(value: float) -> str:
+    """With two digits, as far as they count."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def write_into(page: Path, text: str) -> None:

@@ -120,8 +120,8 @@ def programs() -> list[Program]:
 
 def _program(row: dict[str, Any]) -> Program:
     numbers = tuple(Number(**number) for number in row.pop("number", ()))
-    lists = {key: tuple(row.pop(key, ())) for key in ("packages", "options")}
-    return Program(numbers=numbers, **lists, **row)
+    packages, options = tuple(row.pop("packages", ())), tuple(row.pop("options", ()))
+    return Program(numbers=numbers, packages=packages, options=options, **row)
 
 
 def run_twice(program: Program, place: Path, kernel: str | None = None) -> Outcome:

@@ -30,7 +30,8 @@ from netwarp.words import nearest
 @dataclass(frozen=True)
 class Study:
     """A result: its directory, what was executed now, the summary's rows, what came of the expectations, figures, and
-    what the scenario's views wrote (figures of theirs included)."""
+    what the scenario's views wrote (figures of theirs included). `notes` are what was said before its runs were made:
+    warnings of the compiler about their modules."""
 
     result: ResultDir
     execution: Execution
@@ -39,6 +40,7 @@ class Study:
     figures: tuple[Path, ...]
     views: tuple[Path, ...] = ()
     page: Path | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:

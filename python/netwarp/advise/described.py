@@ -4,6 +4,7 @@ import math
 
 from netwarp.advise.environment import FULL_FRAME_BITS, MINE, Environment, Roles
 from netwarp.advise.errors import AdviceError
+from netwarp.flows.incast import IncastFlow
 from netwarp.scenario import Scenario
 from netwarp.units import format_duration
 
@@ -71,8 +72,8 @@ def _burst(scenario: Scenario, roles: Roles) -> int:
     total = 0
     for name in roles.incast:
         flow = scenario.flows[name]
-        size = flow.response_size  # type: ignore[union-attr]
-        total += flow.count * flow.senders * -(-int(size.mean) // _PAYLOAD_BYTES)  # type: ignore[union-attr]
+        if isinstance(flow, IncastFlow):
+            total += flow.count * flow.senders * -(-int(flow.response_size.mean) // _PAYLOAD_BYTES)
     return total
 
 

@@ -11,10 +11,10 @@ from netwarp.advise.advice import Advice
 from netwarp.advise.candidates import NOW
 from netwarp.advise.criteria import MEASURES
 from netwarp.advise.front import draw, front_of
-from netwarp.advise.picture import draw_before_and_after, probes_of
+from netwarp.advise.picture import draw_before_and_after, draw_narrow, probes_of
 from netwarp.plots import style
 from netwarp.report import page_style, page_templates
-from netwarp.report.svg import compact
+from netwarp.report.svg import compact, inline
 from netwarp.store.files import read_text, write_text
 
 
@@ -39,7 +39,7 @@ def write_page(advice: Advice, directory: Path) -> Path:
             standings=list(render.standing_sentences(advice)),
             measures=[one for name, one in MEASURES.items() if name in there],
             dropped={one.name: one.why for one in advice.dropped},
-            picture=_before_and_after(advice, directory),
+            pictures=_before_and_after(advice, directory),
             front=_front(advice, directory),
             now=NOW,
             version=metadata.version("netwarp"),
@@ -49,12 +49,15 @@ def write_page(advice: Advice, directory: Path) -> Path:
     return directory / "advice.html"
 
 
-def _before_and_after(advice: Advice, directory: Path) -> Markup | None:
+def _before_and_after(advice: Advice, directory: Path) -> tuple[Markup, Markup] | None:
+    """The picture for wide pages, which is saved as well, and the one for phones."""
     if advice.choice.name == NOW or not advice.effects:
         return None
+    probes = probes_of(advice, directory)
+    label = "RTT under load and the measures before and after"
     with style.drawing():
-        files = style.save(draw_before_and_after(advice, probes_of(advice, directory)), directory / "before-and-after")
-    return _inlined(files, "before", "RTT under load and the measures before and after")
+        files = style.save(draw_before_and_after(advice, probes), directory / "before-and-after")
+        return _inlined(files, "before", label), inline(draw_narrow(advice, probes), "narrow", label)
 
 
 def _front(advice: Advice, directory: Path) -> Markup | None:

@@ -29,7 +29,8 @@ _NAMES = {
     "fairness": "Jain's index",
 }
 _BEFORE, _AFTER = "#8a8a8a", CATEGORICAL[0]
-_HEIGHT_IN, _LEFT = 4.4, 0.085
+_HEIGHT_IN, _LEFT = 4.0, 0.085
+_NARROW_IN = (3.7, 5.6)
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,11 @@ def _probe(result: ResultDir, case: str, advice: Advice) -> Probe | None:
 def draw_before_and_after(advice: Advice, probes: tuple[Probe, Probe] | None) -> Figure:
     """RTTs over time on the left, a pair of bars for each measure on the right; call inside `style.drawing()`."""
     figure = style.new_figure(_HEIGHT_IN)
-    effects = {one.measure: one for one in advice.effects}
-    shown = [effects[name] for name in _SHOWN if name in effects][:_MOST]
+    shown = _shown(advice)
     middle = 0.6 if probes is not None else 0.12
     if probes is not None:
-        _over_time(figure, probes, middle)
-    _bars(figure, shown, middle)
+        _over_time(figure, probes, (_LEFT, 0.13, middle - _LEFT - 0.03, 0.66))
+    _bars(figure, shown, (middle + 0.02, 0.1, 0.94 - middle, 0.7))
     subtitle = f"{advice.environment.words}; medians over {len(advice.seeds)} seeds"
     if probes is not None:
         subtitle += f"; on the left one seed, a ping beside the traffic. Grey: now; blue: {advice.choice.name}"
@@ -84,8 +84,24 @@ def draw_before_and_after(advice: Advice, probes: tuple[Probe, Probe] | None) ->
     return figure
 
 
-def _over_time(figure: Figure, probes: tuple[Probe, Probe], right: float) -> None:
-    axes = figure.add_axes((_LEFT, 0.13, right - _LEFT - 0.03, 0.6))
+def draw_narrow(advice: Advice, probes: tuple[Probe, Probe] | None) -> Figure:
+    """The same for a phone, one above the other; call inside `style.drawing()`."""
+    figure = Figure(figsize=_NARROW_IN)
+    middle = 0.5 if probes is not None else 0.95
+    if probes is not None:
+        _over_time(figure, probes, (0.17, 0.57, 0.8, 0.37))
+    _bars(figure, _shown(advice), (0.06, 0.02, 0.9, middle - 0.06))
+    figure.text(0.06, 0.97, f"Grey: now; blue: {advice.choice.name}", fontsize=style.points(9), color=style.MUTED)
+    return figure
+
+
+def _shown(advice: Advice) -> list[Effect]:
+    effects = {one.measure: one for one in advice.effects}
+    return [effects[name] for name in _SHOWN if name in effects][:_MOST]
+
+
+def _over_time(figure: Figure, probes: tuple[Probe, Probe], place: tuple[float, float, float, float]) -> None:
+    axes = figure.add_axes(place)
     for probe, colour, name in zip(probes, (_BEFORE, _AFTER), ("now", "then"), strict=True):
         axes.plot(probe.at_s, probe.rtt_ms, color=colour, label=name)
     values = np.concatenate([probe.rtt_ms for probe in probes])
@@ -96,14 +112,15 @@ def _over_time(figure: Figure, probes: tuple[Probe, Probe], right: float) -> Non
     axes.set_ylabel("RTT under load (ms)")
 
 
-def _bars(figure: Figure, shown: Sequence[Effect], left: float) -> None:
+def _bars(figure: Figure, shown: Sequence[Effect], place: tuple[float, float, float, float]) -> None:
     """A row for each measure: its name, and two bars from 0 with their values."""
     if not shown:
         return
-    high = 0.66 / len(shown)
+    left, lowest, wide, tall = place
+    high = min(tall / len(shown), 0.25)
     for at, one in enumerate(shown):
-        bottom = 0.09 + 0.66 - (at + 1) * high
-        axes = figure.add_axes((left + 0.02, bottom, 0.96 - left - 0.02, high * 0.62))
+        bottom = lowest + tall - (at + 1) * high
+        axes = figure.add_axes((left, bottom, wide, high * 0.62))
         axes.set_axis_off()
         most = max(one.now, one.then, 1e-9)
         for row, (value, colour) in enumerate(((one.now, _BEFORE), (one.then, _AFTER))):

@@ -25,7 +25,6 @@ _RESTORED = frozenset(
         "sfq",
         "cake",
         "tbf",
-        "choke",
         "noqueue",
     )
 )

@@ -74,7 +74,12 @@ def cost(advice: Advice) -> str:
 
 
 def _percent(one: Difference) -> str:
-    return f"score {one.percent:+.1f} % [{one.low:+.1f}, {one.high:+.1f}]"
+    return f"score {_signed(one.percent)} % [{_signed(one.low)}, {_signed(one.high)}]"
+
+
+def _signed(value: float) -> str:
+    """With a sign and one digit; 0 has none."""
+    return "0.0" if abs(value) < 0.05 else f"{value:+.1f}"
 
 
 def standing_sentences(advice: Advice) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Ask `netwarp advise` about environments drawn at random, and hold each choice against a sweep of all candidates.
 
-Where the rates down and up differ the queue is a modem's, as advice assumes. The sweep has seeds of its own; every candidate runs in every situation. Regret is by how much the choice's
-score is below the best one's there. A choice counts as right with a regret of at most 5 %; so does one that was called
-too close to call against the best, with a gap that lies inside the interval that was given.
+Where the rates down and up differ the queue is a modem's, as advice assumes. The sweep has seeds of its own; every
+candidate runs in every situation. Regret is by how much the choice's score is below the best one's there. A choice
+counts as right with a regret of at most 5 %; so does one that was called too close to call against the best, with a gap
+that lies inside the interval that was given.
 
     python -m bench advise                      all 20 environments
     python bench/advise.py DIR FIRST LAST       these alone, a line each; what DIR holds already is not run again

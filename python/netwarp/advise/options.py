@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from netwarp.advise.buffers import CHANGE as BUFFER
 from netwarp.advise.candidates import CHANGES
 from netwarp.advise.described import environment_of_scenario
 from netwarp.advise.environment import MINE, MODEM, OWNERS, Environment, Line, environment_of
@@ -81,7 +82,8 @@ def ownership_of(options: Options, given: Sequence[str]) -> Ownership:
             MODEM, "a shaper is for a queue that cannot be changed, so the queue is taken to be the modem's"
         )
     rates = _rate(options.rate, Estimated())[0] if options.rate is not None else None
-    if rates is not None and rates[0] != rates[1] and "queue" not in changed and "both" not in changed:
+    named = [word for word in ("queue", "both", BUFFER) if word in changed]
+    if rates is not None and rates[0] != rates[1] and not named:
         if options.buffer is not None and not given:
             return Ownership(MODEM, "")
         why = "rates that differ down and up are those of an access line, so the queues that fill are taken to be"
@@ -92,6 +94,10 @@ def ownership_of(options: Options, given: Sequence[str]) -> Ownership:
 def changes_of(given: Sequence[str], buffer: str | None, queue_is: str = MINE) -> tuple[str, ...]:
     """What can be changed. Raises AdviceError."""
     words = [word.strip() for text in given for word in text.split(",") if word.strip()]
+    if words == [BUFFER]:
+        return (BUFFER,)
+    if BUFFER in words:
+        raise AdviceError("how small a buffer may be is a question of its own; ask it with --change buffer alone")
     if not words:
         if queue_is != MINE:
             return ("shaper",)
@@ -99,7 +105,9 @@ def changes_of(given: Sequence[str], buffer: str | None, queue_is: str = MINE) -
     found: dict[str, None] = {}
     for word in words:
         if word not in (*CHANGES, "both"):
-            raise AdviceError(f'"{word}" is not something that can be changed{did_you_mean(word, (*CHANGES, "both"))}')
+            raise AdviceError(
+                f'"{word}" is not something that can be changed{did_you_mean(word, (*CHANGES, "both", BUFFER))}'
+            )
         found |= dict.fromkeys(("sender", "queue") if word == "both" else (word,))
     if "shaper" in found and "queue" in found:
         del found["queue"]  # a shaper brings its own queue: the line's is never filled

@@ -149,7 +149,11 @@ def advise(
             overhead_of(overhead),
         )
         directory = output or Path("results") / f"advise-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-        laboratory = partial(Laboratory, find_engine(engine, EngineOptions(kernel=kernel)), directory, jobs, say)
+        laboratory: Callable[[Meter], Laboratory] = partial(
+            Laboratory, find_engine(engine, EngineOptions(kernel=kernel)), directory, jobs, say
+        )
+        if changes == ("buffer",):
+            return _size_buffers(question, laboratory, directory, json=json)
         return _answer(question, laboratory, directory, json=json)
     raise AssertionError("unreachable")
 
@@ -178,6 +182,51 @@ def _answer(question: "Question", laboratory: "Callable[[Meter], Laboratory]", d
     else:
         _print(found)
         sys.stdout.write(f"page: {page}\nresults: {directory}\n")
+    return OK
+
+
+def _size_buffers(
+    question: "Question", laboratory: "Callable[[Meter], Laboratory]", directory: Path, *, json: bool
+) -> int:
+    """Find the smallest buffers that keep the throughput, and show them as a table."""
+    from rich.table import Table
+
+    from netwarp.advise.buffers import KEPT, buffer_search, rows
+    from netwarp.advise.buffers_figure import write_buffers
+    from netwarp.advise.catalogue import read_catalogue
+    from netwarp.advise.meter import SearchMeter, time_words
+    from netwarp.advise.sizing import cost_s
+    from netwarp.execute.processors import processors
+
+    environment = question.environment
+    with SearchMeter(stderr()) as meter:
+        search = buffer_search(environment, read_catalogue(question.candidates), laboratory(meter))
+        workers = search.laboratory.jobs or len(processors())
+        about = time_words(search.runs * cost_s(environment) / workers)
+        say(f"{len(search.controls)} controls on {len(search.paths)} paths: at most {search.runs} runs, about {about}")
+        meter.expect(search.runs, 0)
+        found = search.run()
+    picture = write_buffers(found, environment.words, directory)
+    if json:
+        write_json(json_.dumps({"buffers": rows(found), "figure": str(picture)}, indent=2, ensure_ascii=False))
+        return OK
+    table = Table(title=f"The smallest buffer that keeps {100 * KEPT:g} % of the throughput")
+    for heading in (
+        "path",
+        "control",
+        "BDP",
+        "packets",
+        "ms",
+        "too small, BDP",
+        "Mbit/s",
+        "% of the most",
+        "RTT p95, ms",
+    ):
+        table.add_column(heading, justify="left" if heading in ("path", "control") else "right")
+    for row in rows(found):
+        table.add_row(*("–" if value is None else str(value) for value in row.values()))
+    stdout().print(table)
+    sys.stdout.write(f"figure: {picture}\nresults: {directory}\n")
     return OK
 
 

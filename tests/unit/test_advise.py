@@ -258,7 +258,7 @@ def test_lines_apply_and_take_back() -> None:
         "tc qdisc replace dev wan0 root cake unlimited besteffort   # at each end of the line",
     )
     assert made.undo[0] == "sysctl -p sysctl.before"
-    assert made.undo[1].startswith("tc qdisc del dev wan0 root   # at each end of the line")
+    assert made.undo[1].startswith("tc qdisc del dev wan0 root   # at each end of the line; the kernel")
     assert commands_of(found[NOW], environment, "wan0").apply == ()
 
 
@@ -266,7 +266,7 @@ SHOWN = {
     "qdisc noqueue 0: dev wan0 root refcnt 2": ("tc qdisc del dev wan0 root",),
     "qdisc pfifo 8001: dev wan0 root refcnt 2 limit 500p": ("tc qdisc replace dev wan0 root pfifo limit 500",),
     "qdisc sfq 8002: root refcnt 2 limit 127p quantum 1514b depth 127 divisor 1024 perturb 10sec": (
-        "tc qdisc replace dev wan0 root sfq limit 127 quantum 1514b depth 127 divisor 1024 perturb 10",
+        "tc qdisc replace dev wan0 root sfq limit 127 quantum 1514 depth 127 divisor 1024 perturb 10",
     ),
     "qdisc htb 1: dev wan0 root refcnt 2 r2q 10 default 0x1": (
         "tc qdisc del dev wan0 root",

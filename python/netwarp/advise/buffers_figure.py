@@ -49,9 +49,10 @@ def draw_buffers(found: Sequence[Smallest], words: str) -> Figure:
             )
             axes.plot([one.bdp], [100 * one.share], "o", ms=8, mfc="none", color=colour[one.control])
         axes.set_xscale("log")
+        axes.set_xlim(SIZES[0] / 1.3, SIZES[-1] * 1.3)
         axes.set_xticks(SIZES[::2], [f"{size:g}" for size in SIZES[::2]])
         axes.minorticks_off()
-        axes.set_ylim(min(least, 96) - 2, 101)
+        axes.set_ylim(min(least, 96) - 3, 102)
         axes.set_title(path, loc="left", fontsize=style.points(9), color=style.MUTED)
         axes.set_xlabel("buffer (BDP)")
         if at:

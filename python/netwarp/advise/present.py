@@ -71,7 +71,7 @@ def _as_given(kind: str, options: str) -> str:
     """The options as `tc qdisc replace` takes them: counts without their units, names that only the output has."""
     if kind in ("pfifo_fast", "noqueue"):
         return kind
-    text = re.sub(r"\b(\d+)p\b", r"\1", options)
+    text = re.sub(r"\b(\d+)[pb]\b", r"\1", options)
     text = re.sub(r"\bperturb (\d+)sec\b", r"perturb \1", text)
     text = text.replace("bandwidth unlimited", "unlimited")
     return " ".join((kind, *text.split()))
@@ -80,9 +80,10 @@ def _as_given(kind: str, options: str) -> str:
 def undo_queue(present: Present | None, device: str, where: str = "") -> tuple[str, ...]:
     """The commands that bring back the root queue: the kernel's default, unless it is known to be another."""
     if present is None:
+        place = f"{where};" if where else "   #"
         return (
-            f"tc qdisc del dev {device} root{where}   # the kernel's default again, unless {device}.before has a "
-            "handle other than 0:",
+            f"tc qdisc del dev {device} root{place} the kernel's default again, unless {device}.before has a handle "
+            "other than 0:",
         )
     if present.default:
         return (f"tc qdisc del dev {device} root{where}",)

@@ -34,7 +34,7 @@ _FAR_BELOW = 0.1
 """A seed whose score is lower by more than this part is worth a warning."""
 _RIVALS = 1
 """How many runners-up may take over where the environment moves, beside what is there now."""
-_TIED_PCT = 5.0
+_TIED_PCT = 2.0
 """What is too close to call ties with the best only up to this difference: more may be real."""
 _STARVED_SHARE = 0.1
 """A bulk flow with less than this part of an equal share is called starved."""

@@ -43,7 +43,8 @@ class Candidate:
         things it changes, then the usual before the exotic (`_USUAL`), then the least shaping.
         """
         kind = self.queues[0].split()[0] if self.queues else ""
-        usual, control = _place(kind, _USUAL), _place(self.control or "", _USUAL_CONTROLS)
+        usual = _place(kind, _USUAL if self.shaped_bps is None else _USUAL_SHAPED)
+        control = _place(self.control or "", _USUAL_CONTROLS)
         return (_CLASS.get(kind, 3), self.changed, usual, control, -sum(self.shares or (2.0, 2.0)))
 
 
@@ -59,10 +60,12 @@ _CLASS = {
 }
 _USUAL = ("fq_codel", "cake", "fq_pie", "sfq", "fq", "codel", "pie", "red", "pfifo", "bfifo")
 """fq_codel is what distributions with systemd set by default, and OpenWrt too; CAKE is OpenWrt's other choice."""
+_USUAL_SHAPED = ("cake", *_USUAL)
+"""CAKE is one queue that shapes, where fq_codel needs a class of htb."""
 _USUAL_CONTROLS = ("cubic", "bbr", "dctcp")
 PREFERENCE = (
     "flow isolation with an AQM, isolation alone, an AQM alone, neither; then what changes least; then the usual "
-    "before the exotic (fq_codel, CAKE, FQ-PIE, SFQ, CoDel, PIE, RED; CUBIC, BBR); then the higher rate of a shaper"
+    "before the exotic (fq_codel, CAKE, FQ-PIE, SFQ, CoDel, PIE, RED, with a shaper CAKE first; CUBIC, BBR); then the higher rate of a shaper"
 )
 
 

@@ -65,7 +65,8 @@ _USUAL_SHAPED = ("cake", *_USUAL)
 _USUAL_CONTROLS = ("cubic", "bbr", "dctcp")
 PREFERENCE = (
     "flow isolation with an AQM, isolation alone, an AQM alone, neither; then what changes least; then the usual "
-    "before the exotic (fq_codel, CAKE, FQ-PIE, SFQ, CoDel, PIE, RED, with a shaper CAKE first; CUBIC, BBR); then the higher rate of a shaper"
+    "before the exotic (fq_codel, CAKE, FQ-PIE, SFQ, CoDel, PIE, RED, with a shaper CAKE first; CUBIC, BBR); then the "
+    "higher rate of a shaper"
 )
 
 

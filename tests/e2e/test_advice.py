@@ -50,7 +50,7 @@ class Asked:
     reports: Sequence[str]
 
 
-def ask(place: Path, goal: str = "calls", limits: Sequence[str] = (), **line: str) -> Asked:
+def ask(place: Path, goal: str = "calls", limits: Sequence[str] = (), **line: Any) -> Asked:
     """Six seeds, as few as can tell anything, of two candidates and what is there now."""
     place.mkdir(parents=True, exist_ok=True)
     candidates = place.parent / "candidates.toml"

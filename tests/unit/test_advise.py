@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -38,12 +39,12 @@ BOTH = ("sender", "queue")
 
 
 def _home(**options: str) -> Environment:
-    given = {"rate": "20/2mbit", "rtt": "30ms", "traffic": "bulk 3, call 1"} | options
+    given: dict[str, Any] = {"rate": "20/2mbit", "rtt": "30ms", "traffic": "bulk 3, call 1"} | options
     return question_environment(Options(**given), BOTH)
 
 
 def _behind_a_modem(**options: str) -> Environment:
-    given = {"rate": "20/2mbit", "rtt": "30ms", "traffic": "bulk 3, call 1"} | options
+    given: dict[str, Any] = {"rate": "20/2mbit", "rtt": "30ms", "traffic": "bulk 3, call 1"} | options
     return question_environment(Options(**given), ("shaper",), Ownership(MODEM))
 
 
@@ -115,7 +116,7 @@ def test_a_goal_leaves_out_what_nothing_says_anything_about() -> None:
         ({"source": "bufferbloat", "link": "nolink"}, "known: access, bottleneck"),
     ],
 )
-def test_an_environment_that_is_not_known(options: dict[str, str], words: str) -> None:
+def test_an_environment_that_is_not_known(options: dict[str, Any], words: str) -> None:
     with pytest.raises(AdviceError, match=words):
         question_environment(Options(**options), BOTH)
 

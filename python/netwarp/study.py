@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from netwarp.evaluation import Study
+    from netwarp.execute.execution import Progress
     from netwarp.execute.progress import RunProgress
 
 _EXCERPT_LINES = 10
@@ -66,11 +67,13 @@ def make_study(
     page: bool = False,
     live: bool = False,
     console: "Console | None" = None,
+    heard: "Progress | None" = None,
 ) -> "Study":
     """Plan, execute (on the workers of the Dask scheduler at `dask`, if given), summarise, check, draw.
 
     Runs that are there already are kept, except for those with a status of `again`. What the commands of `live` runs
-    print is seen here at once, and nothing else. With `page` write `report.html`.
+    print is seen here at once, and nothing else. With `page` write `report.html`. `heard` hears of every run in place
+    of the progress that is shown.
     Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     refuse_withheld(scenario, engine)
@@ -86,7 +89,8 @@ def make_study(
         manifest=manifest(engine.spec.name, engine.own_identity, sys.argv),
     ) as result:
         keep_files(scenario, result)
-        with nullcontext(_silent) if live else _progress(plan, console, result) as progress:
+        shown_progress = heard or (_silent if live else None)
+        with nullcontext(shown_progress) if shown_progress else _progress(plan, console, result) as progress:
             make = partial(execute, jobs=jobs, live=live) if dask is None else _on_cluster(dask, console)
             execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=progress)
         # Not sooner: the runs are made before it is loaded.

@@ -36,7 +36,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 PACKAGES := linux-source-6.12 flex bison bc libelf-dev libssl-dev iproute2 iperf3 iputils-ping ethtool tcpdump kmod \
 	xz-utils patch gcc make python3-venv
 TEST_PACKAGES := tshark chromium ifstat mininet openvswitch-switch openssh-server openssh-client nginx-light curl irtt flent netsniff-ng sudo \
-	redis-server redis-tools haproxy keepalived
+	cgroup-tools wireguard-tools redis-server redis-tools haproxy keepalived
 
 AGENT_INPUTS := pyproject.toml packaging/netwarp.data/scripts/netwarp $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock capture/Cargo.toml) \
 	$(shell find agent/src capture/src -type f 2>/dev/null)

@@ -35,6 +35,10 @@ def exec_(
     keep: str | None = None,
     record: str | None = None,
     rate: str | None = None,
+    start_time: str | None = None,
+    syscall_time: str | None = None,
+    compute_time: str | None = None,
+    clock_offset: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     confine: Annotated[bool, Parameter(negative=())] = False,
     read: Annotated[list[Path] | None, Parameter(negative=())] = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
@@ -76,6 +80,17 @@ def exec_(
         What is recorded of its network: packets (with ACKs; the default), acks, or none.
     rate
         Rate of each veth and loopback that has no other; default: 10gbit; "unlimited" means no rate.
+    start_time
+        How long each program takes to start, drawn from the seed: "X to Y" (uniform), "X exponential", X, or 0;
+        default: "0.3ms to 1ms".
+    syscall_time
+        How long each system call takes, such as 300ns; default: no time.
+    compute_time
+        "host": computing takes the time that it takes of the host's processor. Such a run cannot be repeated. Default:
+        no time.
+    clock_offset
+        How far CLOCK_REALTIME of each network namespace but the first is ahead, drawn from the seed: "X to Y" (uniform,
+        such as "-10ms to 10ms"), X, or 0; default: 0.
     confine
         Let it read only what a scenario's programs may, not everything that you may (SECURITY.md).
     read
@@ -113,7 +128,14 @@ def exec_(
             varied=varied,
             seeds=range(1, seeds + 1) if seeds else (1 if seed is None else seed,),
             run=_given(memory=memory, time_limit=time_limit, keep=keep),
-            machine=_given(record=record, rate=rate),
+            machine=_given(
+                record=record,
+                rate=rate,
+                start_time=start_time,
+                syscall_time=syscall_time,
+                compute_time=compute_time,
+                clock_offset=clock_offset,
+            ),
             timeout=timeout,
         )
         granted = tuple(read or ()) if confine else (Path("/"),)

@@ -23,7 +23,7 @@ from netwarp.engines.base import (
 )
 from netwarp.engines.confinement import readable, withheld
 from netwarp.engines.console import death, killed_by_host, last_words, out_of_mappings, out_of_memory
-from netwarp.engines.exec import facts_of, failure_of, keyboard, live_descriptors, not_kept
+from netwarp.engines.exec import facts_of, failure_of, in_vain, keyboard, live_descriptors, not_kept
 from netwarp.engines.image import machine_bytes
 from netwarp.engines.leavings import odd_files
 from netwarp.engines.mappings import too_many_mappings
@@ -338,7 +338,7 @@ def _judge(job: Job, directory: Path, report: dict[str, Any], odd: Sequence[str]
     )
     reason = "; ".join(reason for reason in reasons if reason) or None
     by_host = report["by_host"] or (report["end"] == "ended" and killed_by_host(report["exit_status"], directory))
-    notes = (*_starvation(job, report), *not_kept(job, facts, report["cut"]))
+    notes = (*_starvation(job, report), *not_kept(job, facts, report["cut"]), *in_vain(facts))
     return Outcome("failed" if reason else "ok", reason, facts, found, bool(reason) and by_host, notes)
 
 

@@ -25,6 +25,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/moduleparam.h>
+#include <linux/netwarp_costs.h>
 #include <linux/netwarp_task.h>
 #include <linux/time-internal.h>
 #include <linux/timekeeping.h>
@@ -55,7 +56,8 @@ static unsigned int fruitless, calls;
 /* The machine had nothing to do for so long. */
 void netwarp_slept(unsigned long long ns)
 {
-	slept_ns += ns;
+	if (!netwarp_works())
+		slept_ns += ns;
 }
 
 static void pay(void)
@@ -63,6 +65,9 @@ static void pay(void)
 	struct netwarp_task *task = &current->thread.netwarp;
 	unsigned long long now = netwarp_now();
 
+	/* Its time passes anyway. */
+	if (task->computes)
+		return;
 	if (!task->busy_since)
 		task->busy_since = now;
 	time_travel_ndelay(clamp_t(unsigned long long, div_u64(now - task->busy_since, 1000),
@@ -140,7 +145,7 @@ void netwarp_lend_clock(struct netwarp_clock *clock)
 	}
 	if (lent) {
 		clock->monotonic_ns = ktime_get_ns();
-		clock->realtime_ns = ktime_get_real_ns();
+		clock->realtime_ns = ktime_get_real_ns() + netwarp_clock_off_ns();
 	}
 	clock->reads = lent;
 }
@@ -178,8 +183,9 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 	if (time_travel_mode != TT_MODE_INFCPU || is_global_init(current))
 		return EXECUTE_SYSCALL(nr, regs);
 
+	netwarp_call_takes();
 	begin_call();
-	if (++calls > FREE_CALLS)
+	if (++calls > FREE_CALLS && !current->thread.netwarp.call_ns)
 		pay();
 	/* Others need not wait until time passes and the scheduler turns to them. */
 	if (calls % YIELD_CALLS == 0)
@@ -200,6 +206,7 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 		/* Whoever could make it fruitful goes first. */
 		yield();
 	}
+	netwarp_start_takes(nr, result);
 	return result;
 }
 

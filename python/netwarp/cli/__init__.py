@@ -32,6 +32,7 @@ COMMANDS = {
     "exec": "exec:exec_",
     "explain": "explain:explain",
     "export": "export:export",
+    "help": "help:help_",
     "import": "imports:import_",
     "kernel": "kernel:kernel_app",
     "list": "scenarios:list_",
@@ -48,8 +49,13 @@ COMMANDS = {
     "show": "scenarios:show",
     "watch": "agent:watch_app",
     "whatif": "explain:whatif",
+    "--install-completion": "completion:install_completion",
 }
 """Each with its module of this folder, and its name there: one that is given is imported without the others."""
+
+
+ASK_FOR_COMPLETION = "__complete"
+"""The only word of a command line with which a shell asks for candidates."""
 
 
 def _version() -> str:
@@ -84,6 +90,10 @@ def main() -> NoReturn:
     from cyclopts.exceptions import CycloptsError
 
     try:
+        if sys.argv[1:] == [ASK_FOR_COMPLETION]:
+            from netwarp.cli.completion import answer
+
+            answer()
         app = application(sys.argv[1:2] if sys.argv[1:2] and sys.argv[1] in COMMANDS else COMMANDS)
         _become_interruptible()
         code = app(sys.argv[1:], exit_on_error=False, print_error=True)

@@ -1,24 +1,21 @@
 """The command that writes a result in the formats of other programs."""
 
 import sys
-from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from netwarp.cli.common import OK, USAGE, errors, say
+from netwarp.cli.options import Flag, Output, Result
 
 
 def export(
-    directory: Path,
+    directory: Result,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    csv: Annotated[bool, Parameter(negative=())] = False,
-    parquet: Annotated[bool, Parameter(negative=())] = False,
-    flent: Annotated[bool, Parameter(negative=())] = False,
-    iperf3: Annotated[bool, Parameter(negative=())] = False,
-    experiments: Annotated[bool, Parameter(negative=())] = False,
+    output: Output = None,
+    csv: Flag = False,
+    parquet: Flag = False,
+    flent: Flag = False,
+    iperf3: Flag = False,
+    experiments: Flag = False,
 ) -> int:
     """Export a result to other formats (CSV, Parquet, Flent, iperf3, the study's tree); failed runs are left out.
 

@@ -32,6 +32,10 @@ class SelectionError(StoreError):
     """What was asked for is not in the result (a usage error); the message is a sentence that says what is."""
 
 
+class NoResultError(StoreError):
+    """The directory that was named is missing, or is not a result (a usage error)."""
+
+
 def is_without_room(error: StoreError) -> bool:
     """Whether a file could not be written because the disk is full, or the quota used up."""
     cause = error.__cause__

@@ -1,0 +1,28 @@
+"""`netwarp help`."""
+
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from netwarp.cli import values
+from netwarp.cli.common import OK, USAGE, say
+
+
+def help_(*command: Annotated[str, Parameter(completer=values.commands)]) -> int:
+    """Show what a command does, and its options: `netwarp help run` is `netwarp run --help`.
+
+    Parameters
+    ----------
+    command
+        The command, such as run or kernel build; default: all, in one line each.
+    """
+    from netwarp.cli import COMMANDS, application
+    from netwarp.words import did_you_mean
+
+    name, *rest = command or ("",)
+    if name and name not in COMMANDS:
+        say(f'error: there is no command "{name}"{did_you_mean(name, COMMANDS)}; `netwarp help` lists all', style="red")
+        sys.exit(USAGE)
+    application([name] if name else COMMANDS)([*filter(None, (name, *rest)), "--help"], exit_on_error=False)
+    return OK

@@ -52,6 +52,7 @@ STAGES = [
     "exports",
     "views",
     "report",
+    "notebook",
     "evaluation",
     "study",
     "dev",

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from netwarp.engines import Engine, Outcome, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute import Execution, execute
@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 
     from netwarp.evaluation import Study
     from netwarp.execute.progress import RunProgress
+
+
+class Progress(Protocol):
+    """What hears of runs while a plan is executed."""
+
+    def __enter__(self) -> Callable[[str, Run, Outcome | None], None]:
+        """Begin to show; what is returned hears of each run."""
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        """End it."""
 
 
 def default_directory(scenario: Scenario) -> Path:
@@ -61,11 +71,13 @@ def make_study(
     page: bool = False,
     live: bool = False,
     console: "Console | None" = None,
+    progress: "Callable[[Plan, Console | None], Progress] | None" = None,
 ) -> "Study":
     """Plan, execute (on the workers of the Dask scheduler at `dask`, if given), summarise, check, draw.
 
     Runs that are there already are kept, except for those with a status of `again`. What the commands of `live` runs
-    print is seen here at once, and nothing else. With `page` write `report.html`.
+    print is seen here at once, and nothing else. With `page` write `report.html`. `progress` shows how the plan fills
+    up, in place of a bar or lines on the console.
     Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     refuse_withheld(scenario, engine)
@@ -80,15 +92,15 @@ def make_study(
         manifest=manifest(engine.spec.name, engine.own_identity, sys.argv),
     ) as result:
         keep_files(scenario, result)
-        with nullcontext(_silent) if live else _progress(plan, console) as progress:
+        with nullcontext(_silent) if live else (progress or _progress)(plan, console) as shows:
             make = partial(execute, jobs=jobs, live=live) if dask is None else _on_cluster(dask, console)
-            execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=progress)
+            execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=shows)
         # Not sooner: the runs are made before it is loaded.
         from netwarp.evaluation import evaluate
-        from netwarp.store.result import ResultDir
+        from netwarp.notebook import Result
 
         shown = console or _terminal()
-        return evaluate(ResultDir(result.path), scenario, execution, plots=plots, page=page, console=shown)
+        return evaluate(Result(result.path), scenario, execution, plots=plots, page=page, console=shown)
 
 
 def note_warnings(engine: Engine, console: "Console | None") -> None:

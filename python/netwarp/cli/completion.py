@@ -96,7 +96,7 @@ def _add(file: Path, line: str) -> bool:
 
 def answer() -> NoReturn:
     """Print the candidates for the words that a script passes. A word that cannot be completed has none."""
-    from netwarp.cli import ASK_FOR_COMPLETION, COMMANDS, application
+    from netwarp.cli.application import ASK_FOR_COMPLETION, COMMANDS, application
 
     words = os.environ.get(_WORDS, _SEPARATOR).split(_SEPARATOR)[:-1]
     if len(words) > 1 and words[0] in _AGENTS:

@@ -17,7 +17,7 @@ def help_(*command: Annotated[str, Parameter(completer=values.commands)]) -> int
     command
         The command, such as run or kernel build; default: all, in one line each.
     """
-    from netwarp.cli import COMMANDS, application
+    from netwarp.cli.application import COMMANDS, application
     from netwarp.words import did_you_mean
 
     name, *rest = command or ("",)

@@ -151,7 +151,7 @@ def points(context: Context) -> Iterator[str]:
 
 def commands(_: Context) -> list[str]:
     """The commands of netwarp."""
-    from netwarp.cli import COMMANDS
+    from netwarp.cli.application import COMMANDS
 
     return [name for name in COMMANDS if not name.startswith("-")]
 

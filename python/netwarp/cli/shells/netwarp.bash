@@ -7,20 +7,21 @@ _netwarp() {
         if [[ $i -gt 1 && ( $start == [=:]* || ${COMP_WORDS[i - 1]} == *[=:] ) ]]; then
             word+=$start
         else
-            [[ $i -gt 1 ]] && words+=$word$'\x1f'
+            [[ $i -gt 1 ]] && words+=${word//[\"\'\\]/}$'\x1f'
             word=$start
         fi
     done
-    local typed=${word#[\"\']}
-    words+=${typed//\\ / }$'\x1f'
+    # What readline replaces is $2; what is before it in the word stays. The line holds quotes and backslashes as typed.
+    local typed=${word//[\"\'\\]/} kept=${word%"$2"} quoted=''
+    kept=${kept//[\"\'\\]/}
+    [[ $word == *[\"\']* ]] && quoted=1
+    words+=$typed$'\x1f'
 
     local program=${COMP_WORDS[0]/#\~/$HOME}
     type -P "$program" >/dev/null || program=netwarp
 
     COMPREPLY=()
     local line files='' begun='' prefix='' value
-    # What is before the last break is in the line already, and is not part of the word that bash replaces.
-    local done_=${typed%"${typed##*[=:]}"}
     while IFS= read -r line; do
         case $line in
             $'\x1f'begin) begun=1 ;;
@@ -30,8 +31,9 @@ _netwarp() {
             *)
                 [[ $begun ]] || continue
                 value=$prefix${line%%$'\t'*}
-                value=${value#"$done_"}
-                if [[ $word == [\"\']* ]]; then COMPREPLY+=("$value"); else COMPREPLY+=("$(printf %q "$value")"); fi
+                value=${value#"$kept"}
+                [[ $quoted ]] || printf -v value %q "$value"
+                COMPREPLY+=("$value")
                 ;;
         esac
     done < <(CYCLOPTS_COMPLETION_WORDS=$words "$program" __complete 2>/dev/null)
@@ -40,8 +42,9 @@ _netwarp() {
         local path
         while IFS= read -r path; do
             [[ -d $path ]] && path+=/
-            [[ " ${COMPREPLY[*]} " == *" $path "* ]] || COMPREPLY+=("$(printf %q "$path")")
-        done < <(compgen -f -- "${typed#"$done_"}")
+            [[ $quoted ]] || printf -v path %q "$path"
+            [[ " ${COMPREPLY[*]} " == *" $path "* ]] || COMPREPLY+=("$path")
+        done < <(compgen -f -- "${typed#"$kept"}")
     fi
     # A path of a setting, and a directory, go on.
     [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[/=.,] ]] && compopt -o nospace 2>/dev/null

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 40
 """Rows of a table in a notebook; the summary has all."""
+MAX_LINES = 12
+"""Expectations and findings in a notebook, those that failed first; the report has all."""
 _FIGURE_DPI = 110
 _COLOURS = {"met": "#1a7f37", "failed": "#cf222e", "open": "#9a6700"}
 _MARKS = {"met": "✓", "failed": "✗", "open": "–"}
@@ -70,11 +72,14 @@ def result_html(
     """A result: its verdicts, the table of its main metrics, and a figure of the most telling of them."""
     outcomes = result.outcomes()
     judged = verdict(outcomes, expectations, findings)
-    lines = [*judged.expectations, *judged.findings]
+    lines = sorted((*judged.expectations, *judged.findings), key=lambda line: line.look != "failed")
+    decided = [line for line in lines if line.look != "open"]
     statuses = ", ".join(f"{count} {status}" for status, count in judged.counts)
     return _block(
         _heading(str(result.path), statuses),
-        *(_line(one.look, f"{one.subject}: {one.word}: {one.found}") for one in lines),
+        *(_line(one.look, f"{one.subject}: {one.word}: {one.found}") for one in decided[:MAX_LINES]),
+        _line("open", f"{len(decided) - MAX_LINES} more") if len(decided) > MAX_LINES else "",
+        _line("open", f"{len(lines) - len(decided)} not checked on these runs") if len(lines) > len(decided) else "",
         *(_line("failed", f"{label}: {why}") for label, why in judged.left_out),
         _table(results_table(statistics_frame(summary, result.axes), summary, result.axes)),
         _picture(_overview(result)),

@@ -37,7 +37,7 @@ PACKAGES := linux-source-6.12 flex bison bc libelf-dev libssl-dev iproute2 iperf
 	xz-utils patch gcc make python3-venv
 TEST_PACKAGES := zsh fish tshark chromium ifstat mininet openvswitch-switch openssh-server openssh-client nginx-light curl irtt flent netsniff-ng sudo
 
-AGENT_INPUTS := pyproject.toml packaging/netwarp.data/scripts/netwarp $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock capture/Cargo.toml) \
+AGENT_INPUTS := pyproject.toml packaging/netwarp.data/scripts/netwarp packaging/netwarp.data/data/share/man/man1/netwarp.1 $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock capture/Cargo.toml) \
 	$(shell find agent/src capture/src -type f 2>/dev/null)
 
 # Bytecode is made once, whatever the environment says: without it each command would compile all that it imports.

@@ -1,6 +1,6 @@
 """The command line. No logic: each command parses, calls, prints, and turns errors into sentences and exit codes.
 
-README.md lists the exit codes; `common.py` has their names.
+docs/commands.md lists the exit codes; `common.py` has their names.
 """
 
 import contextlib

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,46 +15,51 @@ LIMIT_S = 120
 """A hang must end the tests; nothing that works comes near it."""
 
 
-@pytest.mark.parametrize("name", ["bufferbloat", "compare", "own-module"])
-def test_a_notebook_runs_and_shows_its_study(name: str, tmp_path: Path) -> None:
-    cells = executed(name, tmp_path)
-    assert not list((tmp_path / "results").rglob("status.json")) or not failures(tmp_path)
-    (study,) = (cell for cell in cells if "nw.run(" in cell.source)
+@dataclass(frozen=True)
+class Executed:
+    """The code cells of a notebook after it has run, and the directory that it ran in."""
+
+    cells: list[Any]
+    place: Path
+
+
+@pytest.fixture(scope="module", params=["bufferbloat", "compare", "own-module"])
+def book(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Executed:
+    """Each notebook after it has run in an empty directory."""
+    notebook = nbformat.read(EXAMPLES / f"{request.param}.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+    assert not [cell for cell in notebook.cells if cell.get("outputs")], "notebooks are kept without their outputs"
+    place = tmp_path_factory.mktemp(request.param)
+    NotebookClient(notebook, timeout=LIMIT_S, resources={"metadata": {"path": str(place)}}).execute()
+    return Executed([cell for cell in notebook.cells if cell.cell_type == "code"], place)
+
+
+def test_a_notebook_runs_and_shows_its_study(book: Executed) -> None:
+    statuses = [path.read_text() for path in (book.place / "results").rglob("status.json")]
+    assert statuses and not [status for status in statuses if '"failed"' in status]
+    (study,) = (cell for cell in book.cells if "nw.run(" in cell.source)
     progress, shown = (html_of(output) for output in study.outputs if "text/html" in output.get("data", {}))
-    assert "<progress" in progress and "runs" in progress
+    assert f"{len(statuses)} of {len(statuses)} runs" in progress and "<progress" in progress
     for part in ("<table>", "<img ", "data:image/png;base64,", "goodput"):
         assert part in shown
-    assert not [output for cell in cells for output in cell.outputs if output.get("name") == "stderr"]
+    said = [output for cell in book.cells for output in cell.outputs if output.get("name") == "stderr"]
+    assert said == [], "progress is in the cell, not among the errors"
 
 
-def test_a_run_shows_itself(tmp_path: Path) -> None:
-    cells = executed("bufferbloat", tmp_path)
-    (run,) = (cell for cell in cells if cell.source == "study.runs[-1]")
-    shown = html_of(run.outputs[0])
-    assert "fq_codel" in shown and "seed 1" in shown and "<img " in shown
-    names = next(cell for cell in cells if "dir(nw)" in cell.source).outputs[0]["data"]["text/plain"]
-    assert all(name in names for name in ("'Study'", "'run'", "'scenarios'"))
-
-
-def test_the_module_has_the_round_trip_that_its_window_implies(tmp_path: Path) -> None:
-    cells = executed("own-module", tmp_path)
-    rows = cells[-1].outputs[0]["data"]["text/plain"]
-    numbers = [[float(each) for each in line.split("┆")[1].split()] for line in rows.splitlines() if "window=" in line]
-    assert [round(measured / 1000) for (measured,) in numbers] == [24, 61]
-
-
-def executed(name: str, place: Path) -> list[Any]:
-    """The code cells of a notebook after it has run in an empty directory."""
-    book = nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)  # type: ignore[no-untyped-call]
-    assert not [cell for cell in book.cells if cell.get("outputs")], "notebooks are kept without their outputs"
-    client = NotebookClient(book, timeout=LIMIT_S, resources={"metadata": {"path": str(place)}})
-    client.execute()
-    return [cell for cell in book.cells if cell.cell_type == "code"]
+def test_what_a_notebook_says(book: Executed) -> None:
+    for cell in book.cells:
+        if cell.source == "study.runs[-1]":
+            shown = html_of(cell.outputs[0])
+            assert "fq_codel" in shown and "seed 1" in shown and "<img " in shown
+        if "dir(nw)" in cell.source:
+            names = cell.outputs[0]["data"]["text/plain"]
+            assert all(name in names for name in ("'Study'", "'run'", "'scenarios'"))
+        if "expected_us" in cell.source:  # the round trip that a window implies
+            rows = cell.outputs[0]["data"]["text/plain"].splitlines()
+            numbers = [line.strip("│").split("┆")[1:] for line in rows if "window=" in line]
+            assert len(numbers) == 2
+            for measured, expected in numbers:
+                assert float(measured) == pytest.approx(float(expected), rel=0.02)
 
 
 def html_of(output: Any) -> str:
     return str(output["data"]["text/html"])
-
-
-def failures(place: Path) -> list[Path]:
-    return [path for path in (place / "results").rglob("status.json") if '"failed"' in path.read_text()]

@@ -63,8 +63,8 @@ def scenarios(context: Context) -> Iterator[tuple[str, str]]:
 
 def results(context: Context) -> Iterator[str]:
     """Result directories: those under results/, and those below what is typed."""
-    typed = Path(context.incomplete or "results")
-    for folder in dict.fromkeys((typed, typed.parent)):
+    typed = Path(context.incomplete or ".")
+    for folder in dict.fromkeys((typed, typed.parent, Path("results"))):
         yield from (str(plan.parent) for plan in sorted(_glob(folder, "*/plan.json"), reverse=True))
 
 

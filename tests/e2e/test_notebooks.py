@@ -15,6 +15,10 @@ LIMIT_S = 120
 """A hang must end the tests; nothing that works comes near it."""
 
 
+PACKET_US = 1514 * 8 / 10
+"""How long a packet takes at 10 Mbit/s. An ACK covers two, and its sample is of the later one."""
+
+
 @dataclass(frozen=True)
 class Executed:
     """The code cells of a notebook after it has run, and the directory that it ran in."""
@@ -58,7 +62,7 @@ def test_what_a_notebook_says(book: Executed) -> None:
             numbers = [line.strip("│").split("┆")[1:] for line in rows if "window=" in line]
             assert len(numbers) == 2
             for measured, expected in numbers:
-                assert float(measured) == pytest.approx(float(expected), rel=0.02)
+                assert 0 <= float(expected) - float(measured) <= 2 * PACKET_US
 
 
 def html_of(output: Any) -> str:

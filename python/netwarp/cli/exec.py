@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 
 from cyclopts import Parameter
 
+from netwarp.cli import values
 from netwarp.cli.common import (
     CLOSED_PIPE,
     FAILED_EXPECTATION,
@@ -19,33 +20,34 @@ from netwarp.cli.common import (
     positive,
     say,
 )
+from netwarp.cli.options import Engine, Flag, Jobs, Kernel, Output, Read, Seeds, Several
 
 _COMMA = re.compile(r"(?<!\\),")
 
 
 def exec_(
     *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: Output = None,
     seed: int | None = None,
-    seeds: int | None = None,
-    env: Annotated[list[str] | None, Parameter(negative=())] = None,
+    seeds: Seeds = None,
+    env: Several = None,
     memory: str | None = None,
     time_limit: str | None = None,
     timeout: str | None = None,
     keep: str | None = None,
-    record: str | None = None,
+    record: Annotated[str | None, Parameter(completer=values.one_of("packets", "acks", "none"))] = None,
     rate: str | None = None,
     start_time: str | None = None,
     syscall_time: str | None = None,
     compute_time: str | None = None,
     clock_offset: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
-    confine: Annotated[bool, Parameter(negative=())] = False,
-    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
-    engine: str | None = None,
-    kernel: str | None = None,
+    confine: Flag = False,
+    read: Read = None,
+    jobs: Jobs = None,
+    engine: Engine = None,
+    kernel: Kernel = None,
     dask: str | None = None,
-    retry_failed: Annotated[bool, Parameter(negative=())] = False,
+    retry_failed: Flag = False,
     junit: Path | None = None,
 ) -> int:
     """Run any command as root in a fresh machine, in virtual time: netwarp exec [OPTIONS] -- COMMAND [ARG...]
@@ -95,12 +97,8 @@ def exec_(
         Let it read only what a scenario's programs may, not everything that you may (SECURITY.md).
     read
         With --confine: a file or directory that it may read as well; may be given several times.
-    jobs
-        Number of runs at once; default: one for each CPU.
     engine
         The engine that executes the runs; default: uml.
-    kernel
-        A kernel of `netwarp kernel list`; default: the newest that fits.
     dask
         Address of a Dask scheduler whose workers execute the runs.
     retry_failed

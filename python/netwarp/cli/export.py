@@ -2,6 +2,9 @@
 
 import inspect
 import sys
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from netwarp.cli.common import OK, USAGE, errors, say
 from netwarp.cli.options import Flag, Output, Result

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from netwarp.studies import registry
+
 
 class Typed(Protocol):
     """The words of one argument that have been typed."""
@@ -36,9 +38,7 @@ class Context(Protocol):
         """Another argument; None if the command has none of that name."""
 
 
-Completer = Callable[[Context], Iterable[str | tuple[str, str]]]from netwarp.studies import registry
-
-
+Completer = Callable[[Context], Iterable[str | tuple[str, str]]]
 
 _PACKAGE = Path(__file__).parents[1]
 _SHIPPED = _PACKAGE / "scenarios"

@@ -21,10 +21,20 @@ from netwarp.words import did_you_mean
 FOLDER = "modules"
 """Beneath a run directory while the run lasts (agent/src/machine/modules.rs)."""
 
-_FRAME = re.compile(r"(?P<function>[\w.]+)\+(?P<offset>0x[0-9a-f]+)/0x[0-9a-f]+ \[(?P<module>\w+)\]")
+_FRAME = re.compile(
+    r"(?P<exact>, ip 0x[0-9a-f]+ \(|netwarp: stuck: \d+ )?"
+    r"(?P<function>[\w.]+)\+(?P<offset>0x[0-9a-f]+)/0x[0-9a-f]+ \[(?P<module>\w+)\]"
+)
+"""A place in a module: `exact` where the kernel was, otherwise where it would return to."""
 _PLACE = re.compile(r":(\d+)(?: \(discriminator \d+\))?$")
 _FRAMES = 3
 _STUCK = re.compile(r"netwarp: stuck: (\d+) ")
+_OF_MEMORY = re.compile(r"Kernel mode fault|Kernel tried to access user memory|netwarp: stuck: |BUG: Bad |corrupt")
+"""What a kernel may say of memory that somebody has overwritten before."""
+DEBUG_HINT = (
+    "a module may have used memory that is not its own before, which the preset `debug` reports with the line: "
+    "`netwarp kernel build --name debug --config debug`, then --kernel debug"
+)
 
 
 def modules_of(plan: Plan) -> Iterator[tuple[Keys, Module]]:
@@ -104,6 +114,13 @@ def complaint(directory: Path, modules: list[Compiled], t0_ns: int) -> str | Non
     return f"a module went wrong: {said}; at {', called from '.join(list(places)[:_FRAMES])}"
 
 
+def hint(directory: Path, modules: list[Compiled]) -> str | None:
+    """What to try where a kernel with modules died of something that none of these did at that moment."""
+    text = "\n".join(console_lines(directory))
+    blamed = any(match["exact"] and _place(match, modules) for match in _FRAME.finditer(text))
+    return DEBUG_HINT if modules and _OF_MEMORY.search(text) and not blamed else None
+
+
 def _compiled(module: Module, kernel: Kernel) -> Compiled:
     try:
         return compile_module(module, kernel)
@@ -120,7 +137,9 @@ def _place(match: re.Match[str], modules: list[Compiled]) -> str | None:
     for compiled in modules:
         for one in compiled.objects:
             if one.name == match["module"]:
-                line = _line(compiled.path(one, debug=True), match["function"], int(match["offset"], 16))
+                # A call may be the last thing that a line, or a function, does.
+                offset = int(match["offset"], 16) - (0 if match["exact"] else 1)
+                line = _line(compiled.path(one, debug=True), match["function"], offset)
                 return f"{match['function']}()" + (f" ({line})" if line else f" [{one.name}]")
     return None
 

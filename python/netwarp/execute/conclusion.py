@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from netwarp.analysis.run.charges import charge_doubts, charge_notes
 from netwarp.analysis.run.faults import FaultError, contained
 from netwarp.analysis.run.run_metrics import compute_metrics
 from netwarp.analysis.run.validity import check_run
@@ -28,7 +29,7 @@ def conclude(job: Job, description: Mapping[str, Any], directory: Path, outcome:
         write_json(directory / "run.json", {**description, "lab": {**job.lab, **found}})
     write_digests(directory)
     if outcome.status == "ok":
-        outcome = _analysed(directory, outcome)
+        outcome = _charged(_analysed(directory, outcome), found.get("duration_ns", job.lab["duration_ns"]))
     return _filed(directory, outcome)
 
 
@@ -56,6 +57,18 @@ def _filed(directory: Path, outcome: Outcome) -> Outcome:
         facts["notes"] = list(outcome.notes)
     write_status(directory, outcome.status, outcome.reason, **facts)
     return outcome
+
+
+def _charged(outcome: Outcome, duration_ns: int) -> Outcome:
+    """The outcome with what is to be said of time that passed because programs waited by asking."""
+    charged = outcome.facts.get("charged", [])
+    if outcome.status == "failed" or not charged:
+        return outcome
+    doubts = tuple(charge_doubts(charged, duration_ns))
+    if not doubts:
+        return replace(outcome, notes=(*outcome.notes, *charge_notes(charged)))
+    reason = "; ".join(text for text in (outcome.reason, *doubts) if text)
+    return replace(outcome, status="suspect", reason=reason)
 
 
 def _network(job: Job, directory: Path, found: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,9 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import netwarp
@@ -15,6 +16,7 @@ import pytest
 from module_graph import cycle_in, python_graph, rust_graph
 from netwarp.analysis.run.run_metrics import SOURCES
 from netwarp.engines.identity import RESOLUTION
+from netwarp.studies import registry
 
 ROOT = Path(netwarp.__file__).parent
 
@@ -31,6 +33,7 @@ STAGES = [
     "units",
     "fields",
     "files",
+    "studies",
     "c_source",
     "module",
     "flows",
@@ -65,7 +68,13 @@ STAGES = [
     "cli",
     "__main__",
 ]
-"""In the order of the way. A new module or folder has its place in it, or this test fails."""
+"""In the order of the way. A new module or folder has its place in it, or this test fails.
+
+`studies` is how the core finds studies. Each of these is beside the way: it may use all stages, and none uses it.
+"""
+STUDIES = sorted(folder.name for folder in (ROOT / "studies").iterdir() if (folder / "__init__.py").is_file())
+BESIDE = "a study: "
+"""What the stage of a study's modules begins with here."""
 
 WRITING = {"scenario", "plan", "lab", "kernels", "discovery", "doctor", "engines", "execute", "imports"}
 READING = {"analysis", "compare", "explain", "exports", "plots", "report", "views"}
@@ -76,7 +85,12 @@ MEETING = {("execute", "analysis")}
 
 
 def _stage(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+    parts = path.relative_to(ROOT).parts
+    return _stage_of([part.removesuffix(".py") for part in parts])
+
+
+def _stage_of(parts: Sequence[str]) -> str:
+    return f"{BESIDE}{parts[1]}" if parts[0] == "studies" and parts[1:] and parts[1] in STUDIES else parts[0]
 
 
 @cache
@@ -90,15 +104,15 @@ def _imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module == "netwarp":
-            modules = [f"netwarp.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module in ("netwarp", "netwarp.studies"):
+            modules = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             modules = [node.module or ""]
         else:
             continue
         for module in modules:
             if module.startswith("netwarp."):
-                yield node.lineno, module.split(".")[1]
+                yield node.lineno, _stage_of(module.split(".")[1:])
 
 
 @cache
@@ -114,16 +128,76 @@ def _imports() -> list[tuple[str, str, str]]:
 
 def test_every_module_has_its_place() -> None:
     found = {_stage(path) for path in ROOT.rglob("*.py")} - {"__init__"}
-    assert found - set(STAGES) == set()
+    assert found - set(STAGES) == {f"{BESIDE}{study}" for study in STUDIES}
 
 
 def test_no_import_goes_against_the_stream() -> None:
     against = [
         f"{place} ({stage}) imports {target}"
         for place, stage, target in _imports()
-        if STAGES.index(target) > STAGES.index(stage)
+        if stage in STAGES and target in STAGES and STAGES.index(target) > STAGES.index(stage)
     ]
     assert against == []
+
+
+def test_nothing_imports_a_study_but_itself() -> None:
+    found = [(place, stage, target) for place, stage, target in _imports() if target.startswith(BESIDE)]
+    assert [f"{place} imports {target}" for place, stage, target in found if stage != target] == []
+    assert {stage for _, stage, _ in found} == {f"{BESIDE}{study}" for study in STUDIES}, "they are seen"
+
+
+def test_what_a_study_imports_and_what_it_views_are_apart() -> None:
+    """Of the two wings a module of a study uses one."""
+    used: dict[str, set[str]] = {}
+    for place, stage, target in _imports():
+        if stage.startswith(BESIDE):
+            used.setdefault(place.split(":")[0], set()).add(target)
+    assert {place for place, targets in used.items() if targets & WRITING and targets & READING} == set()
+
+
+ALSO_OF_THE_CORE = {"tuners"}
+"""Names of a study that the core has for something else: the section of a scenario."""
+
+
+def test_the_core_names_no_study() -> None:
+    """Neither a study nor what one offers, in Python, Rust, templates or shipped scenarios; pyproject.toml does."""
+    names = {name for study in STUDIES for name in (study, study.replace("_", "-"))}
+    pattern = re.compile(rf"\b({'|'.join(sorted(names - ALSO_OF_THE_CORE))})\b", re.I)
+    agent = Path(__file__).parents[1] / "agent" / "src"
+    texts = {".py", ".toml", ".html", ".css", ".js", ".md", ".rs"}
+    files = [path for room in (ROOT, agent) for path in sorted(room.rglob("*")) if path.suffix in texts]
+    naming: dict[str, list[str]] = {"the core": []}
+    for path in files:
+        stage = _stage(path) if path.is_relative_to(ROOT) else ""
+        found = [line for line in path.read_text().splitlines() if pattern.search(line)]
+        naming.setdefault(stage if stage.startswith(BESIDE) else "the core", []).extend(
+            f"{path.name}: {line.strip()}" for line in found
+        )
+    assert naming["the core"] == []
+    assert len(naming[f"{BESIDE}three_node"]) > 20, "the pattern finds what it is for"
+
+
+def test_the_core_asks_for_nothing_that_a_study_offers() -> None:
+    kinds: tuple[registry.Kind, ...] = ("views", "exports", "commands", "scenarios")
+    offered = {name for kind in kinds for name in registry.names(kind)} - ALSO_OF_THE_CORE
+    assert {"three-node", "experiments", "recommend", "md1"} <= offered, "the studies are installed: make setup"
+    asking = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.value}"
+        for path in sorted(ROOT.rglob("*.py"))
+        if not _stage(path).startswith(BESIDE)
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Constant) and node.value in offered
+    ]
+    assert asking == []
+
+
+def test_every_reference_of_a_study_can_be_loaded() -> None:
+    assert registry.unloadable() == ()
+    assert {study for study, _ in registry.studies()} >= {study.replace("_", "-") for study in STUDIES}
+    for name, study in registry.studies():
+        for reference in study.references:
+            module, _, function = reference.partition(":")
+            assert callable(getattr(import_module(module), function)), (name, reference)
 
 
 @pytest.mark.parametrize(("wing", "other"), [(WRITING, READING), (READING, WRITING)])
@@ -140,10 +214,15 @@ def test_the_wings_meet_in_the_store_alone(wing: set[str], other: set[str]) -> N
     ("module", "sources"), [("netwarp.lab.build", RESOLUTION), ("netwarp.analysis.run.metrics", SOURCES)]
 )
 def test_what_decides_a_result_is_in_its_digest(module: str, sources: tuple[str, ...]) -> None:
-    """All that is loaded for making labs, or for computing metrics; `words` is for people alone."""
+    """All that is loaded for making labs, or for computing metrics.
+
+    `words` is for people alone, and `studies` finds scenarios, whose content counts by itself, and views, which are
+    made of the records afterwards.
+    """
     code = f"import sys, {module}; print(*(m for m in sys.modules if m.startswith('netwarp.')))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    stages = {name.split(".")[1] for name in loaded} - {"words"}
+    assert not any(name.split(".")[2] in STUDIES for name in loaded if name.count(".") > 1)
+    stages = {name.split(".")[1] for name in loaded} - {"words", "studies"}
     assert stages <= {source.removesuffix(".py") for source in sources}
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from netwarp.scenario import shipped_scenarios
+
 NETWARP = Path(sys.executable).parent / "netwarp"
 AGENT = Path(sys.executable).parent / "netwarp-agent"
 ROOT = Path(__file__).parents[2]
@@ -203,8 +205,7 @@ class Bases:
             place.mkdir()
             for name, text in (("swept", SWEPT), ("seeded", SEEDED), ("scripts", SCRIPTS)):
                 (place / f"{name}.toml").write_text(text)
-        shipped = (ROOT / "python" / "netwarp" / "scenarios").glob("*.toml")
-        return tuple(sorted([*place.iterdir(), *shipped]))
+        return tuple(sorted([*place.iterdir(), *shipped_scenarios().values()]))
 
     def make(self, families: tuple[str, ...]) -> None:
         """Make what these families take now, rather than while cases run."""

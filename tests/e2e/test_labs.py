@@ -15,7 +15,7 @@ from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir
 from netwarp.store.socket_columns import SOCKET_COLUMNS
 from netwarp.store.summary import PlannedRun
-from netwarp.views.connection_monitor.analysis import METRICS
+from netwarp.studies.connection_monitor.analysis import METRICS
 
 RECOVERY = 3
 """ca_state TCP_CA_Recovery; 4 is TCP_CA_Loss."""

@@ -15,7 +15,7 @@ L = '[nodes.a.interfaces]\nl = "e"'
 
 
 def test_the_shipped_inventory_is_that_of_the_study() -> None:
-    file = Path(str(resources.files("netwarp") / "scenarios" / "inventories" / "three-node.toml"))
+    file = Path(str(resources.files("netwarp") / "studies" / "three_node" / "inventories" / "three-node.toml"))
     inventory = read_inventory(file)
     scenario = load_scenario("three-node")
     assert list(disagreements(inventory, scenario)) == []

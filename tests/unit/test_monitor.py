@@ -13,8 +13,8 @@ from netwarp.store.errors import SelectionError, StoreError
 from netwarp.store.monitor import read_monitor, without_control
 from netwarp.store.rundir import open_run
 from netwarp.store.socket_columns import SOCKET_COLUMNS
-from netwarp.views.connection_monitor.analysis import METRICS as MONITORED
-from netwarp.views.connection_monitor.analysis import monitored
+from netwarp.studies.connection_monitor.analysis import METRICS as MONITORED
+from netwarp.studies.connection_monitor.analysis import monitored
 from synthetic import lab, write_description, write_table
 
 

@@ -11,10 +11,12 @@ import stat
 import sys
 from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from netwarp import c_source
-from netwarp.cli.common import ABORT, CLOSED_PIPE, INTERRUPTED, OK, USAGE, say, unwrapped
+from netwarp.cli.common import ABORT, CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, fail, say, unwrapped
+from netwarp.studies import registry
+from netwarp.studies.base import StudyError
 from netwarp.words import tolerate
 
 if TYPE_CHECKING:
@@ -38,7 +40,6 @@ COMMANDS = {
     "new": "scenarios:new",
     "pcap": "agent:pcap_app",
     "plot": "results:plot",
-    "recommend": "recommend:recommend",
     "report": "results:report",
     "rerun": "results:rerun",
     "run": "run:run",
@@ -49,7 +50,8 @@ COMMANDS = {
     "watch": "agent:watch_app",
     "whatif": "explain:whatif",
 }
-"""Each with its module of this folder, and its name there: one that is given is imported without the others."""
+"""Those of no study, each with its module of this folder, and its name there: one that is given is imported without the
+others."""
 
 
 def _version() -> str:
@@ -58,8 +60,16 @@ def _version() -> str:
     return version("netwarp")
 
 
-def application(commands: Iterable[str] = COMMANDS) -> "App":
-    """The command line with these commands."""
+def commands() -> list[str]:
+    """The names of all commands, those of studies last."""
+    return list(dict.fromkeys([*COMMANDS, *registry.names("commands")]))
+
+
+def application(names: Iterable[str] | None = None) -> "App":
+    """The command line with these commands; None: with all, but for those of a study that cannot be loaded.
+
+    Raises StudyError for a command of a study that was asked for by name and cannot be loaded.
+    """
     from cyclopts import App, Parameter
 
     app = App(
@@ -69,11 +79,23 @@ def application(commands: Iterable[str] = COMMANDS) -> "App":
         help_format="plaintext",
         default_parameter=Parameter(accepts_keys=False),  # no value has parts of its own, which would be looked for
     )
-    for name in commands:
-        module, _, attribute = COMMANDS[name].partition(":")
-        command = getattr(import_module(f"netwarp.cli.{module}"), attribute)
+    for name in commands() if names is None else names:
+        try:
+            command = _command(name)
+        except StudyError as error:
+            if names is not None:
+                raise
+            say(f"note: {error}", style="yellow")
+            continue
         app.command(command if isinstance(command, App) else unwrapped(command), name=name)
     return app
+
+
+def _command(name: str) -> Any:
+    if name not in COMMANDS:
+        return registry.load("commands", name)
+    module, _, attribute = COMMANDS[name].partition(":")
+    return getattr(import_module(f"netwarp.cli.{module}"), attribute)
 
 
 def main() -> NoReturn:
@@ -84,7 +106,7 @@ def main() -> NoReturn:
     from cyclopts.exceptions import CycloptsError
 
     try:
-        app = application(sys.argv[1:2] if sys.argv[1:2] and sys.argv[1] in COMMANDS else COMMANDS)
+        app = _application()
         _become_interruptible()
         code = app(sys.argv[1:], exit_on_error=False, print_error=True)
     except CycloptsError:
@@ -95,6 +117,19 @@ def main() -> NoReturn:
     except BrokenPipeError:
         code = CLOSED_PIPE
     sys.exit(_flushed(code if isinstance(code, int) else OK))
+
+
+def _application() -> "App":
+    """The command line with the command that was given, or with all if there is none of that name."""
+    given = sys.argv[1:2]
+    if given and (given[0] in COMMANDS or given[0] in registry.names("commands")):
+        try:
+            return application(given)
+        except StudyError as error:
+            fail(error, ENVIRONMENT)
+    for sentence in registry.unloadable():
+        say(f"note: {sentence}", style="yellow")
+    return application()
 
 
 def _become_interruptible() -> None:

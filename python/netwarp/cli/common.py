@@ -69,14 +69,14 @@ def _exit_code(error: Exception) -> int | None:
     # Imported when there is an error: they bring along libraries that half of the commands never need.
     from netwarp.agent import AgentError
     from netwarp.engines.base import EngineError
-    from netwarp.imports.errors import LayoutError
     from netwarp.kernels.errors import KernelError
     from netwarp.scenario.errors import ScenarioError
-    from netwarp.store.errors import PlanMismatchError, SelectionError, StoreError
+    from netwarp.store.errors import LayoutError, PlanMismatchError, SelectionError, StoreError
+    from netwarp.studies.base import StudyError
 
     if isinstance(error, ScenarioError | PlanMismatchError | SelectionError | LayoutError):
         return USAGE
-    if isinstance(error, AgentError | EngineError | KernelError | StoreError | OSError):
+    if isinstance(error, AgentError | EngineError | KernelError | StoreError | StudyError | OSError):
         return ENVIRONMENT
     return None
 

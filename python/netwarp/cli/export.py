@@ -1,5 +1,6 @@
 """The command that writes a result in the formats of other programs."""
 
+import inspect
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from netwarp.cli.common import OK, USAGE, errors, say
+from netwarp.studies import registry
 
 
 def export(
@@ -18,9 +20,9 @@ def export(
     parquet: Annotated[bool, Parameter(negative=())] = False,
     flent: Annotated[bool, Parameter(negative=())] = False,
     iperf3: Annotated[bool, Parameter(negative=())] = False,
-    experiments: Annotated[bool, Parameter(negative=())] = False,
+    **of_studies: bool,
 ) -> int:
-    """Export a result to other formats (CSV, Parquet, Flent, iperf3, the study's tree); failed runs are left out.
+    """Export a result to other formats (CSV, Parquet, Flent, iperf3, those of studies); failed runs are left out.
 
     Parameters
     ----------
@@ -36,16 +38,15 @@ def export(
         A .flent.gz for each run, as Flent's test tcp_nup.
     iperf3
         The JSON that iperf3 -J would have written, for each TCP flow.
-    experiments
-        The tree experiments/SCENARIO/SCENARIO_run_N/ that the scripts of the three-node study leave.
     """
-    asked = {"csv": csv, "parquet": parquet, "flent": flent, "iperf3": iperf3, "experiments": experiments}
-    wanted = [name for name, on in asked.items() if on]
+    asked = {"csv": csv, "parquet": parquet, "flent": flent, "iperf3": iperf3}
+    wanted = [name for name, on in {**asked, **of_studies}.items() if on]
     if not wanted:
-        say("error: choose a format: --csv, --parquet, --flent, --iperf3, --experiments (or several)", style="red")
+        formats = ", ".join(f"--{name}" for name in (*asked, *_offered()))
+        say(f"error: choose a format: {formats} (or several)", style="red")
         return USAGE
     with errors():
-        from netwarp.exports import FORMATS
+        from netwarp.exports import exporter
         from netwarp.store.errors import store_errors
         from netwarp.store.files import make_folder
         from netwarp.store.result import open_verified
@@ -55,6 +56,24 @@ def export(
         with store_errors(place, "create"):
             place.mkdir(parents=True, exist_ok=True)
         for name in wanted:
-            for path in FORMATS[name](result, place):
+            for path in exporter(name)(result, place):
                 sys.stdout.write(f"{path}\n")
     return OK
+
+
+def _offered() -> dict[str, inspect.Parameter]:
+    """The options for the formats of studies."""
+    return {
+        name: inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=False,
+            annotation=Annotated[bool, Parameter(negative=(), help=meaning)],
+        )
+        for name, meaning in registry.exports().items()
+        if name not in _OWN
+    }
+
+
+_OWN = {name: one for name, one in inspect.signature(export).parameters.items() if name != "of_studies"}
+export.__signature__ = inspect.Signature([*_OWN.values(), *_offered().values()], return_annotation=int)  # type: ignore[attr-defined]

@@ -32,7 +32,7 @@ def import_(
     with errors():
         from netwarp.cli.results import print_study
         from netwarp.evaluation import analyse_again
-        from netwarp.imports.result import import_result
+        from netwarp.imports import import_result
 
         imported = import_result(directory, output)
         for note in imported.notes:

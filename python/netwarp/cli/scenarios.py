@@ -43,7 +43,10 @@ def list_() -> int:
         from rich.table import Table
 
         from netwarp.scenario import load_scenario, shipped_scenarios
+        from netwarp.studies import registry
 
+        for sentence in registry.unloadable():
+            say(f"note: {sentence}", style="yellow")
         table = Table("scenario", "what it shows", box=None)
         for name in shipped_scenarios():
             table.add_row(name, load_scenario(name).summary)

@@ -16,7 +16,7 @@ from netwarp.module import Module, module_of
 from netwarp.plan import Plan
 from netwarp.scenario.source import Keys
 from netwarp.store.console import COMPLAINT
-from netwarp.words import did_you_mean
+from netwarp.words import nearest
 
 FOLDER = "modules"
 """Beneath a run directory while the run lasts (agent/src/machine/modules.rs)."""
@@ -72,7 +72,7 @@ def module_problems(plan: Plan, kernel: Kernel, described: KernelDescription) ->
         for name in module.parameters:
             if name not in known:
                 has = f"it has {', '.join(known)}" if known else "it has none"
-                yield keys, f'{module.place} has no parameter "{name}"{did_you_mean(name, known)}; {has}'
+                yield keys, f'{module.place} has no parameter "{name}"{nearest(name, known)}; {has}'
 
 
 def hand_over(lab: Mapping[str, Any], kernel: Kernel, directory: Path) -> list[Compiled]:

@@ -49,7 +49,7 @@ from netwarp.scenario.model import RunOptions, Scenario
 from netwarp.scenario.points.identity import key_of_kernel
 from netwarp.scenario.source import Keys
 from netwarp.scratch import MEMORY, scratch
-from netwarp.words import did_you_mean
+from netwarp.words import nearest
 
 _FIX = "`netwarp kernel build` builds it again."
 _KASAN = "CONFIG_KASAN=y"
@@ -152,7 +152,7 @@ class UmlEngine:
                 yield (
                     keys,
                     f'the kernel {described.version} has no {feature.kind} "{feature.name}"'
-                    f"{did_you_mean(feature.name, known)}; it has {', '.join(known)}"
+                    f"{nearest(feature.name, known)}; it has {', '.join(known)}"
                     f"{in_gallery(feature.kind, feature.name)}",
                 )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netwarp.store.summary import axis_text
+from netwarp.studies.registry import short_words
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _PIECES = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]bit|us|ms|s\b|%)?|[^\d]+")
@@ -28,13 +29,6 @@ _WHOLE = {
     "jain_index": "Jain's fairness index",
 }
 _LONG, _SHORT = 40, 20
-_SHORT_WORDS = {
-    "bwNORMAL": "norm",
-    "bwNormal": "norm",
-    "bw3Mbps": "bw3",
-    "+impairments": " imp",
-    "_impairments": " imp",
-}
 _SCALES = {"k": 1e3, "m": 1e6, "g": 1e9, "ms": 1e-3, "us": 1e-6}
 
 
@@ -116,13 +110,12 @@ def _statistic(kind: str) -> str:
 
 
 def short_case(name: str) -> str:
-    """A long name of a case with spaces and its usual words short, as shorten_name() of the three-node study has it:
-    `bw3+impairments_10_bbr_fq` → "bw3 imp 10 bbr"."""
+    """A long name of a case with spaces, and with the short words of studies (`Study.short_words`)."""
     if len(name) <= 12 or " " in name:
         return name
-    for word, short in _SHORT_WORDS.items():
-        name = name.replace(word, short)
-    return re.sub(r"[\s_]+", " ", name.removesuffix("_fq")).strip()
+    for pattern, short in short_words():
+        name = re.sub(pattern, short, name)
+    return re.sub(r"[\s_]+", " ", name).strip()
 
 
 def shortened_alike(labels: Sequence[str]) -> list[str]:

@@ -32,6 +32,10 @@ class SelectionError(StoreError):
     """What was asked for is not in the result (a usage error); the message is a sentence that says what is."""
 
 
+class LayoutError(StoreError):
+    """A directory to import is not laid out as expected (a usage error); the message says what was looked for."""
+
+
 def is_without_room(error: StoreError) -> bool:
     """Whether a file could not be written because the disk is full, or the quota used up."""
     cause = error.__cause__

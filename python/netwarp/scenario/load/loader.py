@@ -26,6 +26,8 @@ from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scenario.model.paths import parse_setting, resolve_path, swept_path, with_value
 from netwarp.scenario.source import Keys, Source, split_dotted
 from netwarp.scenario.toml import TomlError, parse_toml
+from netwarp.studies import registry
+from netwarp.studies.base import StudyError
 
 MAX_FILE_BYTES = 4 * 2**20
 _CASES = "cases."
@@ -33,9 +35,20 @@ _CASES = "cases."
 
 
 def shipped_scenarios() -> dict[str, Path]:
-    """The scenarios that come with netwarp: name → file, sorted by name."""
+    """The scenarios that come with netwarp and with installed studies: name → file, sorted by the file's name."""
+    found = registry.scenarios() | _own_scenarios()
+    return dict(sorted(found.items(), key=lambda one: one[1].name))
+
+
+def _own_scenarios() -> dict[str, Path]:
+    """Those that belong to no study."""
     folder = Path(str(resources.files("netwarp") / "scenarios"))
-    return {file.stem: file for file in sorted(folder.glob("*.toml"))}
+    return {file.stem: file for file in folder.glob("*.toml")}
+
+
+def _shipped(name: str) -> Path | None:
+    """The shipped scenario of this name. Studies are looked at last. Raises StudyError if several offer it."""
+    return _own_scenarios().get(name) or registry.scenario(name)
 
 
 def load_scenario(source: str | Path, settings: Sequence[str] = ()) -> Scenario:
@@ -148,20 +161,27 @@ def _quoted(key: str | int) -> str:
 
 
 def _find(source: str | Path) -> Path:
-    shipped = shipped_scenarios()
     path = Path(source)
-    if str(source) in shipped and not path.is_file():
-        return shipped[str(source)]
     try:
+        if not path.is_file() and (shipped := _shipped(str(source))) is not None:
+            return shipped
         if path.is_dir():
             raise ScenarioError("this is a directory; name a scenario file in it", str(source))
         if path.exists() and not path.is_file():
             raise ScenarioError("this is a device or a pipe; a scenario is a file", str(source))
         if not path.exists():
             raise ScenarioError(
-                f"there is no such file and no shipped scenario of that name{did_you_mean(str(source), shipped)}",
+                "; ".join(
+                    [
+                        "there is no such file and no shipped scenario of that name"
+                        + did_you_mean(str(source), shipped_scenarios()),
+                        *registry.unloadable(),
+                    ]
+                ),
                 str(source),
             )
+    except StudyError as error:
+        raise ScenarioError(str(error), str(source)) from None
     except (OSError, ValueError) as error:
         raise ScenarioError(f"this cannot be a file: {_reason(error)}", str(source)[:200]) from None
     return path
@@ -287,7 +307,7 @@ def _sweep(data: dict[str, Any], axis: str, values: Any) -> dict[str, Any]:
         raise ValueError(f"an axis needs a list of values, such as [{json.dumps(values, default=str)}]")
     keys = resolve_path(axis, data)
     own = (path for path in _table(data, "sweep") if split_equal(path, keys, data))
-    return with_value(data, ("sweep", next(own, axis)), values)
+    return _put(data, ("sweep", next(own, axis)), values)
 
 
 def _set(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
@@ -297,9 +317,16 @@ def _set(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, A
         except ValueError:
             continue  # reported with the file's other problems
         if swept == keys:
-            return with_value(data, ("sweep", path), [value])
+            return _put(data, ("sweep", path), [value])
         if swept[: len(keys)] == keys or keys[: len(swept)] == swept:
             raise ValueError(f'the sweep sets "{path}", which overlaps this; set that path instead')
+    return _put(data, keys, value)
+
+
+def _put(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """As `with_value`, but in a section that the file has as something else, which is no place for it (TypeError)."""
+    if len(keys) > 1 and not isinstance(data.get(keys[0], {}), dict | list):
+        raise TypeError(keys[0])
     return with_value(data, keys, value)
 
 

@@ -95,7 +95,8 @@ def with_value(data: Mapping[str, Any], keys: tuple[str, ...], value: Any) -> di
     inner = copy.get(head)
     if isinstance(inner, list | tuple):
         items = list(inner)
-        items[int(rest[0])] = with_value(items[int(rest[0])], tuple(rest[1:]), value)
+        at = _number_in(head, rest[0])
+        items[at] = with_value(items[at], tuple(rest[1:]), value)
         copy[head] = items
     elif isinstance(inner, Mapping):
         copy[head] = with_value(inner, tuple(rest), value)
@@ -109,10 +110,17 @@ def value_at(path: str, data: Mapping[str, Any]) -> Any:
     value: Any = data
     for key in resolve_path(path, data):
         if isinstance(value, list | tuple):
-            value = value[int(key)]
+            value = value[_number_in(path, key)]
         else:
             value = value.get(key) if isinstance(value, Mapping) else None
     return value
+
+
+def _number_in(name: str, key: str) -> int:
+    """The place in a list that the key names. Raises ValueError if it is no number."""
+    if not key.isascii() or not key.isdigit():
+        raise ValueError(f'{name} is a list in the file, of which "{key}" is no entry: they have numbers, from 0 on')
+    return int(key)
 
 
 def _directions(field: str, plain: object, rest: list[str]) -> dict[str, Any]:

@@ -99,8 +99,7 @@ class Scenario(Model):
     expect: tuple[OnDemand[Expectation], ...] = about("Which results are expected.", default=())
     views: tuple[Annotated[str, AfterValidator(view_name)], ...] = about(
         "Names of views: tables and figures for a particular study, in addition to those of every result.",
-        ["connection-monitor"],
-        refused=[["conection-monitor"]],
+        refused=[["nosuch"]],
         default=(),
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.netem import Jitter, RandomLoss
+from netwarp.scenario.model.views import known_views
 from netwarp.units import format_duration, format_percent
 
 _DIRECTED = "Directed_"
@@ -23,6 +24,8 @@ def scenario_schema() -> dict[str, Any]:
 def annotated_schema() -> dict[str, Any]:
     """The schema, with the `NOTES` of each field."""
     schema = Scenario.model_json_schema(by_alias=True, mode="validation")
+    # The core has no view of its own to show.
+    schema["properties"]["views"]["examples"] = [[name] for name in known_views()[:1]]
     cleaned: dict[str, Any] = _clean(schema, schema["$defs"])
     kept = {name: body for name, body in cleaned["$defs"].items() if _DIRECTED not in name}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "netwarp scenario"}

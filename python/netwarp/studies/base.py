@@ -1,0 +1,72 @@
+"""What a study offers: scenarios, views, imports, exports, commands, and short words for its figures.
+
+A package offers a `Study` as an entry point of the group `netwarp.studies`. Netwarp's own are entry points of the
+package netwarp, and the core names none of them. A study's statements are offered by a view, which judges them and
+writes its findings (`netwarp.store.findings`).
+
+What is called is named by a reference, `package.module:function`, and imported when it is used: a record that names
+its functions loads nothing, so that `netwarp --help` stays quick.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+class StudyError(ValueError):
+    """A study cannot be loaded, or two offer the same; the message is a sentence that says which and what to do."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """A format in which `netwarp export` writes results.
+
+    `function` is a reference to one that fits `netwarp.exports.Exporter`; `meaning` is its line in the command's help.
+    """
+
+    function: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that a study offers.
+
+    `scenarios`: a folder whose files NAME.toml are scenarios called NAME. `views`: what a scenario names in `views` → a
+    reference to a `netwarp.views.View`. `imports`: references to `netwarp.imports.Importer`s. `exports`: by the name
+    of their option, `--NAME`. `commands`: name → a reference to a function whose parameters and docstring are the
+    command's (cyclopts); the module that it is in is imported for `netwarp --help`, so it should load little.
+    `short_words`: regular expression → what figures write instead of what it matches in names of cases that are longer
+    than 12 characters, in this order. They hold in figures of all results: they should match this study's words alone.
+
+    A name that netwarp itself has stays netwarp's. If two studies have the same, using it is an error (`StudyError`).
+    """
+
+    scenarios: Path | None = None
+    views: Mapping[str, str] = field(default_factory=dict)
+    imports: tuple[str, ...] = ()
+    exports: Mapping[str, Export] = field(default_factory=dict)
+    commands: Mapping[str, str] = field(default_factory=dict)
+    short_words: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a reference or an expression that is not one."""
+        for reference in self.references:
+            if not _REFERENCE.fullmatch(reference):
+                raise ValueError(f'"{reference}" is not a reference, package.module:function')
+        for pattern in self.short_words:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f'"{pattern}" is not a regular expression: {error}') from None
+
+    @property
+    def references(self) -> Iterator[str]:
+        """Every reference in it."""
+        yield from self.views.values()
+        yield from self.imports
+        yield from (one.function for one in self.exports.values())
+        yield from self.commands.values()

@@ -1,0 +1,10 @@
+"""One Poisson source into one link at several loads (`md1`, `mm1`, `mm1k`), beside queueing theory."""
+
+from pathlib import Path
+
+from netwarp.studies.base import Study
+
+STUDY = Study(
+    scenarios=Path(__file__).parent / "scenarios",
+    views={"queueing-theory": "netwarp.studies.queueing_theory.view:write"},
+)

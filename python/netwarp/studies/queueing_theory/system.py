@@ -1,0 +1,99 @@
+"""Which queue of theory a run is: one Poisson source into one link, from the run's lab."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, MIN_PAYLOAD_BYTES, UDP_HEADER_BYTES
+from netwarp.flows import kind_of
+from netwarp.qdisc import Qdisc
+from netwarp.store.errors import StoreError
+from netwarp.studies.queueing_theory.theory import Means, Service, constant, cut_exponential, mg1, mg1k, mm1, mm1k
+
+HEADER_BYTES = {
+    f"ipv{version}": ETHERNET_HEADER_BYTES + ip + UDP_HEADER_BYTES for version, ip in IP_HEADER_BYTES.items()
+}
+ENDLESS_PKTS = 1000
+"""From this limit on a queue counts as one that never fills; whether it did, the measured loss tells."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A link of `link_bps` and its source's sizes; times are in ms. `room` is K, None where the queue never fills."""
+
+    link_bps: int
+    mean_payload_bytes: int
+    most_payload_bytes: int
+    header_bytes: int
+    exponential: bool
+    room: int | None
+
+    @cached_property
+    def service(self) -> Service:
+        """How long a frame takes on the link, of the sizes that are really sent."""
+        per_byte = 8e3 / self.link_bps
+        if not self.exponential:
+            return constant((self.mean_payload_bytes + self.header_bytes) * per_byte)
+        sizes = cut_exponential(
+            self.mean_payload_bytes, MIN_PAYLOAD_BYTES, self.most_payload_bytes, overhead=self.header_bytes
+        )
+        return Service(sizes.times * per_byte, sizes.weights)
+
+    @property
+    def name(self) -> str:
+        """Kendall's name of what theory's formula is about: M/D/1, M/G/1, with /K where room is limited."""
+        return self._named("G" if self.exponential else "D")
+
+    @property
+    def ideal_name(self) -> str:
+        """Kendall's name of the ideal of exponential sizes."""
+        return self._named("M")
+
+    def means(self, load: float) -> Means:
+        """The formula for the sizes that are sent; without a limit of room the load must be below 1."""
+        return mg1(load, self.service) if self.room is None else mg1k(load, self.service, self.room)
+
+    def ideal(self, load: float) -> Means | None:
+        """The formula for exponential sizes of the same mean; None where sizes are meant to be constant."""
+        if not self.exponential:
+            return None
+        return mm1(load, self.service.mean) if self.room is None else mm1k(load, self.service.mean, self.room)
+
+    def _named(self, service: str) -> str:
+        return f"M/{service}/1" + ("" if self.room is None else f"/{self.room}")
+
+
+def system_of(lab: Mapping[str, Any]) -> tuple[System, float]:
+    """The queue of a run's lab and its load. Raises StoreError where it is not one Poisson source and one link."""
+    flows, links = lab["flows"], lab["links"]
+    if len(flows) != 1 or not kind_of(flows[0]["tool"]).poisson_arrivals or len(links) != 1:
+        raise StoreError("the view queueing-theory is about one flow of the tool poisson over one link")
+    flow = flows[0]
+    if flow["packet_size_distribution"] not in ("constant", "exponential"):
+        raise StoreError("the view queueing-theory knows constant and exponential sizes of packets")
+    (end,) = (end for end in links[0]["ends"] if end["node"] == flow["from"])
+    if end.get("opportunities"):
+        raise StoreError("the view queueing-theory is about a link with a rate, not with a trace of opportunities")
+    system = System(
+        link_bps=end["wire"]["rate_bps"],
+        mean_payload_bytes=flow["packet_size_bytes"],
+        most_payload_bytes=flow["packet_size_most_bytes"],
+        header_bytes=HEADER_BYTES[flow["family"]],
+        exponential=flow["packet_size_distribution"] == "exponential",
+        room=_room(Qdisc.of(end.get("queue"))),
+    )
+    load = flow["rate_bps"] / end["wire"]["rate_bps"]
+    if system.room is None and load >= 1:
+        raise StoreError(f"at a load of {load:g} a queue without limit has no steady state; lower the flow's rate")
+    return system, load
+
+
+def _room(queue: Qdisc | None) -> int | None:
+    """K of a pfifo: those that wait, and the one on the link, which has left the queue. None if it never fills."""
+    limit = queue.option("limit") if queue and queue.kind == "pfifo" else None
+    if limit and limit.isdecimal():
+        return None if int(limit) >= ENDLESS_PKTS else int(limit) + 1
+    raise StoreError("the view queueing-theory is about a queue in the order of arrival: pfifo limit N")

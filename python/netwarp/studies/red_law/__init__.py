@@ -1,0 +1,10 @@
+"""How often RED drops, beside what its law says."""
+
+from pathlib import Path
+
+from netwarp.studies.base import Study
+
+STUDY = Study(
+    scenarios=Path(__file__).parent / "scenarios",
+    views={"red-law": "netwarp.studies.red_law.view:write"},
+)

@@ -1,0 +1,119 @@
+"""The studies that are installed, netwarp's own among them, and what they offer by name.
+
+They are looked up when something is asked for that the core does not have, once in a process: reading what all
+installed packages say of themselves takes some ten milliseconds.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+from netwarp.studies.base import Export, Study, StudyError
+
+GROUP = "netwarp.studies"
+
+Kind = Literal["views", "exports", "commands", "scenarios"]
+_ONE = {"views": "view", "exports": "export format", "commands": "command", "scenarios": "scenario"}
+
+
+def studies() -> tuple[tuple[str, Study], ...]:
+    """The studies that can be loaded, each with its name, sorted."""
+    return _found()[0]
+
+
+def unloadable() -> tuple[str, ...]:
+    """A sentence about each study that cannot be loaded."""
+    return _found()[1]
+
+
+def names(kind: Kind) -> list[str]:
+    """The names of all that studies offer of a kind, sorted."""
+    return sorted({name for _, study in studies() for name in _offers(study, kind)})
+
+
+def scenario(name: str) -> Path | None:
+    """The file of a study's scenario; None if none offers it. Raises StudyError."""
+    found: Path | None = _only("scenarios", name)
+    return found
+
+
+def scenarios() -> dict[str, Path]:
+    """All scenarios of studies, those that several of them offer left out."""
+    offered = [(name, file) for _, study in studies() for name, file in _offers(study, "scenarios").items()]
+    count = Counter(name for name, _ in offered)
+    return {name: file for name, file in offered if count[name] == 1}
+
+
+def exports() -> dict[str, str]:
+    """The export formats of studies, with what they mean, sorted."""
+    meanings = {name: one.meaning for _, study in studies() for name, one in study.exports.items()}
+    return dict(sorted(meanings.items()))
+
+
+def load(kind: Literal["views", "exports", "commands"], name: str) -> Any:
+    """The function that a study offers. Raises StudyError."""
+    offer = _only(kind, name)
+    if offer is None:
+        raise StudyError("; ".join([f'there is no {_ONE[kind]} "{name}"', *unloadable()]))
+    return _loaded(offer.function if isinstance(offer, Export) else offer)
+
+
+def importers() -> Iterator[Any]:
+    """All importers of studies. Raises StudyError."""
+    for _, study in studies():
+        for reference in study.imports:
+            yield _loaded(reference)
+
+
+def short_words() -> Iterator[tuple[str, str]]:
+    """The short words of all studies: regular expression, what is written instead."""
+    for _, study in studies():
+        yield from study.short_words.items()
+
+
+@cache
+def _found() -> tuple[tuple[tuple[str, Study], ...], tuple[str, ...]]:
+    # Lazily: a command or a scenario of the core needs no study, and should not wait for this to load.
+    from importlib.metadata import entry_points  # noqa: PLC0415
+
+    found: list[tuple[str, Study]] = []
+    unloadable: list[str] = []
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        try:
+            study = point.load()
+        except Exception as error:  # whatever a module of somebody else's raises when it is imported
+            unloadable.append(f'the study "{point.name}" cannot be loaded: {type(error).__name__}: {error}')
+            continue
+        if isinstance(study, Study):
+            found.append((point.name, study))
+        else:
+            unloadable.append(f'the study "{point.name}" cannot be loaded: {point.value} is not a netwarp Study')
+    return tuple(found), tuple(unloadable)
+
+
+def _offers(study: Study, kind: Kind) -> Mapping[str, Any]:
+    if kind == "scenarios":
+        return {} if study.scenarios is None else {file.stem: file for file in study.scenarios.glob("*.toml")}
+    offers: Mapping[str, Any] = getattr(study, kind)
+    return offers
+
+
+def _only(kind: Kind, name: str) -> Any:
+    """What the one study that has it offers under this name; None if none does. Raises StudyError for several."""
+    having = {of: _offers(study, kind)[name] for of, study in studies() if name in _offers(study, kind)}
+    if len(having) > 1:
+        raise StudyError(
+            f'several studies have a {_ONE[kind]} "{name}": {", ".join(having)}; uninstall the packages of all but one'
+        )
+    return next(iter(having.values()), None)
+
+
+def _loaded(reference: str) -> Any:
+    module, _, name = reference.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except Exception as error:  # as above
+        raise StudyError(f"{reference} cannot be loaded: {type(error).__name__}: {error}") from error

@@ -1,0 +1,135 @@
+"""What the study states, as data: `data/claims.toml`, whose head says what each key means."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib import resources
+from math import inf
+from typing import Any
+
+from netwarp.store.findings import Holds
+from netwarp.studies.three_node.columns import SCRIPTS
+from netwarp.studies.three_node.published import published
+
+_UNITS = {"_Mbps": " Mbit/s", "_ms": " ms", "_pct": " %"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a claim can be checked: the column in one row, or in the first of two over that in the second."""
+
+    rows: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " / ".join(self.rows)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement, where it is made, its column and places, and between what its values must lie.
+
+    `better` is the side of a stated range on which values are better, "lower" or "higher"; None of other statements.
+    """
+
+    id: str
+    source: str
+    text: str
+    column: str = ""
+    places: tuple[Place, ...] = ()
+    above: float = -inf
+    below: float = inf
+    better: str | None = None
+    unmeasured: str | None = None
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The rows that it needs."""
+        return tuple(dict.fromkeys(row for place in self.places for row in place.rows))
+
+    @property
+    def unit(self) -> str:
+        """The unit of its values, with the space before it."""
+        if any(len(place.rows) > 1 for place in self.places):
+            return " ×"
+        if self.column == "ss_avg_cwnd":
+            return " packets"
+        return next((unit for suffix, unit in _UNITS.items() if self.column.endswith(suffix)), "")
+
+    def verdict(self, value: float) -> Holds:
+        """What a value at a place says of the statement."""
+        if self.above < value < self.below:
+            return Holds.WITHIN if self.better else Holds.YES
+        if self.better is None:
+            return Holds.NO
+        return Holds.BETTER if (value <= self.above) == (self.better == "lower") else Holds.WORSE
+
+    @property
+    def published_column(self) -> str:
+        """The name of its column in the published tables."""
+        return next((name for name, ours in SCRIPTS.items() if ours == self.column), self.column)
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What the study advises, the claims that it stands on, and what of it nobody measured."""
+
+    source: str
+    text: str
+    grounds: tuple[str, ...]
+    beyond: str
+
+
+@dataclass(frozen=True)
+class Note:
+    """What the study notes of some of its rows: which row was run instead, if the note is right."""
+
+    source: str
+    text: str
+    instead: Mapping[str, str]
+
+
+def load() -> tuple[tuple[Claim, ...], tuple[Recommendation, ...]]:
+    """The claims and recommendations, in the order of the text."""
+    data = _data()
+    names = tuple(published())
+    claims = tuple(_claim(entry, names) for entry in data["claim"])
+    advice = tuple(Recommendation(**entry | {"grounds": tuple(entry["grounds"])}) for entry in data["recommendation"])
+    return claims, advice
+
+
+def load_note() -> Note:
+    """The study's note on eight of its rows."""
+    return Note(**_data()["note"])
+
+
+def _data() -> dict[str, Any]:
+    file = resources.files("netwarp.studies.three_node") / "data" / "claims.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def _claim(entry: dict[str, Any], names: Sequence[str]) -> Claim:
+    keys = {"id", "source", "text", "column", "above", "below", "better", "unmeasured"}
+    return Claim(**{key: entry[key] for key in keys & entry.keys()}, places=tuple(_places(entry, names)))
+
+
+def _places(entry: dict[str, Any], names: Sequence[str]) -> Iterator[Place]:
+    found: list[tuple[str, ...]] = [
+        (name,) for pattern in entry.get("values", ()) for name in names if fnmatchcase(name, pattern)
+    ]
+    found += [pair for first, second in entry.get("ratios", ()) for pair in _pairs(first, second, names)]
+    if "largest" in entry:
+        others = (name for name in names if fnmatchcase(name, entry["among"]) and name != entry["largest"])
+        found += [(entry["largest"], other) for other in others]
+    yield from map(Place, dict.fromkeys(found))
+
+
+def _pairs(first: str, second: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Both rows of each pair of published rows; a * stands for the same in both."""
+    before, star, after = first.partition("*")
+    for name in names:
+        if not fnmatchcase(name, first):
+            continue
+        other = second.replace("*", name[len(before) : len(name) - len(after)]) if star else second
+        if other in names and other != name:
+            yield name, other

@@ -1,0 +1,10 @@
+"""Tuners of the hosts, each beside none."""
+
+from pathlib import Path
+
+from netwarp.studies.base import Study
+
+STUDY = Study(
+    scenarios=Path(__file__).parent / "scenarios",
+    views={"tuners": "netwarp.studies.tuners.view:write"},
+)

@@ -1,0 +1,35 @@
+"""Tuners against the default: each setting of the hosts beside none, where a scenario sweeps `run.tuner`.
+
+Writes `tuners/tuners.csv`, one row for each tuner, metric, group of flows and point of the other axes, with the
+default's value and the ratio to it; and a figure of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from netwarp.store.errors import StoreError
+from netwarp.store.files import make_folder, write_atomic
+from netwarp.store.result import ResultDir
+from netwarp.studies.tuners.analysis import AXIS, compare_tuners, values_of
+
+FOLDER = "tuners"
+
+
+def write(result: ResultDir, *, figures: bool = True) -> list[Path]:
+    """The table and the figure. Raises StoreError where no axis is `run.tuner`."""
+    if AXIS not in result.axes:
+        raise StoreError(f'the view tuners compares tuners, but this study has only one; sweep "{AXIS}"')
+    rows = list(compare_tuners(values_of(result)))
+    folder = make_folder(result.path / FOLDER)
+    table = [{**vars(row), "ratio": row.ratio} for row in rows]
+    write_atomic(folder / "tuners.csv", pl.DataFrame(table, infer_schema_length=None).write_csv)
+    written = [folder / "tuners.csv"]
+    if figures and rows:
+        # Lazily: matplotlib takes long to import, and tables need none.
+        from netwarp.studies.tuners.figure import draw  # noqa: PLC0415
+
+        written += draw(rows, str(result.plan.get("name", "")), result.plots / "tuners")
+    return written

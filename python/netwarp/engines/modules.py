@@ -140,7 +140,8 @@ def _place(match: re.Match[str], modules: list[Compiled]) -> str | None:
                 # A call may be the last thing that a line, or a function, does.
                 offset = max(int(match["offset"], 16) - (0 if match["exact"] else 1), 0)
                 line = _line(compiled.path(one, debug=True), match["function"], offset)
-                return f"{match['function']}()" + (f" ({line})" if line else f" [{one.name}]")
+                name = match["function"].partition(".")[0]  # without what the compiler appends: .cold, .isra.0
+                return f"{name}()" + (f" ({line})" if line else f" [{one.name}]")
     return None
 
 

@@ -29,7 +29,7 @@ def conclude(job: Job, description: Mapping[str, Any], directory: Path, outcome:
         write_json(directory / "run.json", {**description, "lab": {**job.lab, **found}})
     write_digests(directory)
     if outcome.status == "ok":
-        outcome = _charged(_analysed(directory, outcome), found.get("duration_ns", job.lab["duration_ns"]))
+        outcome = _charged(_analysed(directory, outcome), found.get("duration_ns"))
     return _filed(directory, outcome)
 
 
@@ -59,12 +59,16 @@ def _filed(directory: Path, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def _charged(outcome: Outcome, duration_ns: int) -> Outcome:
-    """The outcome with what is to be said of time that passed because programs waited by asking."""
+def _charged(outcome: Outcome, command_ns: int | None) -> Outcome:
+    """The outcome with what is to be said of time that passed because programs waited by asking.
+
+    A command, which took `command_ns`, may have measured just that. In a lab the network goes on meanwhile, and what
+    is measured is the network's.
+    """
     charged = outcome.facts.get("charged", [])
     if outcome.status == "failed" or not charged:
         return outcome
-    doubts = tuple(charge_doubts(charged, duration_ns))
+    doubts = () if command_ns is None else tuple(charge_doubts(charged, command_ns))
     if not doubts:
         return replace(outcome, notes=(*outcome.notes, *charge_notes(charged)))
     reason = "; ".join(text for text in (outcome.reason, *doubts) if text)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netwarp.cli.application import application, commands
+from netwarp.cli.application import application
+from netwarp.cli.application import commands as names_of_commands
 
 SUMMARY = "A laboratory for network congestion: the real Linux network stack in virtual time."
 OF_THE_AGENT = {"pcap": "docs/pcap.md", "watch": "docs/watch.md"}
@@ -64,7 +65,7 @@ class Command:
 def commands() -> Iterator[Command]:
     """Every command in the order of its name, those of `kernel` under it."""
     app = application()
-    for name in sorted(commands(), key=lambda word: word.lstrip("-")):
+    for name in sorted(names_of_commands(), key=lambda word: word.lstrip("-")):
         yield from _commands(name, app[name])
 
 

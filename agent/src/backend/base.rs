@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, ExitCode};
 
 use anyhow::{Result, bail, ensure};
+use serde::Serialize;
 
 use crate::lab::{Capture, Lab, MachineSettings, Module};
 use crate::machine;
@@ -221,10 +222,24 @@ pub trait Backend: Sync {
         t0_ns
     }
 
+    /// How much virtual time has passed because programs waited by asking, of each program.
+    fn charged(&self) -> Vec<Charge> {
+        Vec::new()
+    }
+
     /// Ends the machine, or just this program where the machine is others' as well.
     fn end(&self, outcome: ExitCode) -> ExitCode {
         outcome
     }
+}
+
+/// What a program was charged of virtual time, for readings of the clock, for calls, and in loops of the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Charge {
+    pub program: String,
+    pub readings_ns: u64,
+    pub calls_ns: u64,
+    pub kernel_ns: u64,
 }
 
 /// How the namespace of the wires carries packets from one end of a link to the other.

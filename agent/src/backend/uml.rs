@@ -10,7 +10,7 @@ use std::process::{Child, ExitCode};
 
 use anyhow::{Context, Result};
 
-use super::base::{Backend, Costs, Departure, TimedSender, Wiring};
+use super::base::{Backend, Charge, Costs, Departure, TimedSender, Wiring};
 use crate::lab::{Capture, Lab, MachineSettings, Module, Recorded};
 use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, sleep_until};
@@ -25,6 +25,7 @@ const COSTS: &str = "/proc/netwarp_costs";
 const SENDER: &str = "/proc/netwarp_send";
 const STDOUT: &str = "/proc/netwarp_stdout";
 const STDERR: &str = "/proc/netwarp_stderr";
+const CHARGED: &str = "/proc/netwarp_charged";
 /// Beneath the run directory: what the engine has compiled.
 const MODULES: &str = "modules";
 
@@ -194,6 +195,12 @@ impl Backend for Uml {
         Ok(Box::new(KernelSender { control, socket }))
     }
 
+    fn charged(&self) -> Vec<Charge> {
+        // A kernel of an older netwarp does not say.
+        let text = std::fs::read_to_string(CHARGED).unwrap_or_default();
+        text.lines().filter_map(charge).collect()
+    }
+
     /// The end of pid 1 is the end of the machine.
     fn end(&self, _outcome: ExitCode) -> ExitCode {
         machine::power_off()
@@ -210,6 +217,19 @@ fn say_costs(costs: &Costs) -> Result<()> {
     lines.iter().try_for_each(|line| {
         std::fs::write(COSTS, line)
             .with_context(|| format!("in this kernel nothing takes time ({COSTS})"))
+    })
+}
+
+/// A line of the kernel's (netwarp_charge.c): three numbers and a name, which may have spaces, or be empty.
+fn charge(line: &str) -> Option<Charge> {
+    let mut words = line.splitn(4, ' ');
+    let mut number = || words.next()?.parse().ok();
+    let (readings_ns, calls_ns, kernel_ns) = (number()?, number()?, number()?);
+    Some(Charge {
+        program: words.next()?.into(),
+        readings_ns,
+        calls_ns,
+        kernel_ns,
     })
 }
 
@@ -240,5 +260,19 @@ impl TimedSender for KernelSender {
         }
         let written = self.control.write(&request).context("sending datagrams")?;
         Ok(written.saturating_sub(HEADER_BYTES) / ENTRY_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_have_spaces() {
+        let found =
+            charge("1 20 300 a b  c").map(|c| (c.program, c.readings_ns, c.calls_ns, c.kernel_ns));
+        assert_eq!(found, Some(("a b  c".into(), 1, 20, 300)));
+        assert_eq!(charge("1 0 0 ").map(|c| c.program), Some(String::new()));
+        assert_eq!(charge("1 x 0 a"), None);
     }
 }

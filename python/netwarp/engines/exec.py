@@ -11,8 +11,8 @@ from typing import Any
 
 from netwarp.engines.base import EngineError, Job
 
-FACTS = ("exit_code", "duration_ns", "files", "left_out", "left_out_count", "quotas")
-"""What of a command's end goes into status.json."""
+FACTS = ("exit_code", "duration_ns", "files", "left_out", "left_out_count", "quotas", "charged")
+"""What of a run's end as the agent reports it goes into status.json."""
 INPUT, OUTPUT, ERRORS = 0, 1, 2
 _NAMED = 3
 """How many files a note names."""
@@ -58,7 +58,7 @@ def keyboard(job: Job) -> Iterator[dict[str, int | float]]:
 
 
 def facts_of(outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """What the agent reports about the command's end."""
+    """What the agent reports about the run's end."""
     return {name: outcome[name] for name in FACTS if name in outcome}
 
 

@@ -8,6 +8,7 @@ int netwarp_record_fd(void);
 int netwarp_output_fd(void);
 int netwarp_write_all(int fd, const void *buf, unsigned long len);
 unsigned long long netwarp_now(void);
+unsigned long long netwarp_next_event(void);
 void netwarp_listen(void);
 int netwarp_enter(int pid);
 void netwarp_leave(void);

@@ -242,8 +242,9 @@ def _picture(figures: "Iterator[tuple[str, Figure]]") -> str:
 
 def _overview(result: ResultDir) -> "Iterator[tuple[str, Figure]]":
     """Figures of a result, the most telling first; of a result without axes and seeds, those of its run."""
-    from netwarp.plots.charts.metric import KINDS, charts  # noqa: PLC0415
-    from netwarp.report.figures import wishes  # noqa: PLC0415
+    from netwarp.plots.charts.kinds import KINDS  # noqa: PLC0415
+    from netwarp.plots.charts.metric import charts  # noqa: PLC0415
+    from netwarp.plots.charts.overview import wishes  # noqa: PLC0415
 
     if len(good := result.good) == 1:
         yield from _over_time(result.run(good[0].id))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from netwarp.evaluation import Study
-    from netwarp.execute.execution import Progress
+    from netwarp.execute.execution import Progress as Hearer
     from netwarp.execute.progress import RunProgress
 
 _EXCERPT_LINES = 10
@@ -77,7 +77,7 @@ def make_study(
     page: bool = False,
     live: bool = False,
     console: "Console | None" = None,
-    heard: "Progress | None" = None,
+    heard: "Hearer | None" = None,
     progress: "Callable[[Plan, Console | None], Progress] | None" = None,
 ) -> "Study":
     """Plan, execute (on the workers of the Dask scheduler at `dask`, if given), summarise, check, draw.
@@ -102,7 +102,7 @@ def make_study(
     ) as result:
         keep_files(scenario, result)
         heard = heard or (_silent if live else None)
-        shows = progress(plan, console) if progress else _progress(plan, console, result)
+        shows: Progress = progress(plan, console) if progress else _progress(plan, console, result)
         with nullcontext(heard) if heard else shows as hears:
             make = partial(execute, jobs=jobs, live=live) if dask is None else _on_cluster(dask, console)
             execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=hears)

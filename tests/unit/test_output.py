@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from netwarp.cli import application
+from netwarp.cli.application import application
 from scenario_texts import DUMBBELL
 from syrupy.assertion import SnapshotAssertion
 

@@ -172,7 +172,7 @@ def goals(_: Context) -> list[str]:
 
 def efforts(_: Context) -> list[str]:
     """How much advice may try."""
-    from netwarp.advise.search import EFFORTS
+    from netwarp.advise.sizing import EFFORTS
 
     return list(EFFORTS)
 

@@ -81,8 +81,7 @@ def test_what_a_program_reads_is_what_the_kernel_says(tmp_path: Path) -> None:
 
 
 def test_readings_count_as_if_they_were_asked_for(tmp_path: Path) -> None:
-    """Who spins until a timer of a second runs out reads as often, and is as late: two readings of a 1,024th at most, the
-    one during which the timer ran out and the one that tells."""
+    """Until a timer of a second runs out: as often, and late by the reading in which it did and the one that tells."""
     program = compiled(Path(__file__).with_name("spins.c"), tmp_path / "spins")
     script = f"sleep 1; {program} clock; sleep 1; {program} ask"
     answer = netwarp("exec", "-o", tmp_path / "result", "--", "sh", "-c", script, cwd=tmp_path)

@@ -21,7 +21,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo quick test check generate bench nightly torture fuzz kernel clean packages test-packages
+.PHONY: setup demo quick test check generate bench nightly torture fuzz kernel clean packages test-packages \
+	program-packages
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
@@ -34,7 +35,8 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 PACKAGES := linux-source-6.12 flex bison bc libelf-dev libssl-dev iproute2 iperf3 iputils-ping ethtool tcpdump kmod \
 	xz-utils patch gcc make python3-venv
-TEST_PACKAGES := tshark chromium ifstat mininet openvswitch-switch openssh-server openssh-client nginx-light curl irtt flent netsniff-ng sudo
+TEST_PACKAGES := tshark chromium ifstat mininet openvswitch-switch openssh-server openssh-client nginx-light curl irtt flent netsniff-ng sudo \
+	redis-server redis-tools haproxy keepalived
 
 AGENT_INPUTS := pyproject.toml packaging/netwarp.data/scripts/netwarp $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock capture/Cargo.toml) \
 	$(shell find agent/src capture/src -type f 2>/dev/null)
@@ -71,7 +73,7 @@ generate: $(STAMPS)/dev
 bench: setup $(STAMPS)/dev
 	$(BIN)/python -m bench
 
-nightly: setup $(STAMPS)/dev
+nightly: setup program-packages $(STAMPS)/dev
 	$(BIN)/python -m bench.repeats
 	$(BIN)/python -m bench.kills
 	$(BIN)/python -m bench.ssh_kills
@@ -102,10 +104,18 @@ kernel: packages $(STAMPS)/netwarp
 clean:
 	rm -rf $(VENV) .torture target agent/target capture/target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
+# Programs of others that only the nightly tests run: packages of Debian by their table, and of PyPI in a place of their own.
+program-packages: WANTED = $(shell sed -n 's/^packages = \[\(.*\)\]/\1/p' tests/nightly/programs/programs.toml | tr -d '",')
+program-packages: $(VENV)/programs/bin/python
+
+$(VENV)/programs/bin/python: tests/nightly/programs/requirements.txt | $(STAMPS)/venv
+	$(PYTHON) -m venv $(VENV)/programs
+	$@ -m pip install --quiet --disable-pip-version-check -r $<
+
 # Debian's package manager is asked only for what is missing.
 packages: WANTED := $(PACKAGES)
 test-packages: WANTED := $(TEST_PACKAGES)
-packages test-packages:
+packages test-packages program-packages:
 	@if ! command -v dpkg-query >/dev/null; then \
 	  echo "No dpkg here: install what these Debian packages contain: $(WANTED)"; exit 0; fi; \
 	missing=; for package in $(WANTED); do \

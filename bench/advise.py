@@ -1,8 +1,9 @@
 """Ask `netwarp advise` about environments drawn at random, and hold each choice against a sweep of all candidates.
 
-The sweep has seeds of its own; every candidate runs in every situation. Regret is by how much the choice's
-score is below the best one's there. A choice counts as right with a regret of at most 5 %; so does one that was called
-too close to call against the best, with a gap that lies inside the interval that was given.
+Where the rates down and up differ the queue is a modem's, as advice assumes. The sweep has seeds of its own; every
+candidate runs in every situation. Regret is by how much the choice's score is below the best one's there. A choice
+counts as right with a regret of at most 5 %; so does one that was called too close to call against the best, with a gap
+that lies inside the interval that was given.
 
     python -m bench advise                      all 20 environments
     python bench/advise.py DIR FIRST LAST       these alone, a line each; what DIR holds already is not run again
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import math
 import random
+import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -20,11 +22,11 @@ from pathlib import Path
 
 from netwarp.advise import Question
 from netwarp.advise import advise as ask
-from netwarp.advise.candidates import candidates_of, read_catalogue
+from netwarp.advise.candidates import candidates_of
+from netwarp.advise.catalogue import read_catalogue
 from netwarp.advise.criteria import parse_goal
-from netwarp.advise.environment import Environment
 from netwarp.advise.judgement import Standing, central_score, percent_of, robust_scores
-from netwarp.advise.options import Options, question_environment
+from netwarp.advise.options import Options, changes_of, ownership_of, question_environment
 from netwarp.advise.situations import situations_of
 from netwarp.advise.trial import Laboratory
 from netwarp.engines import EngineOptions, find_engine
@@ -35,7 +37,6 @@ if __name__ == "__main__":
 from bench.row import Row, measure
 
 ENVIRONMENTS = 20
-CHANGES = ("sender", "queue")
 _SEED = 18
 _FRESH = (5001, 5002, 5003, 5004)
 _CONTENDERS = math.log(0.8)
@@ -58,19 +59,23 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Held:
-    """One environment's outcome: the choice, the best of the sweep, the regret in percent, and whether it counts."""
+    """One environment's outcome: whose the queue was, the choice, the best of the sweep, the regret in percent, whether
+    it counts, and how long the choice took."""
 
     drawn: Drawn
+    queue_is: str
     choice: str
     best: str
     regret_pct: float
     right: bool
     took_s: float
+    cpu_s: float
 
     def __str__(self) -> str:
         word = "right" if self.right else "WRONG"
-        words = f"{self.choice}; best {self.best}; regret {self.regret_pct:.2f} %; {self.took_s:.0f} s"
-        return f"{word}: {self.drawn}: {words}"
+        words = f"{self.choice}; best {self.best}; regret {self.regret_pct:.2f} %"
+        times = f"{self.took_s:.0f} s, of CPU {self.cpu_s:.0f} s"
+        return f"{word}: {self.drawn}, queue of {self.queue_is}: {words}; {times}"
 
 
 def drawn(number: int) -> Drawn:
@@ -93,11 +98,15 @@ def hold(number: int, place: Path) -> Held:
     """Ask, and sweep."""
     one = drawn(number)
     engine = find_engine(None, EngineOptions())
-    environment = question_environment(Options(rate=one.rate, rtt=one.rtt, traffic=one.traffic), CHANGES)
-    began = time.monotonic()
-    found = ask(Question(environment, one.goal, CHANGES, flips=False), Laboratory(engine, place / "advise"))
-    took_s = time.monotonic() - began
-    scores = _sweep(environment, one.goal, found.choice.name, Laboratory(engine, place / "sweep"))
+    options = Options(rate=one.rate, rtt=one.rtt, traffic=one.traffic)
+    owner = ownership_of(options, ())
+    changes = changes_of((), None, owner.queue_is)
+    environment = question_environment(options, changes, owner)
+    began, cpu_began = time.monotonic(), _cpu_s()
+    question = Question(environment, one.goal, changes, flips=False)
+    found = ask(question, Laboratory(engine, place / "advise"))
+    took_s, cpu_s = time.monotonic() - began, _cpu_s() - cpu_began
+    scores = _sweep(question, found.choice.name, Laboratory(engine, place / "sweep"))
     best = max(scores, key=lambda name: scores[name])
     gap = scores[found.choice.name] - scores[best]
     regret = -percent_of(gap)
@@ -105,14 +114,21 @@ def hold(number: int, place: Path) -> Held:
     for standing in found.standings:
         if standing.other == best and standing.standing in (Standing.CLOSE, Standing.SAME):
             right = right or standing.low <= percent_of(gap) <= standing.high
-    return Held(one, found.choice.name, best, regret, right, took_s)
+    return Held(one, owner.queue_is, found.choice.name, best, regret, right, took_s, cpu_s)
 
 
-def _sweep(environment: Environment, goal: str, choice: str, laboratory: Laboratory) -> dict[str, float]:
+def _cpu_s() -> float:
+    """The CPU time of this process and of all that it waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def _sweep(question: Question, choice: str, laboratory: Laboratory) -> dict[str, float]:
     """The robust score of every candidate that can be the best, with fresh seeds."""
-    candidates = candidates_of(environment, read_catalogue(), CHANGES)
+    environment = question.environment
+    candidates = candidates_of(environment, read_catalogue(), question.changes)
     situations = situations_of(environment)
-    weights = parse_goal(goal, environment)
+    weights = parse_goal(question.goal, environment)
 
     def scores(names: list[str]) -> dict[str, float]:
         found = robust_scores(trial, names, situations, environment, weights)
@@ -128,7 +144,7 @@ def _sweep(environment: Environment, goal: str, choice: str, laboratory: Laborat
 
 @measure
 def advise(place: Path) -> Iterator[Row]:
-    """Of 20 environments drawn at random those in which the choice of `netwarp advise` is right."""
+    """Of 20 environments drawn at random, home lines behind a modem among them, those in which the choice is right."""
     held = []
     for number in range(ENVIRONMENTS):
         held.append(hold(number, place / str(number)))

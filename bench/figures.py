@@ -16,12 +16,13 @@ from unittest import mock
 
 from matplotlib.figure import Figure
 from netwarp.evaluation import draw_figures
-from netwarp.plots import style
+from netwarp.plots import chosen, style
 from netwarp.plots.charts.chart import Chart
-from netwarp.plots.charts.metric import KINDS, charts
+from netwarp.plots.charts.kinds import draw_chart
+from netwarp.plots.charts.metric import charts
+from netwarp.plots.charts.overview import wishes
 from netwarp.plots.look import Look, looking
 from netwarp.plots.timeseries import result as timeseries
-from netwarp.report.figures import wishes
 from netwarp.scenario import shipped_scenarios
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import ResultDir, open_result
@@ -32,23 +33,26 @@ NETWARP = Path(sys.executable).parent / "netwarp"
 LOOKS = {"a page": Look(), "a column": Look(width_in=3.3, title=False)}
 
 
-def faults(result: Path, look: Look) -> tuple[list[str], list[str]]:
-    """The names of a result's figures, and what is wrong with them; nothing is written."""
+def faults(result: Path, look: Look, *, every: bool = False) -> tuple[list[str], list[str]]:
+    """The names of the figures that a run draws, or of `every` one of the result, and what is wrong with them.
+
+    Nothing is written.
+    """
     found: list[str] = []
     with _shown(found) as drawn:
-        draw_figures(result, look)
+        draw_figures(result, look, every=every)
     with looking(look), style.drawing():
-        for stem, chart, kind in _charts(open_result(result)):
+        for stem, chart in _charts(open_result(result)) if every else ():
             drawn.append(stem)
-            found.extend(f"{stem}: {problem}" for problem in problems(KINDS[kind](chart)))
+            found.extend(f"{stem}: {problem}" for problem in problems(draw_chart(chart)))
     return drawn, found
 
 
-def _charts(result: ResultDir) -> Iterator[tuple[str, Chart, str]]:
+def _charts(result: ResultDir) -> Iterator[tuple[str, Chart]]:
     """The figures of metrics that a report has."""
     for wish in wishes(result):
         with suppress(SelectionError):  # no run that is fit for a figure has this metric
-            yield from ((stem, chart, kind) for stem, kind, chart in charts(result, wish.metric, wish.by, wish.kind))
+            yield from ((stem, chart) for stem, _, chart in charts(result, wish.metric, wish.by, wish.kind))
 
 
 @contextmanager
@@ -61,7 +65,9 @@ def _shown(found: list[str]) -> Iterator[list[str]]:
         found.extend(f"{stem.name}: {problem}" for problem in problems(figure))
         return []
 
-    with mock.patch.object(style, "save", look_at), mock.patch.object(timeseries, "_helpers", lambda _: 0):
+    alone = [mock.patch.object(module, "helpers_for", lambda _: 0) for module in (timeseries, chosen)]
+    index = mock.patch("netwarp.report.index.write_index", lambda *_: None)
+    with mock.patch.object(style, "save", look_at), alone[0], alone[1], index:
         yield drawn
 
 
@@ -74,7 +80,7 @@ def main(names: Sequence[str]) -> int:
             command = [str(NETWARP), "run", name, "--no-plots", "-o", str(result)]
             subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
             for where, look in LOOKS.items():
-                drawn, found = faults(result, look)
+                drawn, found = faults(result, look, every=True)
                 bad += len(found)
                 sys.stdout.write(f"{name} on {where}: {len(drawn)} figures, {len(found)} faults\n")
                 sys.stdout.writelines(f"  {one}\n" for one in found)

@@ -91,7 +91,10 @@ def _without_place(axes: Axes) -> Iterator[str]:
 
 
 def _curves(axes: Axes) -> Iterator[str]:
-    lines = [line for line in axes.get_lines() if line.get_visible() and len(line.get_xdata()) > 3]  # type: ignore[arg-type]
+    every = [line for line in axes.get_lines() if line.get_visible()]
+    # A curve that is in front of others for a time is drawn once more there, under its label and a line before it.
+    in_front = {str(line.get_label()).removeprefix("_") for line in every if str(line.get_label()).startswith("_")}
+    lines = [line for line in every if len(line.get_xdata()) > 3 and not str(line.get_label()).startswith("_")]  # type: ignore[arg-type]
     looks = {(line.get_color(), str(line.get_linestyle())) for line in lines}
     if len(looks) > MAX_LINES + 1:
         yield f"{len(looks)} curves in one panel cannot be told apart"
@@ -102,6 +105,7 @@ def _curves(axes: Axes) -> Iterator[str]:
             solid
             and one.get_color() != other.get_color()
             and one.get_linewidth() == other.get_linewidth()
+            and one.get_label() not in in_front
             and _hide(first, second)
         ):
             yield f'"{one.get_label()}" and "{other.get_label()}" are drawn on top of each other'

@@ -197,7 +197,8 @@ def _run(command: Command, before: str, place: Path, environment: dict[str, str]
     log = place.parent / "output"
     with log.open("w") as output:
         process = subprocess.Popen(
-            ["bash", "-c", f"{before}{command.text}"],
+            # A job in the background ignores Ctrl-C, and so would what it starts; a reader's shell does not.
+            ["env", "--default-signal=INT", "bash", "-c", f"{before}{command.text}"],
             cwd=place,
             env=environment,
             stdin=subprocess.DEVNULL,

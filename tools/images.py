@@ -42,6 +42,7 @@ SOURCES = {
     "bufferbloat-cwnd-reno": Source("bufferbloat", "cwnd-bulk--reno"),
     "bufferbloat-first-peak": Source("bufferbloat-first-peak", "cwnd-bulk--Reno-offloads"),
     "l4s": Source("l4s", "throughput-all-flows"),
+    "lab-coexistence-matrix": Source("coexistence-matrix", "coexistence-matrix"),
     "lab-differential-cwnd": Source("differential", "monitor-snd-cwnd-tcp--links.h1.delay"),
     "lab-differential-rate": Source("differential", "monitor-delivery-rate-bps-tcp--links.h2.rate"),
     "lab-diurnal": Source("diurnal", "throughput-all-flows"),

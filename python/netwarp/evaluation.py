@@ -30,7 +30,8 @@ from netwarp.words import nearest
 @dataclass(frozen=True)
 class Study:
     """A result: its directory, what was executed now, the summary's rows, what came of the expectations, figures, and
-    what the scenario's views wrote (figures of theirs included)."""
+    what the scenario's views wrote (figures of theirs included). `notes` are what was said before its runs were made:
+    warnings of the compiler about their modules."""
 
     result: ResultDir
     execution: Execution
@@ -39,6 +40,7 @@ class Study:
     figures: tuple[Path, ...]
     views: tuple[Path, ...] = ()
     page: Path | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -65,6 +67,7 @@ class Study:
         return bool((self.summary["status"] == "failed").any())
 
 
+FIGURES = (".png", ".svg", ".pdf")
 _BEFORE = "before_the_fault"
 """The field of status.json with what a run was, and why, before it could not be analysed."""
 
@@ -77,8 +80,7 @@ def evaluate(
     if execution.interrupted:
         return Study(result, execution, summary, (), ())
     checked = check_expectations(summary, scenario.expect)
-    figures = _draw(result, summary, console) if plots else ()
-    views = _view(result, scenario, summary, plots, console)
+    figures, views = _shown(result, scenario, summary, plots, console)
     study = Study(result, execution, summary, tuple(checked), figures, views)
     return _with_page(study, scenario, plots, console) if page else study
 
@@ -96,8 +98,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
         with console.status("computing metrics"):
             on_each(lambda run: _compute_metrics(result, run.id), result.planned)
         summary = summarise(result)
-        figures = _draw(result, summary, console) if plots else ()
-        views = _view(result, scenario, summary, plots, console)
+        figures, views = _shown(result, scenario, summary, plots, console)
         checked = tuple(check_expectations(summary, scenario.expect))
         return _with_page(Study(result, Execution(), summary, checked, figures, views), scenario, plots, console)
 
@@ -118,8 +119,9 @@ def summarise(result: ResultDir, reported: Collection[str] = ()) -> pl.DataFrame
     return summary
 
 
-def draw_figures(directory: Path, look: Look) -> list[Path]:
-    """Draw the figures of a result, or those that `look` names, those of its scenario's views included.
+def draw_figures(directory: Path, look: Look, *, every: bool = False) -> list[Path]:
+    """Draw the figures of a result that its scenario wishes for, or those that `look` names, or `every` one there is,
+    those of its scenario's views included.
 
     Returns the files. Raises StoreError; SelectionError, with what there is, for a figure, flow or value that is not.
     """
@@ -129,6 +131,10 @@ def draw_figures(directory: Path, look: Look) -> list[Path]:
 
     result = open_verified(directory)
     check_look(result, look)
+    if not look.figures and not every:
+        with looking(look):
+            chosen, its = _drawn(result, scenario_of(result))
+        return [*chosen, *(path for path in its if path.suffix in FIGURES)]
     with looking(look):
         files = plot_result(result.path)
         unknown = [name for name in look.figures if not any(names(name, file.stem) for file in files)]
@@ -136,7 +142,7 @@ def draw_figures(directory: Path, look: Look) -> list[Path]:
         if views and look.out is not None:
             make_folder(look.out)
         written = write_views(result, views) if views else []
-        files += [path for path in written if path.suffix in (".png", ".svg", ".pdf")]
+        files += [path for path in written if path.suffix in FIGURES]
     _refuse_unknown(result, look, [file.stem for file in files])
     return files
 
@@ -209,14 +215,40 @@ def _compute_metrics(result: ResultDir, run_id: str) -> None:
         run.write_status(str(before.get("status")), before.get("reason"), **facts)
 
 
-def _draw(result: ResultDir, summary: pl.DataFrame, console: Console) -> tuple[Path, ...]:
+def _shown(
+    result: ResultDir, scenario: Scenario, summary: pl.DataFrame, plots: bool, console: Console
+) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """The figures that were drawn, and what the scenario's views wrote; nothing if no run has measured anything."""
     if summary["value"].is_null().all():
-        return ()
-    # Lazily: matplotlib takes longer to import than a short run takes to run.
-    from netwarp.plots import plot_result
-
+        return (), ()
+    if not plots:
+        with console.status("writing the scenario's own tables"):
+            return (), tuple(write_views(result, scenario.views, figures=False))
     with console.status("drawing"):
-        return tuple(plot_result(result.path))
+        return _drawn(result, scenario)
+
+
+def _drawn(result: ResultDir, scenario: Scenario) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Draw what the scenario wishes for, and write its views and the page of all these figures."""
+    # Lazily: matplotlib takes longer to import than a short run takes to run.
+    from netwarp.plots.charts.overview import Wish
+    from netwarp.plots.chosen import draw_chosen
+    from netwarp.plots.look import current, looking
+    from netwarp.report.index import Shown, write_index
+
+    names = tuple(wish.name for wish in scenario.figures if wish.name)
+    drawn = draw_chosen(result, [wish.name or Wish(wish.metric, wish.by, wish.kind) for wish in scenario.figures])
+    # Of the views' figures as well those that are named, if any are; else the most important ones.
+    look = replace(current(), figures=names or (("",) if scenario.figures else ()), brief=True)
+    with looking(look):
+        views = write_views(result, scenario.views)
+    if current().out is None:
+        entries = [Shown(one.stem, one.title, one.command) for one in drawn.entries]
+        stems = dict.fromkeys(path.stem for path in views if path.suffix in FIGURES)
+        entries += [Shown(stem, stem.replace("-", " "), f"netwarp plot DIR {stem}") for stem in stems]
+        missing = [one for one in drawn.missing if not any(one.endswith(f" {stem}") for stem in stems)]
+        write_index(result, entries, drawn.left, missing)
+    return tuple(drawn.files), tuple(views)
 
 
 def _with_page(study: Study, scenario: Scenario, plots: bool, console: Console) -> Study:
@@ -227,12 +259,3 @@ def _with_page(study: Study, scenario: Scenario, plots: bool, console: Console) 
     written = Written(scenario.summary, study.expectations, study.findings, study.views)
     with console.status("writing the page"):
         return replace(study, page=write_report(study.result, study.summary, written, figures=plots))
-
-
-def _view(
-    result: ResultDir, scenario: Scenario, summary: pl.DataFrame, plots: bool, console: Console
-) -> tuple[Path, ...]:
-    if not scenario.views or summary["value"].is_null().all():
-        return ()
-    with console.status("writing the scenario's own tables and figures"):
-        return tuple(write_views(result, scenario.views, figures=plots))

@@ -23,6 +23,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from netwarp import units
 from netwarp.names import KERNEL_NAME, NAME, checked_kernel_name, checked_label, checked_name
+from netwarp.qdisc import written
 
 T = TypeVar("T")
 
@@ -134,7 +135,7 @@ def _queue(value: str) -> str:
             f'"{value[:80]}" is not a queue; write the qdisc and its options in tc\'s syntax, '
             'such as "pfifo limit 100" or "fq_codel"'
         )
-    return " ".join(words)
+    return " ".join(written(words))
 
 
 def _sysctl(value: object) -> dict[str, str]:

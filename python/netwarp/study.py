@@ -5,8 +5,9 @@ that take longer to load than a machine takes to start.
 """
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,12 +23,17 @@ from netwarp.scenario import Scenario
 from netwarp.scenario.model.trace import KEPT, trace_files
 from netwarp.store.files import make_folder, write_bytes, write_text
 from netwarp.store.making import ResultWriter, begin_result
+from netwarp.store.printed import excerpt
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from netwarp.evaluation import Study
+    from netwarp.execute.execution import Progress
     from netwarp.execute.progress import RunProgress
+
+_EXCERPT_LINES = 10
+"""Of each stream of a command whose run failed."""
 
 
 def default_directory(scenario: Scenario) -> Path:
@@ -61,18 +67,21 @@ def make_study(
     page: bool = False,
     live: bool = False,
     console: "Console | None" = None,
+    heard: "Progress | None" = None,
 ) -> "Study":
     """Plan, execute (on the workers of the Dask scheduler at `dask`, if given), summarise, check, draw.
 
     Runs that are there already are kept, except for those with a status of `again`. What the commands of `live` runs
-    print is seen here at once, and nothing else. With `page` write `report.html`.
+    print is seen here at once, and nothing else. With `page` write `report.html`. `heard` hears of every run in place
+    of the progress that is shown.
     Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     refuse_withheld(scenario, engine)
     plan = make_plan(scenario, seeds, cases, identity_of(engine, scenario))
-    refuse_unsupported(plan, engine)
+    notes = refuse_unsupported(plan, engine)
     if dask is None:
         note_warnings(engine, console)
+    say_notes(notes, console)
     with begin_result(
         directory,
         scenario_toml=scenario.source.text,
@@ -80,7 +89,8 @@ def make_study(
         manifest=manifest(engine.spec.name, engine.own_identity, sys.argv),
     ) as result:
         keep_files(scenario, result)
-        with nullcontext(_silent) if live else _progress(plan, console) as progress:
+        shown_progress = heard or (_silent if live else None)
+        with nullcontext(shown_progress) if shown_progress else _progress(plan, console, result) as progress:
             make = partial(execute, jobs=jobs, live=live) if dask is None else _on_cluster(dask, console)
             execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=progress)
         # Not sooner: the runs are made before it is loaded.
@@ -88,7 +98,8 @@ def make_study(
         from netwarp.store.result import ResultDir
 
         shown = console or _terminal()
-        return evaluate(ResultDir(result.path), scenario, execution, plots=plots, page=page, console=shown)
+        study = evaluate(ResultDir(result.path), scenario, execution, plots=plots, page=page, console=shown)
+        return replace(study, notes=tuple(notes))
 
 
 def note_warnings(engine: Engine, console: "Console | None") -> None:
@@ -100,6 +111,11 @@ def note_warnings(engine: Engine, console: "Console | None") -> None:
             f'the engine "{engine.spec.name}" samples, and makes no exact records: metrics that need them are absent '
             "(docs/host.md)",
         )
+    say_notes(notes, console)
+
+
+def say_notes(notes: Sequence[str], console: "Console | None") -> None:
+    """Print notes on what is going to be run."""
     for sentence in notes:
         shown = console or _terminal()
         shown.print(f"note: {sentence}", style="yellow", markup=False, highlight=False, soft_wrap=True)
@@ -112,11 +128,15 @@ def _terminal() -> "Console":
     return Terminal(stderr=True)
 
 
-def _progress(plan: Plan, console: "Console | None") -> "RunProgress":
+def _progress(plan: Plan, console: "Console | None", result: ResultWriter) -> "RunProgress":
     # Lazily, as above.
     from netwarp.execute.progress import RunProgress
 
-    return RunProgress(plan, console or _terminal())
+    def printed(run: Run) -> Iterator[str]:
+        """The end of what a command printed."""
+        return excerpt(result.run_path(run.id), _EXCERPT_LINES)
+
+    return RunProgress(plan, console or _terminal(), printed)
 
 
 def _silent(event: str, run: Run, outcome: Outcome | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Sequence
@@ -14,11 +15,16 @@ from e2e_command import Answer, netwarp, succeed
 from e2e_scenarios import dumbbell
 from netwarp.advise import NoCandidateError, Question, advise
 from netwarp.advise.advice import Advice
-from netwarp.advise.candidates import NOW
+from netwarp.advise.candidates import NOW, candidates_of
+from netwarp.advise.catalogue import read_catalogue
+from netwarp.advise.commands import commands_of
+from netwarp.advise.environment import MODEM
 from netwarp.advise.judgement import Standing
-from netwarp.advise.options import Options, question_environment
+from netwarp.advise.options import Options, Ownership, question_environment
 from netwarp.advise.page import write_page
-from netwarp.advise.search import Effort
+from netwarp.advise.present import parse_present, undo_queue
+from netwarp.advise.render import in_short
+from netwarp.advise.sizing import Effort
 from netwarp.advise.trial import Laboratory
 from netwarp.engines import EngineOptions, find_engine
 from netwarp.store.result import open_result
@@ -44,7 +50,7 @@ class Asked:
     reports: Sequence[str]
 
 
-def ask(place: Path, goal: str = "calls", limits: Sequence[str] = (), **line: str) -> Asked:
+def ask(place: Path, goal: str = "calls", limits: Sequence[str] = (), **line: Any) -> Asked:
     """Six seeds, as few as can tell anything, of two candidates and what is there now."""
     place.mkdir(parents=True, exist_ok=True)
     candidates = place.parent / "candidates.toml"
@@ -92,12 +98,13 @@ def test_what_it_rests_on_are_ordinary_results(asked: Asked) -> None:
 
 def test_the_commands_are_those_that_the_lab_ran(asked: Asked) -> None:
     """What is printed for the choice is the queue that the runs had, to the letter."""
-    (apply,) = asked.advice.apply
+    (apply,) = asked.advice.commands.apply
     queue = re.sub(r"\s+#.*", "", apply.removeprefix("tc qdisc replace dev wan0 root "))
     shown = netwarp("show", asked.place / "final" / "as-described" / "scenario.toml", "--case", "fq_codel")
     assert queue in shown.out
-    (undo,) = asked.advice.undo
-    assert undo.startswith("tc qdisc replace dev wan0 root pfifo limit 1000")
+    assert asked.advice.commands.save == ("tc qdisc show dev wan0 | tee wan0.before",)
+    (undo,) = asked.advice.commands.undo
+    assert undo.startswith("tc qdisc del dev wan0 root")
 
 
 def test_asking_again_runs_nothing_again(asked: Asked) -> None:
@@ -110,9 +117,9 @@ def test_asking_again_runs_nothing_again(asked: Asked) -> None:
 
 def test_the_page_stands_alone_and_says_it_all(asked: Asked) -> None:
     page = write_page(asked.advice, asked.place)
-    text = page.read_text()
+    text = html.unescape(page.read_text())
     assert "Take fq_codel" in text
-    for command in (*asked.advice.apply, *asked.advice.undo):
+    for command in (*asked.advice.commands.apply, *asked.advice.commands.undo):
         assert command in text
     assert "<svg" in text and "as it is now" in text
     assert not re.search(r'(?:src|href)="?https?:', text)
@@ -120,6 +127,14 @@ def test_the_page_stands_alone_and_says_it_all(asked: Asked) -> None:
     assert content["choice"] == "fq_codel"
     assert {one["name"] for one in content["candidates"]} == {NOW, "fq_codel", "deeper pfifo"}
     assert (asked.place / "front.png").stat().st_size > 10_000
+    assert (asked.place / "before-and-after.png").stat().st_size > 10_000
+    assert text.index("RTT under load") < text.index("<svg") < text.index("tc qdisc"), "numbers, picture, commands"
+
+
+def test_the_headline_is_in_the_users_terms(asked: Asked) -> None:
+    short = in_short(asked.advice)
+    assert re.match(r"RTT under load \d+ → \d+(\.\d+)? ms, a call's R \S+ → 9\d\.\d, download ", short)
+    assert re.search(r", score \+\d+ %$", short), "last"
 
 
 def test_every_seed_that_lacks_a_run_is_replaced(asked: Asked) -> None:
@@ -182,3 +197,87 @@ def test_an_environment_from_a_capture(tmp_path: Path) -> None:
     assert environment.rtt_ns == pytest.approx(20e6, rel=0.15)
     assert "bulk 1" in found["traffic"].value
     assert "Mbit/s" in found["rate"].interval
+
+
+ROUTER = """
+replace = true
+[[router]]
+name = "CAKE"
+queue = "cake bandwidth {rate} besteffort"
+sqm = "piece_of_cake.qos"
+[[shaper]]
+name = "90 %"
+share = 0.9
+"""
+
+
+def test_behind_a_modem_a_shaper_takes_the_queue_away(tmp_path: Path) -> None:
+    """The line's FIFOs stay; nine tenths of its rate are left, and the ping no longer waits."""
+    (tmp_path / "own.toml").write_text(ROUTER)
+    question = ["--rate", "5/1mbit", "--rtt", "20ms", "--traffic", "bulk 2", "--duration", "4s", "--effort", "quick"]
+    done = netwarp(
+        "advise", *question, "--candidates", tmp_path / "own.toml", "--no-flips", "--json", "-o", tmp_path / "out"
+    )
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["environment"]["queue_is"] == "modem" and "--queue-is mine" in done.err
+    assert re.search(r"at most \d+ runs of 4 s, about \d+ s with", done.err), "said before the first run"
+    assert found["choice"] == "CAKE at 90 %"
+    effects = {one["measure"]: one for one in found["effects"]}
+    assert effects["rtt_p95"]["now"] > 150 and effects["rtt_p95"]["then"] < 35
+    assert 0.85 * 5 * 1448 / 1514 < effects["download"]["then"] < 0.9 * 5
+    assert any("download '4500'" in line for line in found["sqm"])
+    shown = netwarp("show", tmp_path / "out" / "final" / "as-described" / "scenario.toml", "--case", "CAKE at 90 %")
+    for queue in ("cake bandwidth 4500kbit besteffort", "cake bandwidth 900kbit besteffort", "pfifo limit 1000"):
+        assert queue in shown.out
+
+
+SHOWN = (
+    "pfifo 8003: root refcnt 2 limit 500p",
+    "sfq 8005: root refcnt 2 limit 127p quantum 1514b depth 127 divisor 1024 perturb 10sec",
+    "fq_codel 8006: root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn",
+    "cake 8007: root refcnt 2 bandwidth unlimited diffserv3 triple-isolate nonat nowash split-gso rtt 50ms",
+    "pie 800a: root refcnt 2 limit 900p target 15ms tupdate 15ms alpha 2 beta 20",
+    "fq 800c: root refcnt 2 limit 9000p flow_limit 100p buckets 1024 orphan_mask 1023 quantum 3028b",
+    "tbf 800d: root refcnt 2 rate 1Mbit burst 5Kb lat 50ms",
+)
+"""What tc shows of queues, options included that differ from the default."""
+
+
+def test_what_is_printed_is_what_tc_takes(tmp_path: Path) -> None:
+    """On the real kernel: a router's commands, their way back, and each queue that was there before."""
+    environment = question_environment(
+        Options(rate="20/2mbit", rtt="30ms", traffic="bulk 1"), ("shaper",), Ownership(MODEM)
+    )
+    script = ["set -e", "ip link add wan0 type dummy", "ip link set wan0 up"]
+    for one in candidates_of(environment, read_catalogue(), ("shaper",))[1:5]:
+        made = commands_of(one, environment, "wan0")
+        script += [*made.apply, "tc -s qdisc show dev ifb4wan0 | head -1 >> shapers", *made.undo]
+    for text in SHOWN:
+        (restore,) = undo_queue(parse_present(f"qdisc {text}", "wan0", "x"), "wan0")
+        script += [restore, "tc qdisc show dev wan0 root >> shown", "tc qdisc del dev wan0 root"]
+    (tmp_path / "try.sh").write_text("\n".join(script) + "\n")
+    done = netwarp("exec", "--record", "none", "-o", tmp_path / "out", "--", "sh", tmp_path / "try.sh", cwd=tmp_path)
+    assert done.code == 0, done.out + done.err
+    (shapers,) = (tmp_path / "out").rglob("shapers")
+    assert [line.split()[1] for line in shapers.read_text().splitlines()] == ["cake", "htb", "cake", "htb"]
+    (shown,) = (tmp_path / "out").rglob("shown")
+    for line, text in zip(shown.read_text().splitlines(), SHOWN, strict=True):
+        kind, _, options = text.partition(" ")
+        assert line.split()[1] == kind
+        assert set(options.split(" refcnt 2 ")[1].split()) <= set(line.split()), (line, text)
+
+
+def test_the_smallest_buffer(tmp_path: Path) -> None:
+    """CUBIC halves to 0.7 and needs 0.43 BDP; BBR next to nothing (docs/labs/buffer-sizing.md)."""
+    question = ["--rate", "10mbit", "--rtt", "20ms", "--traffic", "bulk 1", "--duration", "8s"]
+    done = netwarp("advise", *question, "--change", "buffer", "--json", "-o", tmp_path / "out")
+    assert done.code == 0, done.err
+    rows = {(row["path"].split(" (")[0], row["control"]): row for row in json.loads(done.out)["buffers"]}
+    cubic, bbr = rows["as described", "CUBIC"], rows["as described", "BBR"]
+    assert 0.3 < cubic["buffer_bdp"] < 0.7
+    assert cubic["share_pct"] >= 98 and cubic["too_small_bdp"] < cubic["buffer_bdp"]
+    assert bbr["buffer_bdp"] < cubic["buffer_bdp"]
+    assert {path for path, _ in rows} == {"as described", "smaller pipe", "larger pipe"}
+    for name in ("buffers.csv", "buffers.json", "buffers.png"):
+        assert (tmp_path / "out" / name).stat().st_size > 100

@@ -11,6 +11,7 @@ from e2e_command import Answer, netwarp, succeed
 from e2e_runs import only_run
 from e2e_scenarios import dumbbell
 from netwarp.module import shipped_modules
+from netwarp.store.result import open_result
 
 TEMPLATE = shipped_modules()["tcp_template.c"].read_text()
 COUNTING = "	t->acked += rs->acked_sacked;"
@@ -165,6 +166,35 @@ def test_what_does_not_compile_is_refused_in_the_compilers_words(tmp_path: Path)
     assert "|         t->aked += rs->acked_sacked;" in answer.err
     assert "make" not in answer.err
     assert not (tmp_path / "result").exists()
+
+
+def test_the_first_error_is_said_first(tmp_path: Path) -> None:
+    """Before warnings that the compiler has about lines above it."""
+    change = f"	int unused;\n{COUNTING}\n	t->first = 1;\n	t->second = 2;"
+    cc = write(tmp_path, "two", change)
+    line = (tmp_path / "tcp_two.c").read_text().splitlines().index("	t->first = 1;") + 1
+    answer = run(tmp_path, "--set", f"flows.bulk.cc={cc}")
+    assert answer.code == 4
+    headline = next(text for text in answer.err.splitlines() if text.startswith("error: "))
+    assert re.search(rf"tcp_two\.c does not compile for the kernel \S+: tcp_two\.c:{line}:\d+: error: ", headline)
+    assert "warning: unused variable 'unused'" in answer.words
+
+
+def test_one_module_that_does_not_compile_fails_its_runs_alone(tmp_path: Path) -> None:
+    bad = write(tmp_path, "bad", COUNTING.replace("acked +=", "aked +="))
+    good = write(tmp_path, "good", f"	int unused;\n{COUNTING}")
+    answer = run(tmp_path, "--sweep", f'flows.bulk.cc=["{bad}", "{good}", "reno"]')
+    assert answer.code == 3, answer.err
+    assert re.search(
+        r"note: the module \S*tcp_bad\.c does not compile for the kernel \S+: \S*tcp_bad\.c:\d+", answer.words
+    )
+    assert "note: 1 of 3 runs load what does not compile, and fail" in answer.words
+    # A warning of what compiles is shown as well.
+    assert re.search(r"note: the compiler says: .*tcp_good\.c:\d+:\d+: warning: unused variable 'unused'", answer.words)
+    result = open_result(tmp_path / "result")
+    reasons = {str(made.point["flows.bulk.cc"]): result.run(made.id).status().get("reason") for made in result.planned}
+    assert {cc: reason is None for cc, reason in reasons.items()} == {bad: False, good: True, "reno": True}
+    assert re.search(r"tcp_bad\.c:\d+:\d+: error: .*'aked'; did you mean 'acked'", str(reasons[bad]))
 
 
 def test_a_name_that_the_kernel_has_is_refused(tmp_path: Path) -> None:

@@ -34,6 +34,11 @@ PARTS = {
         "--sweep",
         "flows.cubic.count=[1, 10]",
     ],
+    "coexistence-matrix": [
+        *ANOTHER,
+        *sweep("flows.a.cc", "vegas", "cubic"),
+        *sweep("flows.b.cc", "vegas", "cubic"),
+    ],
     "differential": [
         *ANOTHER,
         *("--case", "baseline", "--case", "bw-h1 5", "--case", "bw-h2 2", "--case", "bw-h2 40"),

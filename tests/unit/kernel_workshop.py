@@ -3,6 +3,7 @@
 import io
 import os
 import tarfile
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -203,3 +204,10 @@ def walls_of(root: Path) -> Callable[..., list[str]]:
         return confined((*read, root / "bin"), (*write, root / "state"), links=links)
 
     return walls
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} never came"
+        time.sleep(0.01)

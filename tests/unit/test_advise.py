@@ -4,30 +4,48 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from netwarp.advise.advice import _choose
-from netwarp.advise.candidates import NOW, Candidate, candidates_of, lines, read_catalogue
+from netwarp.advise.candidates import NOW, Candidate, candidates_of
+from netwarp.advise.catalogue import read_catalogue
+from netwarp.advise.commands import commands_of
 from netwarp.advise.criteria import check_limits, parse_goal, parse_limit, playout, score, utilities
-from netwarp.advise.environment import Environment, environment_of_scenario
+from netwarp.advise.described import environment_of_scenario
+from netwarp.advise.environment import MINE, MODEM, Environment
 from netwarp.advise.errors import AdviceError
 from netwarp.advise.estimate import estimate
 from netwarp.advise.judgement import Standing, check, differences, robust_scores
-from netwarp.advise.options import Options, changes_of, question_environment
+from netwarp.advise.options import (
+    Options,
+    Ownership,
+    changes_of,
+    default_goal,
+    ownership_of,
+    question_environment,
+)
+from netwarp.advise.present import parse_present, undo_queue
 from netwarp.advise.situations import AS_DESCRIBED, scenario_of, situations_of
+from netwarp.advise.sizing import EFFORTS, cost_s, size_of
 from netwarp.advise.traffic import parse_traffic
 from netwarp.advise.trial import Trial
 from netwarp.plan import make_plan
-from netwarp.scenario import load_scenario
+from netwarp.scenario import load_scenario, parse_scenario
 
 BOTH = ("sender", "queue")
 
 
 def _home(**options: str) -> Environment:
-    given = {"rate": "20/2mbit", "rtt": "30ms", "traffic": "bulk 3, call 1"} | options
+    given: dict[str, Any] = {"rate": "20/2mbit", "rtt": "30ms", "traffic": "bulk 3, call 1"} | options
     return question_environment(Options(**given), BOTH)
+
+
+def _behind_a_modem(**options: str) -> Environment:
+    given: dict[str, Any] = {"rate": "20/2mbit", "rtt": "30ms", "traffic": "bulk 3, call 1"} | options
+    return question_environment(Options(**given), ("shaper",), Ownership(MODEM))
 
 
 def test_traffic_is_read_as_written() -> None:
@@ -98,7 +116,7 @@ def test_a_goal_leaves_out_what_nothing_says_anything_about() -> None:
         ({"source": "bufferbloat", "link": "nolink"}, "known: access, bottleneck"),
     ],
 )
-def test_an_environment_that_is_not_known(options: dict[str, str], words: str) -> None:
+def test_an_environment_that_is_not_known(options: dict[str, Any], words: str) -> None:
     with pytest.raises(AdviceError, match=words):
         question_environment(Options(**options), BOTH)
 
@@ -121,9 +139,13 @@ def test_a_range_is_its_own_neighbourhood() -> None:
 @pytest.mark.slow
 def test_every_candidate_is_a_valid_scenario_in_every_situation() -> None:
     """Also of the narrowest line, where thresholds round to little, with shapers and offloads."""
-    for rate, changes in (("200kbit", BOTH), ("20/2mbit", BOTH), ("20mbit", ("sender", "shaper", "offload"))):
+    for rate, changes, owner in (
+        ("200kbit", BOTH, MINE),
+        ("20/2mbit", BOTH, MINE),
+        ("20mbit", ("sender", "shaper", "offload"), MODEM),
+    ):
         options = Options(rate=rate, rtt="30ms", traffic="bulk 2, upload 1, call 1, web 5%")
-        environment = question_environment(options, changes)
+        environment = question_environment(options, changes, Ownership(owner))
         candidates = candidates_of(environment, read_catalogue(), changes)
         for situation in situations_of(environment):
             cases = {one.name: one.settings for one in candidates}
@@ -156,21 +178,212 @@ def test_candidates_of_the_users_own(tmp_path: Path) -> None:
         read_catalogue(own)
 
 
+def test_whose_queue_it_is() -> None:
+    """As stated; else what can be changed says it, and then the rates; always with the reason."""
+    home = Options(rate="20/2mbit", rtt="30ms", traffic="bulk 1")
+    assert ownership_of(home, ()).queue_is == MODEM
+    assert "--queue-is mine" in ownership_of(home, ()).assumed
+    assert ownership_of(home, ("queue",)).queue_is == MINE, "whoever can change it has it"
+    alike = Options(rate="20mbit", rtt="30ms", traffic="bulk 1")
+    assert ownership_of(alike, ()).queue_is == MINE
+    assert ownership_of(alike, ("sender,shaper",)).queue_is == MODEM
+    assert ownership_of(Options(source="bufferbloat"), ()) == Ownership(MINE)
+    stated = Options(rate="20/2mbit", rtt="30ms", traffic="bulk 1", queue_is="mine")
+    assert ownership_of(stated, ()) == Ownership(MINE), "nothing was assumed"
+    with pytest.raises(AdviceError, match='did you mean "modem"'):
+        ownership_of(Options(queue_is="modm"), ())
+    with pytest.raises(AdviceError, match="cannot be combined with a scenario"):
+        ownership_of(Options(source="bufferbloat", queue_is="modem"), ())
+    assert changes_of((), "256kB", MODEM) == ("shaper",)
+
+
+def test_behind_a_modem_nothing_is_advised_that_cannot_be_changed() -> None:
+    """Only shapers at the router; the line's own queues are the same in every candidate."""
+    environment = _behind_a_modem()
+    found = candidates_of(environment, read_catalogue(), ("shaper",))
+    assert len(found) > 10
+    for one in found[1:]:
+        assert all(path.startswith("links.router.") for path in one.settings)
+        assert one.shaped_bps is not None and max(one.shaped_bps) <= 0.98 * 20_000_000
+    with pytest.raises(AdviceError, match="the queue is the modem's"):
+        candidates_of(environment, read_catalogue(), ("queue",))
+    with pytest.raises(AdviceError, match="this queue is yours"):
+        candidates_of(_home(), read_catalogue(), ("shaper",))
+
+
+def test_a_shaper_stands_before_the_modem_and_behind_the_providers_queue() -> None:
+    """Uploads meet it before the modem's FIFO; downloads after the provider's, as with an ifb."""
+    links = _behind_a_modem(buffer="256kB").document["links"]
+    assert links["line"]["ends"] == ["provider", "modem"]
+    assert links["line"]["queue"] == {"forward": "bfifo limit 256000", "reverse": "bfifo limit 256000"}
+    assert links["router"]["ends"] == ["modem", "router"]
+
+
+def test_linux_commands_of_a_router() -> None:
+    environment = _behind_a_modem()
+    found = {one.name: one for one in candidates_of(environment, read_catalogue(), ("shaper",))}
+    made = commands_of(found["htb + fq_codel at 85 % down, 95 % up"], environment, "wan0")
+    stab = "stab mpu 84 overhead 30 linklayer ethernet"
+    assert made.apply == (
+        f"tc qdisc replace dev wan0 root handle 1: {stab} htb default 1   # upload",
+        "tc class replace dev wan0 parent 1: classid 1:1 htb rate 1900kbit",
+        "tc qdisc replace dev wan0 parent 1:1 handle 10: fq_codel limit 10240 target 9562us",
+        "ip link add name ifb4wan0 type ifb",
+        "ip link set dev ifb4wan0 up",
+        f"tc qdisc replace dev ifb4wan0 root handle 1: {stab} htb default 1   # download",
+        "tc class replace dev ifb4wan0 parent 1: classid 1:1 htb rate 17mbit",
+        "tc qdisc replace dev ifb4wan0 parent 1:1 handle 10: fq_codel limit 10240 target 5000us",
+        "tc qdisc add dev wan0 handle ffff: ingress",
+        "tc filter add dev wan0 parent ffff: protocol all matchall action mirred egress redirect dev ifb4wan0",
+    )
+    assert made.undo[:2] == ("tc qdisc del dev wan0 ingress", "ip link del dev ifb4wan0")
+    assert "\toption script 'simplest.qos'" in made.sqm
+    cake = commands_of(found["CAKE at 95 %"], environment, "wan0", overhead=18)
+    assert cake.apply[0] == (
+        "tc qdisc replace dev wan0 root cake bandwidth 1900kbit besteffort overhead 18 mpu 84   # upload"
+    )
+    settings = dict(line.split("option ")[1].split(" ", 1) for line in cake.sqm[1:])
+    assert settings["download"] == "'19000'" and settings["upload"] == "'1900'" and settings["overhead"] == "'18'"
+
+
 def test_lines_apply_and_take_back() -> None:
     environment = _home()
     found = {one.name: one for one in candidates_of(environment, read_catalogue(), BOTH)}
-    pairs = list(lines(found["BBR, CAKE"], environment, "wan0"))
-    assert pairs == [
-        (
-            "sysctl -w net.ipv4.tcp_congestion_control=bbr",
-            "sysctl -w net.ipv4.tcp_congestion_control=cubic",
-        ),
-        (
-            "tc qdisc replace dev wan0 root cake unlimited besteffort   # at each end of the line",
-            "tc qdisc replace dev wan0 root pfifo limit 1000   # at each end of the line",
-        ),
-    ]
-    assert list(lines(found[NOW], environment, "wan0")) == []
+    made = commands_of(found["BBR, CAKE"], environment, "wan0")
+    assert made.save == (
+        "tc qdisc show dev wan0 | tee wan0.before",
+        "sysctl net.ipv4.tcp_congestion_control | tee sysctl.before",
+    )
+    assert made.apply == (
+        "sysctl -w net.ipv4.tcp_congestion_control=bbr",
+        "tc qdisc replace dev wan0 root cake unlimited besteffort   # at each end of the line",
+    )
+    assert made.undo[0] == "sysctl -p sysctl.before"
+    assert made.undo[1].startswith("tc qdisc del dev wan0 root   # at each end of the line; the kernel")
+    assert commands_of(found[NOW], environment, "wan0").apply == ()
+
+
+SHOWN = {
+    "qdisc noqueue 0: dev wan0 root refcnt 2": ("tc qdisc del dev wan0 root",),
+    "qdisc pfifo 8001: dev wan0 root refcnt 2 limit 500p": ("tc qdisc replace dev wan0 root pfifo limit 500",),
+    "qdisc sfq 8002: root refcnt 2 limit 127p quantum 1514b depth 127 divisor 1024 perturb 10sec": (
+        "tc qdisc replace dev wan0 root sfq limit 127 quantum 1514 depth 127 divisor 1024 perturb 10",
+    ),
+    "qdisc htb 1: dev wan0 root refcnt 2 r2q 10 default 0x1": (
+        "tc qdisc del dev wan0 root",
+        "# then what set up: qdisc htb 1: dev wan0 root refcnt 2 r2q 10 default 0x1",
+    ),
+}
+"""What tc shows → what brings it back."""
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+def test_what_is_there_now_comes_back(shown: str) -> None:
+    text = f"qdisc fq_codel 0: dev lan0 root refcnt 2 limit 10240p\n{shown}\nnet.ipv4.tcp_ecn = 2\n"
+    present = parse_present(text.replace("dev wan0 ", "") if "dev" not in shown else text, "wan0", "file")
+    if "dev" in shown:
+        assert undo_queue(present, "wan0") == SHOWN[shown]
+    else:
+        assert undo_queue(parse_present(shown, "wan0", "file"), "wan0") == SHOWN[shown]
+    assert present.sysctl == {"net.ipv4.tcp_ecn": "2"}
+
+
+def test_a_file_without_the_device() -> None:
+    with pytest.raises(AdviceError, match=r"no line about the root queue of eth0; it has lan0 \(--device\)"):
+        parse_present("qdisc fq_codel 0: dev lan0 root refcnt 2", "eth0", "file")
+
+
+def test_known_sysctls_are_set_back_to_what_they_were() -> None:
+    environment = _home()
+    found = {one.name: one for one in candidates_of(environment, read_catalogue(), BOTH)}
+    text = "qdisc fq 8001: dev wan0 root refcnt 2 limit 10000p\nnet.ipv4.tcp_congestion_control = reno\n"
+    made = commands_of(found["BBR, CAKE"], environment, "wan0", parse_present(text, "wan0", "file"))
+    assert made.save == ()
+    assert made.undo == (
+        "sysctl -w net.ipv4.tcp_congestion_control='reno'",
+        "tc qdisc replace dev wan0 root fq limit 10000   # at each end of the line",
+    )
+
+
+def test_traffic_without_a_congestion_control_has_candidates() -> None:
+    """A change of the sender would change nothing, so only queues are candidates, each once."""
+    environment = _home(rate="20mbit", traffic="call 1, udp 30mbit")
+    assert default_goal(environment) == "calls"
+    found = candidates_of(environment, read_catalogue(), BOTH)
+    assert {one.control for one in found} == {None}
+    plan = make_plan(scenario_of(environment.document, {one.name: one.settings for one in found}, "x"), [1])
+    assert len(plan) == len(found)
+    with pytest.raises(AdviceError, match="no flow of this traffic has a congestion control"):
+        candidates_of(environment, read_catalogue(), ("sender",))
+
+
+INCAST = """
+name = "incast"
+duration = "2s"
+[nodes]
+client = {}
+switch = { forward = true }
+servers = {}
+[links.rack]
+ends = ["servers", "switch"]
+rate = "1gbit"
+[links.port]
+ends = ["switch", "client"]
+rate = "100mbit"
+delay = "100us"
+queue = { forward = "pfifo limit 64" }
+[flows.query]
+from = "client"
+to = "servers"
+tool = "incast"
+senders = 64
+response_size = "32kB"
+"""
+
+
+def test_an_incast_has_thresholds_and_room_for_its_answers() -> None:
+    environment = environment_of_scenario(parse_scenario(INCAST, "x"), None, None)
+    assert environment.own_ends and environment.burst_packets == 64 * 23
+    assert default_goal(environment) == "web"
+    found = {one.name: one for one in candidates_of(environment, read_catalogue(), BOTH)}
+    assert found["CUBIC, pfifo with room for every answer"].queues == ("pfifo limit 1472", "pfifo limit 1472")
+    assert "DCTCP, an ECN threshold" in found
+    assert found["DCTCP, an ECN threshold"].settings["flows.query.cc"] == "dctcp"
+    assert make_plan(scenario_of(environment.document, {k: one.settings for k, one in found.items()}, "x"), [1])
+
+
+def test_across_the_internet_dctcp_is_no_candidate() -> None:
+    names = [one.name for one in candidates_of(_home(), read_catalogue(), BOTH)]
+    assert not any("DCTCP" in name or "threshold" in name for name in names)
+    own = question_environment(Options(rate="20mbit", rtt="1ms", traffic="bulk 2", own_ends=True), BOTH)
+    assert "DCTCP, an ECN threshold" in [one.name for one in candidates_of(own, read_catalogue(), BOTH)]
+
+
+def test_a_trace_says_its_mean_rate_and_its_delay() -> None:
+    environment = question_environment(Options(rate="satellite", traffic="bulk 1, web 5%"), BOTH)
+    assert environment.rtt_ns == 2 * 26_284_000
+    assert 90e6 < environment.usual_bps[0] < 130e6
+    words = {one.name: one.words for one in situations_of(environment)}
+    assert words["smaller pipe"] == "the RTT × 0.8", "the trace's rate is what it is"
+    longer = question_environment(Options(rate="satellite", rtt="100ms", traffic="bulk 1"), BOTH)
+    assert longer.document["links"]["access"]["delay"] == "23716us"
+
+
+@pytest.mark.parametrize(
+    ("rate", "rtt", "cpu_s"),
+    [("20/2mbit", "30ms", 120), ("1gbit", "80ms", 600), ("lte", "50ms", 360), ("satellite", "52ms", 360)],
+)
+def test_a_search_is_as_large_as_its_time_permits(rate: str, rtt: str, cpu_s: float) -> None:
+    """On two CPUs: a minute for a home line, five for a fast long one, three for traces; by the cost of a run."""
+    options = Options(rate=rate, rtt=rtt, traffic="bulk 3, call 1")
+    owner = ownership_of(options, ())
+    changes = changes_of((), None, owner.queue_is)
+    environment = question_environment(options, changes, owner)
+    count = len(candidates_of(environment, read_catalogue(), changes)) - 1
+    size = size_of(EFFORTS["usual"], environment, count, situations_of(environment))
+    assert size.runs * cost_s(environment) <= cpu_s
+    assert size.seeds >= 6, "fewer seeds cannot tell anything"
+    assert len(size.situations) >= 2
 
 
 def test_a_call_is_played_with_the_buffer_that_is_best_for_it() -> None:
@@ -244,15 +457,39 @@ def _candidates(**changed: int) -> list[Candidate]:
     return [Candidate(name, {}, changed=count) for name, count in changed.items()]
 
 
+def test_of_those_that_tie_the_preferred_one_is_taken() -> None:
+    """Flow isolation with an AQM before one without, the usual before the exotic, less shaping before more."""
+    chance = np.random.default_rng(3)
+    base = chance.normal(0, 0.1, 8)
+
+    def chosen(*others: Candidate) -> tuple[str, tuple[str, ...]]:
+        shifts = {NOW: 0.0} | {one.name: 0.3 - 0.001 * at for at, one in enumerate(others)}
+        scores = {name: dict(enumerate(base + shift)) for name, shift in shifts.items()}
+        choice, tied = _choose([Candidate(NOW, {}), *others], scores, differences(scores))
+        return choice.name, tied
+
+    def queue(name: str) -> Candidate:
+        return Candidate(name, {}, queues=(name, name), changed=1)
+
+    assert chosen(queue("sfq"), queue("fq_codel")) == ("fq_codel", ("sfq",))
+    assert chosen(queue("fq_pie"), queue("cake")) == ("cake", ("fq_pie",))
+    assert chosen(queue("pie"), queue("sfq")) == ("sfq", ("pie",))
+    less, more = (
+        Candidate(name, {}, queues=("cake", "cake"), shares=(share, share), changed=1)
+        for name, share in (("less", 0.95), ("more", 0.85))
+    )
+    assert chosen(more, less) == ("less", ("more",))
+
+
 def test_of_the_same_the_one_that_changes_least_is_taken_and_nothing_without_need() -> None:
     chance = np.random.default_rng(3)
     base = chance.normal(0, 0.1, 8)
     now, two, one = (dict(enumerate(base + shift)) for shift in (0.0, 0.301, 0.3))
     scores = {NOW: now, "two": two, "one": one}
     meeting = [Candidate(NOW, {}), *_candidates(two=2, one=1)]
-    assert _choose(meeting, scores, differences(scores)).name == "one"
+    assert _choose(meeting, scores, differences(scores)) == (meeting[2], ("two",))
     scores = {NOW: now, "two": dict(enumerate(base + 0.005)), "one": dict(enumerate(base - 0.5))}
-    assert _choose(meeting, scores, differences(scores)).name == NOW
+    assert _choose(meeting, scores, differences(scores)) == (meeting[0], ())
 
 
 def test_seeds_with_a_gap_do_not_count() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import documented
@@ -63,9 +64,17 @@ def test_what_takes_long_is_left_to_the_nightly_test(tmp_path: Path, monkeypatch
     assert followed(tmp_path, "<!-- test: long /false/ -->\n```\ntrue\nfalse\n```", monkeypatch) == [""]
 
 
-def test_a_command_that_waits_is_ended_as_by_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("here", [signal.SIG_IGN, signal.default_int_handler])
+def test_a_command_that_waits_is_ended_as_by_a_reader(
+    here: signal.Handlers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the tests run as a job in the background, which a shell lets ignore Ctrl-C."""
     waits = "<!-- test: until ready -->\n<!-- test: exit 130 -->\n```\ntrap 'exit 130' INT; echo ready; sleep 9\n```"
-    assert followed(tmp_path, waits, monkeypatch) == [""]
+    before = signal.signal(signal.SIGINT, here)
+    try:
+        assert followed(tmp_path, waits, monkeypatch) == [""]
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(

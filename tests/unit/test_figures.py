@@ -8,20 +8,28 @@ import pytest
 from netwarp.analysis.flow.phases import Phase, Span, bbr_spans
 from netwarp.analysis.run.distribution import cumulative, distributed_stem
 from netwarp.analysis.summary.selection import select
-from netwarp.plots.charts.chart import value_text, value_texts, wants_log
-from netwarp.plots.charts.metric import draw_metric
+from netwarp.plots import style
+from netwarp.plots.charts.chart import Chart, value_text, value_texts, wants_log
+from netwarp.plots.charts.kinds import draw_chart
+from netwarp.plots.charts.metric import charts, draw_metric
+from netwarp.plots.charts.overview import wishes
+from netwarp.plots.colours import CATEGORICAL, OWN, looks
 from netwarp.plots.formats import formats_of
 from netwarp.plots.labels import in_order, metric_label, numbers_of
+from netwarp.plots.look import Look, looking
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity
 from netwarp.plots.timeseries.strip import change_rows
 from netwarp.plots.timeseries.worker import Task, shares
+from netwarp.plots.values import of_values, shown_as
 from netwarp.stats.censoring import Durations, held
 from netwarp.stats.weighting import TimeWeighted
 from netwarp.store.description import changes_of
 from netwarp.store.errors import SelectionError
-from netwarp.store.result import create_result
+from netwarp.store.result import create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
 from synthetic import write_result
+
+from bench.legible import problems
 
 QUEUE, CONTROL = "links.b.queue", "flows.bulk.cc"
 
@@ -158,7 +166,11 @@ def test_work_is_dealt_out_evenly() -> None:
 def write_metrics(path: Path, limits: tuple[int, ...], controls: tuple[str, ...], seeds: int) -> None:
     """A result that has metrics only: goodput grows with the limit, one run failed, one is suspect."""
     runs = [
-        {"id": f"{limit}{cc}{seed}", "seed": seed, "point": {QUEUE: f"pfifo limit {limit}", CONTROL: cc}}
+        {
+            "id": f"{limit}{controls.index(cc)}{seed}",
+            "seed": seed,
+            "point": {QUEUE: f"pfifo limit {limit}", CONTROL: cc},
+        }
         for limit in limits
         for cc in controls
         for seed in range(1, seeds + 1)
@@ -233,6 +245,80 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path, metric: str, by: list[str]
     write_metrics(tmp_path / "r", (5, 50), ("cubic", "bbr"), 1)
     with pytest.raises(SelectionError, match=output):
         draw_metric(tmp_path / "r", metric, by, kind=kind, formats=("svg",), out=tmp_path)
+
+
+def one_chart(path: Path, metric: str, by: list[str], kind: str = "auto") -> list[Chart]:
+    return [chart for _, _, chart in charts(open_result(path), metric, by, kind)]
+
+
+OWN_FILE = "file:./tcp_mine.c"
+
+
+def test_a_module_of_ones_own_has_no_controls_colour(tmp_path: Path) -> None:
+    """With the queue among the series it had pfifo's blue, which is CUBIC's."""
+    write_metrics(tmp_path / "r", (5, 50), ("cubic", OWN_FILE, "bbr"), 1)
+    (chart,) = one_chart(tmp_path / "r", "flow.goodput_mbps", [QUEUE, CONTROL])
+    colours = {look.text: look.colour for look in chart.looks}
+    assert colours["cubic"] == CATEGORICAL[0] and colours["bbr"] == CATEGORICAL[1]
+    assert colours["mine"] in OWN
+    (chart,) = one_chart(tmp_path / "r", "flow.goodput_mbps", ["seed", QUEUE, CONTROL])
+    of: dict[str, set[str]] = {look.key[1]: set() for look in chart.looks}
+    for look in chart.looks:
+        of[look.key[1]].add(look.colour)
+    assert all(len(colours) == 1 for colours in of.values()), "a control has one colour with each queue"
+    assert of[OWN_FILE] <= set(OWN) and len({look.dash for look in chart.looks}) == 2
+
+
+def test_a_colour_is_not_used_twice() -> None:
+    labels = ["mine", "cubic", "other", "reno", "third", "bbr"]
+    found = looks(labels)
+    assert len(set(found)) == len(labels)
+    assert {found[0][0], found[2][0], found[4][0]} <= set(OWN)
+    assert not set(OWN) & set(CATEGORICAL)
+    assert looks(["cubic pfifo", "mine pfifo"])[1][0] in OWN, "of names of both kinds the controls count"
+
+
+def test_names_of_modules() -> None:
+    assert shown_as("file:./tcp_mine.c") == "mine"
+    assert shown_as("file:../x/tcp_mine.c window=50") == "mine window=50"
+    assert shown_as("file:tcp_prague.c") == "prague"
+    assert shown_as("file:./tcp_cubic.c") == "tcp_cubic.c", "which is not the kernel's"
+    two = of_values(["file:a/tcp_mine.c", "file:b/tcp_mine.c"], CONTROL)
+    assert list(two.labels.values()) == ["file:a/tcp_mine.c", "file:b/tcp_mine.c"]
+
+
+def test_a_map_pools_nothing(tmp_path: Path) -> None:
+    """CUBIC and BBR were one median; now each has a map, and both have one scale."""
+    write_metrics(tmp_path / "r", (5, 50, 500), ("cubic", "bbr"), 3)
+    maps = one_chart(tmp_path / "r", "flow.goodput_mbps", [QUEUE, "seed"], "heatmap")
+    assert [chart.subtitle.rpartition("bulk cc ")[2] for chart in maps] == ["cubic", "bbr"]
+    assert len({chart.span for chart in maps}) == 1 and maps[0].span is not None
+    assert all(len(values) == 1 for chart in maps for values in chart.cells.values())
+
+
+@pytest.mark.parametrize("width", [9.0, 3.33])
+def test_a_map_of_many_columns_can_be_read(tmp_path: Path, width: float) -> None:
+    write_metrics(tmp_path / "r", tuple(range(1000, 26000, 1000)), ("cubic", "bbr"), 1)
+    (chart,) = one_chart(tmp_path / "r", "flow.goodput_mbps", [CONTROL, QUEUE], "heatmap")
+    with looking(Look(width_in=width)), style.drawing():
+        assert problems(draw_chart(chart)) == []
+
+
+def test_what_is_left_out_is_said_without_a_title(tmp_path: Path) -> None:
+    """One run failed and one is suspect, so that a value has nothing to show."""
+    write_metrics(tmp_path / "r", (5, 50), ("cubic", "bbr"), 1)
+    (chart,) = one_chart(tmp_path / "r", "flow.goodput_mbps", [QUEUE])
+    assert chart.left_out == ["left out: 1 suspect and 1 failed runs", "no value for b queue pfifo limit 50"]
+    with looking(Look(title=False)), style.drawing():
+        words = [text.get_text() for text in draw_chart(chart).texts]
+    assert any("1 suspect and 1 failed" in text for text in words)
+
+
+def test_each_axis_that_varies_is_in_the_figures_of_a_run(tmp_path: Path) -> None:
+    """Congestion controls, too, whichever axis is swept first."""
+    write_metrics(tmp_path / "r", (5, 50, 500), ("cubic", "bbr"), 1)
+    first = next(iter(wishes(open_result(tmp_path / "r"))))
+    assert first.by == (QUEUE, CONTROL)
 
 
 def test_a_selection_says_what_it_pools() -> None:

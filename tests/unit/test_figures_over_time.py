@@ -1,5 +1,6 @@
 """What figures compare: axes, cases and the baseline; rates that change; axes that fit the values."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,21 +8,28 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from netwarp.plots.legibility import striped
+from netwarp.plots import chosen, style
+from netwarp.plots.charts.overview import Wish
+from netwarp.plots.colours import CATEGORICAL, OWN, pale
+from netwarp.plots.legibility import IN_TURNS, in_turns
+from netwarp.plots.look import Look, looking
 from netwarp.plots.timeseries import figure, strip
-from netwarp.plots.timeseries.comparison import TUNER, run_sets
+from netwarp.plots.timeseries.comparison import TUNER, PlottedRun, RunSet, run_sets
 from netwarp.plots.timeseries.curves import schedules
-from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity, Variant
+from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity, SecondaryAxis, Variant
 from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
-from netwarp.plots.timeseries.result import draw_comparisons
-from netwarp.plots.timeseries.scale import log_ticks, wants_log
+from netwarp.plots.timeseries.result import Figure, draw_comparisons, figures_of_set
+from netwarp.plots.timeseries.scale import log_ticks, set_scale, wants_log
 from netwarp.plots.timeseries.spread import across
+from netwarp.plots.timeseries.stacks import stacks_of
+from netwarp.report.page import _set_by_cases
 from netwarp.store.description import Description, End
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
 from synthetic import write_run
 
 RATE, DELAY, QUEUE = "links.h1.rate", "links.h1.delay", "links.b.queue"
+CONTROL = "flows.bulk.cc"
 CASES: dict[str, dict[str, Any]] = {
     "as it is": {},
     "20": {RATE: "20mbit"},
@@ -97,7 +105,7 @@ def test_a_grid_with_a_hole(tmp_path: Path) -> None:
 def test_part_of_a_study(tmp_path: Path, left: tuple[str, ...]) -> None:
     """The baseline alone, or without it, is drawn like anything else."""
     (only,) = run_sets(make(tmp_path / "r", one_of_each(*left)))
-    assert (len(only.runs), only.references) == (len(left), [] if len(left) > 1 else ())
+    assert (len(only.runs), list(only.references)) == (len(left), [])
 
 
 @pytest.mark.slow
@@ -109,7 +117,8 @@ def test_each_run_with_its_like_in_the_baseline(tmp_path: Path) -> None:
         for queue in queues
     ]
     result = make(tmp_path / "r", runs, (QUEUE,))
-    usual, slow = run_sets(result)
+    usual, slow, *by_case = run_sets(result)
+    assert [one.stem for one in by_case] == ["by-case-pfifo", "by-case-fq-codel"]
     assert (usual.labels, usual.references) == (["pfifo", "fq_codel"], ())
     assert [run.point for _, run in slow.references] == [{"case": "as it is", QUEUE: queue} for queue in queues]
     second = slow.reference_of(slow.runs[1])
@@ -118,7 +127,7 @@ def test_each_run_with_its_like_in_the_baseline(tmp_path: Path) -> None:
     assert not [v for v in spec_of(result, slow, next(iter(slow.runs[0].curves))).variants if v.reference]
     assert shares_of(result, slow) is None, "one flow alone has nobody to share with"
     runs[0]["id"] = "broken"
-    _, slow = run_sets(make(tmp_path / "s", runs, (QUEUE,)))
+    _, slow, *_ = run_sets(make(tmp_path / "s", runs, (QUEUE,)))
     assert slow.references == (), "a reference for some of the panels alone would mislead"
 
 
@@ -162,7 +171,9 @@ def test_tuners_are_compared_with_the_default(tmp_path: Path) -> None:
         for queue in ("pfifo", "fq_codel")
         for tuner in ("default", "small", "large")
     ]
-    sets = list(run_sets(make(tmp_path / "r", runs, (QUEUE, TUNER))))
+    every = list(run_sets(make(tmp_path / "r", runs, (QUEUE, TUNER))))
+    sets = [one for one in every if one.differs == "run tuner"]
+    assert [one.labels for one in every[len(sets) :]] == [["pfifo", "fq_codel"]] * 3, "the queues after that"
     assert [(s.differs, s.labels, s.rest) for s in sets] == [
         ("run tuner", ["small", "large"], {QUEUE: queue}) for queue in ("pfifo", "fq_codel")
     ]
@@ -193,14 +204,194 @@ def test_the_median_of_flows_is_of_those_that_are_there() -> None:
     assert across(curves, "flows", least=0)[0].values.tolist() == [2.0, 2.0, 2.0, 5.0]
 
 
-def test_what_stands_apart_on_a_log_axis_is_not_striped() -> None:
-    times = np.arange(10.0)
-    levels = {"3": 3.0, "3.4": 3.4, "3 again": 3.0, "300": 300.0}
-    drawn = [Variant(label, label, "-", [Curve(times, np.full(10, level))]) for label, level in levels.items()]
-    quantity = Quantity("stem", "", "", "rate (Mbit/s)", False)
-    spec = FigureSpec(quantity, "", "", 9.0, drawn)
-    linear, words = striped(spec, alone=False, log=False)
-    assert words
-    assert [variant.dash != "-" for variant in linear.variants] == [True, True, True, False]
-    apart, _ = striped(spec, alone=False, log=True)
-    assert [variant.dash != "-" for variant in apart.variants] == [True, False, True, False]
+def level(label: str, *heights: float) -> Variant:
+    """A curve of these heights, each for an equal part of 100 s."""
+    times = np.linspace(0.0, 100.0, 1001)
+    values = np.repeat(np.array(heights), -(-1001 // len(heights)))[:1001]
+    return Variant(label, "blue", "-", [Curve(times, values)])
+
+
+def seconds_in_front(spec: FigureSpec) -> list[float]:
+    drawn, _ = in_turns(spec, alone=False)
+    return [sum(end - begin for begin, end in variant.in_front[0]) for variant in drawn.variants]
+
+
+LEVELS = FigureSpec(Quantity("stem", "", "", "rate (Mbit/s)", False), "", "", 100.0, [])
+
+
+def test_what_stands_apart_on_a_log_axis_takes_no_turns() -> None:
+    """3 and 3.4 coincide on an axis up to 300 unless that is logarithmic."""
+    drawn = [level(label, height) for label, height in (("3", 3.0), ("3.4", 3.4), ("3 again", 3.0), ("300", 300.0))]
+    first, second, third, fourth = seconds_in_front(replace(LEVELS, variants=drawn, linear=True))
+    assert first == pytest.approx(100 / 3, abs=3) and second == pytest.approx(100 / 3, abs=3)
+    assert third == pytest.approx(100 / 3, abs=3) and fourth == 0
+    first, second, third, fourth = seconds_in_front(replace(LEVELS, variants=drawn))
+    assert first == pytest.approx(50, abs=3) and third == pytest.approx(50, abs=3)
+    assert (second, fourth) == (0, 0)
+
+
+def test_curves_take_turns_only_where_they_coincide() -> None:
+    """Two that coincide for 80 s and part for 20 s are not marked where they part."""
+    spec = replace(LEVELS, variants=[level("one", 5, 5, 5, 5, 9), level("other", 5, 5, 5, 5, 1)])
+    drawn, notes = in_turns(spec, alone=False)
+    assert notes == [IN_TURNS]
+    assert all(end <= 85 for variant in drawn.variants for _, end in variant.in_front[0])
+    assert [variant.dash for variant in drawn.variants] == ["-", "-"]
+    apart, notes = in_turns(replace(spec, variants=[level("one", 5), level("other", 5.3)]), alone=False)
+    assert notes == [] and not any(variant.in_front[0] for variant in apart.variants)
+
+
+def test_a_curve_within_the_ink_of_another_is_in_front_of_it() -> None:
+    """As fq_codel's RTT and CoDel's, which swings around it: the first lay hidden."""
+    times = np.linspace(0.0, 100.0, 5001)
+    swings = Variant("swings", "red", "-", [Curve(times, 5 + 4 * np.sin(40 * times))])
+    spec = replace(LEVELS, variants=[level("calm", 5), swings])
+    drawn, notes = in_turns(spec, alone=False)
+    assert notes == []
+    (stretch,) = drawn.variants[0].in_front[0]
+    assert stretch == pytest.approx((0, 100)) and not drawn.variants[1].in_front[0]
+
+
+def test_the_lowest_value_is_on_the_axis() -> None:
+    """A window of one packet for a moment, where others have hundreds."""
+    times = np.arange(1000.0)
+    values = np.where(times == 500, 1.0, 20.0)
+    high = Variant("high", "red", "-", [Curve(times, np.full(1000, 900.0))])
+    spec = FigureSpec(Quantity("cwnd-a", "", "", "window", True, "a"), "", "", 1000.0, [high])
+    spec = replace(spec, variants=[high, Variant("low", "blue", "-", [Curve(times, values)])])
+    with style.drawing():
+        axes = style.new_figure(3.0).add_subplot()
+        set_scale(axes, spec, ticks=6)
+    assert axes.get_yscale() == "log" and axes.get_ylim()[0] < 1
+
+
+def test_the_second_axis_has_round_numbers() -> None:
+    """Its ticks stood beside those of the first: 312.5 and 937.5 kB at 2.5 and 7.5 Mbit/s."""
+    second = SecondaryAxis("", "transfer (kB)", 125.0)
+    quantity = replace(LEVELS.quantity, secondary_axis=second, interval_s=1.0)
+    with style.drawing():
+        drawn = figure.multiples(replace(LEVELS, quantity=quantity, variants=[level("one", 9.6), level("two", 5)]))
+    ticks = [tick for axes in drawn.axes[-1:] for tick in axes.get_yticks()]
+    assert len(ticks) > 2 and all(tick % 100 == 0 for tick in ticks), ticks
+
+
+def test_two_baselines_are_told_apart(tmp_path: Path) -> None:
+    """TCP's and UDP's goodput without the tuner were both grey."""
+    runs = [{"id": f"r{tuner}", "seed": 1, "point": {TUNER: tuner}} for tuner in ("default", "small")]
+    result = make(tmp_path / "r", runs, (TUNER,))
+    (compared,) = run_sets(result)
+    one = next(q for q in compared.runs[0].curves if q.stem.startswith("throughput-"))
+
+    def both(run: PlottedRun) -> PlottedRun:
+        other = replace(one, stem="throughput-other", group="other")
+        return replace(run, curves={**run.curves, other: run.curves[one]})
+
+    references = [(label, both(run)) for label, run in compared.references]
+    spec = shares_of(result, replace(compared, runs=[both(run) for run in compared.runs], references=references))
+    assert spec is not None
+    colours = {variant.label: variant.colour for variant in spec.variants}
+    assert len(set(colours.values())) == 4, colours
+    assert colours["bulk, default"] == pale(colours["bulk"])
+
+
+def test_a_colour_stays_with_its_value(tmp_path: Path) -> None:
+    """However many of the values are drawn, and where one of them has nothing recorded."""
+    rates = ["1mbit", "2mbit", "4mbit"]
+    runs: list[dict[str, Any]] = [{"id": rate, "seed": 1, "point": {RATE: rate}} for rate in rates]
+    result = make(tmp_path / "r", runs, (RATE,))
+    (compared,) = run_sets(result)
+    quantity = next(iter(compared.runs[0].curves))
+    whole = {variant.label: variant.colour for variant in spec_of(result, compared, quantity).variants}
+    with looking(Look(only=("1mbit", "4mbit"))):
+        (some,) = run_sets(result)
+        assert {v.label: v.colour for v in spec_of(result, some, quantity).variants}.items() <= whole.items()
+    middle = replace(compared.runs[1], curves={})
+    without = replace(compared, runs=[compared.runs[0], middle, compared.runs[2]])
+    spec = spec_of(result, without, quantity)
+    assert {v.label: v.colour for v in spec.variants}.items() <= whole.items()
+    assert spec.left_out == ["nothing recorded of it: 2mbit"]
+
+
+def test_what_is_left_out_is_said_without_a_title() -> None:
+    spec = replace(LEVELS, variants=[level("one", 5)], left_out=["1 failed run left out"])
+    for title in (True, False):
+        with looking(Look(title=title)), style.drawing():
+            words = [text.get_text() for text in figure.overlay(spec).texts]
+        assert any("1 failed run left out" in text for text in words)
+
+
+def test_stacks_have_all_values(tmp_path: Path) -> None:
+    """Of queues without an order no figure takes the first three."""
+    queues = ["pfifo", "codel", "fq_codel", "cake"]
+    runs = [{"id": queue, "seed": 1, "point": {QUEUE: queue}} for queue in queues]
+    result = make(tmp_path / "r", runs, (QUEUE,))
+    (compared,) = run_sets(result)
+    stacks = [(name, number, stack) for name, number, stack in stacks_of(result, compared)]
+    assert [(name, number) for name, number, _ in stacks] == [("stack-bulk", 1), ("stack-bulk", 2)]
+    shown = [variant.label for _, _, stack in stacks for variant in stack.columns[0][0].variants]
+    assert shown == queues
+
+
+def test_each_axis_is_compared(tmp_path: Path) -> None:
+    """Congestion controls, too, and not only the queues that are swept first."""
+    runs = [
+        {"id": f"{queue}{at}", "seed": 1, "point": {QUEUE: queue, CONTROL: cc}}
+        for queue in ("pfifo", "fq_codel")
+        for at, cc in enumerate(("cubic", "file:./tcp_mine.c", "bbr"))
+    ]
+    result = make(tmp_path / "r", runs, (QUEUE, CONTROL))
+    sets = {compared.stem: compared for compared in run_sets(result)}
+    assert list(sets) == ["cubic", "mine", "bbr", "by-bulk-cc-pfifo", "by-bulk-cc-fq-codel"]
+    by_control = sets["by-bulk-cc-pfifo"]
+    assert (by_control.differs, by_control.labels) == ("bulk cc", ["cubic", "mine", "bbr"])
+    assert by_control.looks[0] == (CATEGORICAL[0], "-") and by_control.looks[1][0] in OWN
+
+
+def queues_and_controls(path: Path) -> ResultDir:
+    runs = [
+        {"id": f"{queue}{cc}", "seed": 1, "point": {QUEUE: queue, CONTROL: cc}}
+        for queue in ("pfifo", "fq_codel")
+        for cc in ("cubic", "reno", "bbr")
+    ]
+    return make(path, runs, (QUEUE, CONTROL))
+
+
+def test_a_run_draws_what_says_most(tmp_path: Path) -> None:
+    """At most twelve figures, of each axis, and the commands for the others, whose records are not read."""
+    found = chosen._Found(queues_and_controls(tmp_path / "r"))
+    found.take_most_telling()
+    stems = [entry.stem for entry in found.entries]
+    assert 4 <= len(stems) <= chosen.MOST
+    assert {"rtt-bulk--cubic", "cwnd-bulk--cubic"} <= set(stems)
+    assert any(stem.endswith("--by-bulk-cc-pfifo") for stem in stems), "congestion controls are compared, too"
+    assert {"netwarp plot DIR '*--reno*'", "netwarp plot DIR '*--by-bulk-cc-fq-codel*'"} <= set(found.left)
+    assert not {f"netwarp plot DIR {stem}" for stem in stems} & set(found.left)
+
+
+def test_a_run_draws_what_its_scenario_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def noted(result: ResultDir, one: RunSet) -> Iterator[Figure]:
+        read.append(one.stem)
+        return figures_of_set(result, one)
+
+    monkeypatch.setattr(chosen, "figures_of_set", noted)
+    found = chosen._Found(queues_and_controls(tmp_path / "r"))
+    assert found.take(["cwnd-bulk--cubic", "rtt-ping-*--cubic", "tuners", Wish("flow.nothing", (QUEUE,))])
+    assert [entry.stem for entry in found.entries] == ["cwnd-bulk--cubic"], "and not its panels"
+    assert read == ["cubic"], "the records of no other comparison"
+    assert found.missing == [
+        "there is no figure rtt-ping-*--cubic",
+        "there is no figure tuners",
+        "no run that counts has flow.nothing by links.b.queue",
+    ]
+    other = queues_and_controls(tmp_path / "s")
+    assert not chosen._Found(other).take(["cwnd-other"]), "so that the most telling ones are drawn"
+    assert chosen._Found(other).take(["monitor-rtt-*"]), "a view draws it, and nothing else is asked for"
+
+
+def test_what_cases_change_is_blue_in_the_report(tmp_path: Path) -> None:
+    """Rate and delay of the link that cases set; they were black, as if all runs had them."""
+    result = make(tmp_path / "r", one_of_each(*CASES))
+    assert _set_by_cases(result, list(CASES)) == {RATE: "3 values", DELAY: "2 values"}
+    assert _set_by_cases(result, ["20"]) == {}

@@ -81,6 +81,7 @@ VALUES: dict[str, TOML] = {
     "Scenario.warmup": ("", "1s"),
     "Scenario.seeds": ("", "[1, 2]"),
     "Scenario.baseline": ("", "a"),
+    "Scenario.figures": ("", '["rtt-bulk"]'),
     "Scenario.views": ("", '["tuners"]'),
     "RunOptions.start_jitter": ("", "1ms"),
     "RunOptions.memory": ("", "512M"),
@@ -227,7 +228,7 @@ TRACES = {
 TEXT_MODELS = (Distribution, Jitter, RandomLoss, GilbertElliott, FourState, Trace)
 """Models that a file writes as one value."""
 PLACES = {"nodes": "nodes.h3", "links": "links.m", "tuners": "tuners.used", "changes": "changes.0"}
-NOT_WALKED = ("cases", "expect")
+NOT_WALKED = ("cases", "expect", "figures")
 """Sections that do not count as a whole."""
 
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from kernel_workshop import PATCH, Workshop, open_workshop
+from kernel_workshop import PATCH, Workshop, open_workshop, wait_for
 from netwarp import kernels
 from netwarp.kernels import (
     BuildFailed,
@@ -31,13 +31,6 @@ from netwarp.scratch import held
 @pytest.fixture
 def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
     return open_workshop(tmp_path, monkeypatch)
-
-
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 20
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} never came"
-        time.sleep(0.01)
 
 
 def test_a_built_kernel_is_changed_configured_and_kept(workshop: Workshop) -> None:

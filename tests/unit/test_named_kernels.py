@@ -5,11 +5,12 @@ import re
 import shutil
 import subprocess
 import tarfile
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
-from kernel_workshop import Workshop, open_workshop
+from kernel_workshop import Workshop, open_workshop, wait_for
 from netwarp import kernels
 from netwarp.kernels import BuildFailed, KernelError, KernelMissing, SourceMissing, find_kernel, list_kernels
 from netwarp.kernels.build import build
@@ -256,6 +257,39 @@ def test_names_are_checked_and_removed(workshop: Workshop) -> None:
     assert list_kernels(workshop.cache) == []
     with pytest.raises(KernelMissing, match="kernel build --name two"):
         find_kernel("two", cache=workshop.cache)
+
+
+def test_with_a_name_go_the_kernels_that_were_built_under_it_before(workshop: Workshop) -> None:
+    """As those of a bisection, which builds one after the other under one name."""
+    first = workshop.named("bisect", config=("NEW=1",))
+    second = workshop.named("bisect", config=("NEW=2",))
+    kept = workshop.named("mine", config=("NEW=1",))
+    assert kept == first
+    third = workshop.named("bisect", config=("NEW=3",))
+    assert {kernel.key for kernel in list_kernels(workshop.cache)} == {first.key, second.key, third.key}
+    gone = kernels.remove("bisect", cache=workshop.cache)
+    assert gone == ["the name bisect and its tree", str(third.directory), str(second.directory)]
+    assert list_kernels(workshop.cache) == [first]
+    assert find_kernel("mine", cache=workshop.cache) == first
+
+
+def test_a_build_in_progress_is_known(workshop: Workshop) -> None:
+    assert kernels.build_in_progress(workshop.cache) is None
+    (workshop.state / "hang").touch()
+    building = threading.Thread(target=lambda: workshop.named("mine", config=("NEW=1",)))
+    building.start()
+    wait_for(workshop.state / "hanging")
+    underway = kernels.build_in_progress(workshop.cache)
+    assert underway is not None
+    assert (underway.name, underway.process) == ("mine", os.getpid())
+    assert underway.command.endswith("--config NEW=1")
+    assert kernels.unfinished_names(workshop.cache) == []
+    with pytest.raises(KernelMissing, match=r"mine is being built since .* by process"):
+        find_kernel("mine", cache=workshop.cache)
+    (workshop.state / "hang").unlink()
+    building.join(timeout=20)
+    assert kernels.build_in_progress(workshop.cache) is None
+    assert find_kernel("mine", cache=workshop.cache).built_as == "mine"
 
 
 def _name_often(cache: Path, key: str) -> None:

@@ -64,8 +64,10 @@ def test_an_order_needs_one_shape() -> None:
 
 def test_long_labels_are_cut_where_they_stay_apart() -> None:
     red, other = "red limit 250000 min 25000 max 75000 avpkt 1500", "red limit 250000 min 50000 max 150000 avpkt 1500"
-    assert shortened_alike(["codel", red]) == ["codel", "red limit 250000 …"]
-    assert shortened_alike([red, other]) == [red, other]
+    assert shortened_alike(["codel", red]) == ["codel", "RED"]
+    assert shortened_alike([red, other]) == ["RED min 25000 max 75000", "RED min 50000 max 150000"]
+    assert shortened_alike([red, f"{other} ecn"]) == [red, f"{other} ecn"], "what stands for the same is not known"
+    assert shortened_alike(["a long name of something that is not a queue discipline"]) == ["a long name of …"]
 
 
 def test_words() -> None:

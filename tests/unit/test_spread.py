@@ -95,7 +95,7 @@ def test_many_seeds_are_one_picture(tmp_path: Path) -> None:
         (line,) = spec.variants
         assert [band.label for band in line.bands] == ["90 % of the runs", "middle half"]
         assert spec.legend_title == f"{MAX_SEEDS + 1} runs"
-        assert "1 suspect run left out" in spec.subtitle
+        assert "1 suspect run left out" in spec.left_out
     files = {file.name: file.read_text() for file in draw_comparisons(result, ("svg",))}
     assert not [name for name in files if "-each" in name]
     assert "middle half" in files["cwnd-bulk.svg"]
@@ -154,7 +154,7 @@ def test_of_many_values_some_are_drawn(tmp_path: Path) -> None:
     assert len(comparison.runs) == len(comparison.labels) == MAX_ORDERED
     assert (comparison.labels[0], comparison.labels[-1]) == (rates[0], rates[-1])
     spec = spec_of(result, comparison, next(iter(comparison.runs[0].curves)))
-    assert f"{MAX_ORDERED} of {len(rates)} values" in spec.subtitle
+    assert f"{MAX_ORDERED} of {len(rates)} values" in spec.left_out[0]
     (file,) = draw_metric(result.path, "flow.goodput_mbps", [RATE], kind="auto", formats=("svg",), out=tmp_path)
     assert "mathdefault" not in file.read_text(), "ticks of a log axis are plain numbers"
 

@@ -3,6 +3,7 @@
 
 mod inside;
 mod keyboard;
+mod programs;
 mod terminal;
 
 use std::fs::File;
@@ -96,6 +97,10 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
         let _ = send.send((ended, monotonic_ns()));
     });
     let (code, end_ns) = wait_for_end(lab, &receive, execution.as_mut())?;
+    let still_running = match code {
+        Some(_) => None,
+        None => Some(overdue(lab.duration_ns)),
+    };
     let taken_ns = end_ns - lab.t0_ns;
     match execution {
         Some(mut execution) => {
@@ -110,7 +115,10 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
     let own = exec.directory.strip_prefix("/").unwrap_or(&exec.directory);
     let kept = changes::keep(&upper.join(own), &dir.join(FILES), lab.record.kept_bytes)?;
     let mut facts = kept.facts();
-    facts.insert("exit_code".into(), json!(code));
+    match still_running {
+        Some(words) => facts.insert("overdue".into(), json!(words)),
+        None => facts.insert("exit_code".into(), json!(code)),
+    };
     facts.insert("duration_ns".into(), json!(taken_ns));
     facts.insert("files".into(), json!(kept.files));
     Ok(facts)
@@ -124,12 +132,27 @@ fn node_of(network: Option<&Network>, exec: &Exec) -> Result<Option<File>> {
     Ok(Some(network.node(node)?.file().try_clone()?))
 }
 
-/// Until the command has ended, what is due in the network is done. Its exit code, and when it ended.
+/// That the command's time is over, with the programs that still run. Asked for before these are ended.
+fn overdue(limit_ns: i64) -> String {
+    let running = programs::running().unwrap_or_default();
+    let running = match running.is_empty() {
+        true => String::new(),
+        false => format!(" ({} still running)", running.join(", ")),
+    };
+    format!(
+        "the command has not ended after {} s of its time{running}: it waits for what does not come (input, the \
+         internet, a device?), or goes on for ever",
+        limit_ns as f64 / 1e9
+    )
+}
+
+/// Until the command has ended, or its time is over, what is due in the network is done. Its exit code, if it has
+/// ended, and when that was.
 fn wait_for_end(
     lab: &Lab,
     end: &Receiver<(Result<i32>, i64)>,
     mut execution: Option<&mut Execution>,
-) -> Result<(i32, i64)> {
+) -> Result<(Option<i32>, i64)> {
     let mut due = match execution {
         Some(_) => schedule(lab),
         None => Vec::new(),
@@ -141,14 +164,10 @@ fn wait_for_end(
         let next_ns = due.peek().map_or(lab.duration_ns, |event| event.at_ns);
         let left_ns = u64::try_from(lab.t0_ns + next_ns - monotonic_ns()).unwrap_or(0);
         match end.recv_timeout(Duration::from_nanos(left_ns)) {
-            Ok((ended, end_ns)) => return Ok((ended?, end_ns)),
+            Ok((ended, end_ns)) => return Ok((Some(ended?), end_ns)),
             Err(RecvTimeoutError::Timeout) => match (due.next(), execution.as_mut()) {
                 (Some(event), Some(execution)) => execution.act(&event)?,
-                _ => bail!(
-                    "the command has not ended after {} s of its time: it waits for what does not come (input, the \
-                     internet, a device?), or goes on for ever",
-                    lab.duration_ns as f64 / 1e9
-                ),
+                _ => return Ok((None, monotonic_ns())),
             },
             Err(RecvTimeoutError::Disconnected) => bail!("the command's thread died"),
         }

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netwarp.advise.candidates import NOW, Candidate, candidates_of, lines, read_catalogue
-from netwarp.advise.criteria import MEASURES, check_limits, parse_goal, parse_limit
+from netwarp.advise.candidates import NOW, Candidate
+from netwarp.advise.commands import Commands, cannot_change, commands_of
+from netwarp.advise.criteria import MEASURES
 from netwarp.advise.environment import Environment
 from netwarp.advise.errors import NoCandidateError
 from netwarp.advise.flip import Flip, FlipSearch
@@ -22,16 +23,19 @@ from netwarp.advise.judgement import (
     percent_of,
     robust_scores,
 )
+from netwarp.advise.prepared import Prepared, prepare
 from netwarp.advise.question import Question
 from netwarp.advise.search import Dropped, Found, Search
-from netwarp.advise.situations import AS_DESCRIBED, Situation, situations_of
+from netwarp.advise.situations import AS_DESCRIBED, Situation
 from netwarp.advise.trial import Laboratory, Trial
 from netwarp.stats.effect_size import paired_shift
 
 _FAR_BELOW = 0.1
 """A seed whose score is lower by more than this part is worth a warning."""
-_RIVALS = 2
+_RIVALS = 1
 """How many runners-up may take over where the environment moves, beside what is there now."""
+_TIED_PCT = 2.0
+"""What is too close to call ties with the best only up to this difference: more may be real."""
 _STARVED_SHARE = 0.1
 """A bulk flow with less than this part of an equal share is called starved."""
 
@@ -52,7 +56,7 @@ class Advice:
     """The choice and what it rests on. Differences are of robust scores, effects of the environment as described.
 
     `standings` has the choice against every other finalist, `against_now` against what is there now (None if that is
-    the choice). `apply` and `undo` are the commands.
+    the choice), `tied` are those that did as well. `commands` apply the choice and take it back.
     """
 
     environment: Environment
@@ -61,6 +65,7 @@ class Advice:
     choice: Candidate
     standings: tuple[Difference, ...]
     against_now: Difference | None
+    tied: tuple[str, ...]
     effects: tuple[Effect, ...]
     limits: tuple[LimitCheck, ...]
     places: tuple[Place, ...]
@@ -70,8 +75,8 @@ class Advice:
     warnings: tuple[str, ...]
     situations: tuple[Situation, ...]
     worst: Mapping[str, tuple[str, float]]
-    apply: tuple[str, ...]
-    undo: tuple[str, ...]
+    commands: Commands
+    cannot_change: str
     seeds: tuple[int, ...]
     runs: int
 
@@ -82,27 +87,27 @@ class Advice:
 
 
 def advise(question: Question, laboratory: Laboratory) -> Advice:
-    """Search, judge, choose, and look for flips.
+    """Check the question, search, judge, choose, and look for flips.
 
     Raises AdviceError if the question cannot be answered, NoCandidateError if no candidate meets its limits;
     ScenarioError, StoreError, EngineError.
     """
-    environment = question.environment
-    weights = parse_goal(question.goal, environment)
-    limits = [parse_limit(text) for text in question.limits]
-    check_limits(limits, environment)
-    candidates = candidates_of(environment, read_catalogue(question.candidates), question.changes)
-    situations = situations_of(environment)
-    search = Search(environment, situations, weights, limits, laboratory, question.effort)
-    found = search.run(candidates)
+    return conclude(prepare(question, laboratory.engine), laboratory)
+
+
+def conclude(asked: Prepared, laboratory: Laboratory) -> Advice:
+    """Answer a question that was found to be one. Raises what `advise` raises."""
+    question, environment, weights = asked.question, asked.environment, asked.weights
+    search = Search(environment, asked.size, weights, asked.limits, laboratory)
+    found = search.run(asked.candidates)
     names = [one.name for one in found.finalists]
-    scores = robust_scores(found.trial, names, situations, environment, weights)
-    checks = {name: check(found.trial, name, limits, environment) for name in names}
+    scores = robust_scores(found.trial, names, found.situations, environment, weights)
+    checks = {name: check(found.trial, name, asked.limits, environment) for name in names}
     meeting = [one for one in found.finalists if scores[one.name] and all(kept.met for kept in checks[one.name])]
     if not meeting:
         raise NoCandidateError(_nearest(checks, scores))
     pairs = differences({name: scores[name] for name in names if scores[name]})
-    choice = _choose(meeting, scores, pairs)
+    choice, tied = _choose(meeting, scores, pairs)
     chosen = choice.name
     standings = [pairs[chosen, name] for name in names if (chosen, name) in pairs]
     flips: list[Flip] = []
@@ -110,7 +115,6 @@ def advise(question: Question, laboratory: Laboratory) -> Advice:
         rivals = sorted((one for one in meeting if one is not choice), key=lambda one: -central_score(scores[one.name]))
         rivals = [one for at, one in enumerate(rivals) if at < _RIVALS or one.name == NOW]
         flips = FlipSearch(environment, weights, laboratory, question.effort.flip_seeds).run(choice, rivals)
-    commands = list(lines(choice, environment, question.device))
     return Advice(
         environment=environment,
         goal=question.goal,
@@ -118,17 +122,18 @@ def advise(question: Question, laboratory: Laboratory) -> Advice:
         choice=choice,
         standings=tuple(sorted(standings, key=lambda one: one.percent)),
         against_now=pairs.get((chosen, NOW)),
+        tied=tied,
         effects=tuple(_effects(found.trial, chosen, environment)),
         limits=tuple(checks[chosen]),
-        places=tuple(_places(found, candidates, search)),
+        places=tuple(_places(found, asked.candidates, search)),
         dropped=found.dropped,
         rejected=tuple(_rejected(names, checks, scores, found.trial)),
         flips=tuple(flips),
         warnings=tuple(_warnings(found, chosen, checks[chosen], scores[chosen], environment)),
-        situations=tuple(situations),
-        worst=_worst(found.trial, names, situations, environment, weights),
-        apply=tuple(apply for apply, _ in commands),
-        undo=tuple(undo for _, undo in reversed(commands) if undo),
+        situations=found.situations,
+        worst=_worst(found.trial, names, found.situations, environment, weights),
+        commands=commands_of(choice, environment, question.device, question.present, question.overhead),
+        cannot_change="" if chosen == NOW else cannot_change(environment),
         seeds=found.seeds,
         runs=found.screened.made + found.trial.made,
     )
@@ -138,15 +143,28 @@ def _choose(
     meeting: Sequence[Candidate],
     scores: Mapping[str, Mapping[int, float]],
     pairs: Mapping[tuple[str, str], Difference],
-) -> Candidate:
-    """What is there now, unless the candidate with the highest score is better; then of all that are the same as that
-    one the candidate that changes least, and of these the one with the highest score."""
+) -> tuple[Candidate, tuple[str, ...]]:
+    """What is there now, unless the candidate with the highest score is better; then of all that tie with that one the
+    most preferred (`Candidate.preference`). And the names of the others that tie."""
     best = max(meeting, key=lambda one: central_score(scores[one.name]))
     now = next((one for one in meeting if one.name == NOW), None)
     if now is not None and now is not best and pairs[best.name, NOW].standing is not Standing.BETTER:
-        return now
-    same = [one for one in meeting if one is best or pairs[best.name, one.name].standing is Standing.SAME]
-    return min(same, key=lambda one: (one.changed, -central_score(scores[one.name])))
+        return now, ()
+    ties = [one for one in meeting if one is best or (one is not now and _is_tie(pairs[best.name, one.name]))]
+    choice = min(ties, key=lambda one: (one.preference, -central_score(scores[one.name])))
+    if (
+        now is not None
+        and choice is not best
+        and choice is not now
+        and pairs[choice.name, NOW].standing is not Standing.BETTER
+    ):
+        choice = best
+    return choice, tuple(one.name for one in ties if one is not choice)
+
+
+def _is_tie(one: Difference) -> bool:
+    """Whether a difference is within noise: the same, or too close to call and small."""
+    return one.standing is Standing.SAME or (one.standing is Standing.CLOSE and abs(one.percent) <= _TIED_PCT)
 
 
 def _nearest(checks: Mapping[str, Sequence[LimitCheck]], scores: Mapping[str, Mapping[int, float]]) -> str:
@@ -171,7 +189,7 @@ def _effects(trial: Trial, chosen: str, environment: Environment) -> list[Effect
     """Every measure of the choice beside what is there now, seed by seed."""
     now, then = trial.seeds(NOW, AS_DESCRIBED), trial.seeds(chosen, AS_DESCRIBED)
     found = []
-    for measure in MEASURES.values():
+    for measure in (one for one in MEASURES.values() if one.name != "goodput"):
         pairs = [
             (a, b)
             for seed in sorted(set(now) & set(then))

@@ -1,73 +1,26 @@
-"""The candidates: declared controls, queues and shapers, and what each sets in the environment."""
+"""The candidates: what each sets in the environment, and which of two that do the same is preferred."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
-from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from netwarp.advise.environment import FULL_FRAME_BITS, SHAPER, Environment
+from netwarp.advise.catalogue import Catalogue, Control, Queue, Router, Shaper, filled
+from netwarp.advise.environment import MINE, SHAPER, Environment
 from netwarp.advise.errors import AdviceError
-from netwarp.scenario.toml import TomlError, parse_toml
-from netwarp.store.files import read_text
-from netwarp.units import format_duration, format_rate
+from netwarp.units import format_rate
 
 CHANGES = ("sender", "queue", "shaper", "offload")
 NOW = "as it is now"
-_MIN_BDP_PACKETS = 8
-_TARGET_NS = 5_000_000
-_RED_PACKET_BYTES = 1000
-_DEFAULT_RATE_BPS = 10_000_000
-"""Where a trace says the rate, parameters that need one take this."""
-
-
-class _Named(BaseModel):
-    """An entry of a list of candidates."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    name: str
-
-
-_Entry = TypeVar("_Entry", bound=_Named)
-
-
-class Control(_Named):
-    """What the senders do: a congestion control, and sysctls of all hosts."""
-
-    cc: str
-    sysctl: dict[str, str] = {}
-
-
-class Queue(_Named):
-    """The queue of the bottleneck, in tc's syntax with quantities of the environment in braces."""
-
-    queue: str
-
-
-class Shaper(_Named):
-    """A limit before the line, as a share of its rate."""
-
-    share: float
-
-
-class Catalogue(BaseModel):
-    """A file of candidates."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    replace: bool = False
-    control: list[Control] = []
-    queue: list[Queue] = []
-    shaper: list[Shaper] = []
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
 class Candidate:
     """One configuration: what it is called, what it sets in the scenario by path, and its parts for tc and sysctl.
 
-    `queues` are those of both directions; None is what is there now.
+    `queues` are those of both directions; None is what is there now. `shaped_bps` are the rates, down and up, of
+    shapers at the router, `shares` the same of the line's.
     """
 
     name: str
@@ -76,93 +29,132 @@ class Candidate:
     sysctl: Mapping[str, str] = field(default_factory=dict)
     queues: tuple[str, str] | None = None
     shaped_bps: tuple[int, int] | None = None
+    shares: tuple[float, float] | None = None
+    router: Router | None = None
     offload: bool | None = None
     changed: int = 0
     """How many things would be changed by it."""
 
+    @property
+    def preference(self) -> tuple[float, ...]:
+        """Where it stands among those that do the same: the least is taken.
 
-def read_catalogue(extension: Path | None = None) -> Catalogue:
-    """The shipped candidates, with those of the user's file. Raises AdviceError, StoreError."""
-    shipped = _parse(
-        (resources.files("netwarp.advise") / "data" / "candidates.toml").read_text("utf-8"), "the shipped list"
-    )
-    if extension is None:
-        return shipped
-    own = _parse(read_text(extension), str(extension))
-    if own.replace:
-        return own
-    return Catalogue(
-        control=_merged(shipped.control, own.control),
-        queue=_merged(shipped.queue, own.queue),
-        shaper=_merged(shipped.shaper, own.shaper),
-    )
+        By the kind of queue (flow isolation with an AQM, isolation alone, an AQM alone, neither), then by how many
+        things it changes, then the usual before the exotic (`_USUAL`), then the least shaping.
+        """
+        kind = self.queues[0].split()[0] if self.queues else ""
+        usual = _place(kind, _USUAL if self.shaped_bps is None else _USUAL_SHAPED)
+        control = _place(self.control or "", _USUAL_CONTROLS)
+        return (_CLASS.get(kind, 3), self.changed, usual, control, -sum(self.shares or (2.0, 2.0)))
 
 
-def _merged(shipped: Sequence[_Entry], own: Sequence[_Entry]) -> list[_Entry]:
-    names = {one.name for one in own}
-    return [*(one for one in shipped if one.name not in names), *own]
+def _place(name: str, usual: Sequence[str]) -> int:
+    """Where a name stands in a list: at its end if it is not in it, at its beginning if there is none."""
+    return (usual.index(name) if name in usual else len(usual)) if name else 0
 
 
-def _parse(text: str, label: str) -> Catalogue:
-    try:
-        return Catalogue.model_validate(parse_toml(text))
-    except TomlError as error:
-        raise AdviceError(f"{label} is not a list of candidates: {error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise AdviceError(f"{label} is not a list of candidates: {where}: {first['msg']}") from None
+_CLASS = {
+    **dict.fromkeys(("fq_codel", "cake", "fq_pie"), 0),
+    **dict.fromkeys(("sfq", "fq", "drr"), 1),
+    **dict.fromkeys(("codel", "pie", "red", "choke", "sfb"), 2),
+}
+_USUAL = ("fq_codel", "cake", "fq_pie", "sfq", "fq", "codel", "pie", "red", "pfifo", "bfifo")
+"""fq_codel is what distributions with systemd set by default, and OpenWrt too; CAKE is OpenWrt's other choice."""
+_USUAL_SHAPED = ("cake", *_USUAL)
+"""CAKE is one queue that shapes, where fq_codel needs a class of htb."""
+_USUAL_CONTROLS = ("cubic", "bbr", "dctcp")
+PREFERENCE = (
+    "flow isolation with an AQM, isolation alone, an AQM alone, neither; then what changes least; then the usual "
+    "before the exotic (fq_codel, CAKE, FQ-PIE, SFQ, CoDel, PIE, RED, with a shaper CAKE first; CUBIC, BBR); then the "
+    "higher rate of a shaper"
+)
 
 
 def candidates_of(environment: Environment, catalogue: Catalogue, changes: Sequence[str]) -> list[Candidate]:
-    """The present configuration, then every combination of what can be changed. Raises AdviceError."""
-    found = [Candidate(NOW, {})]
-    for control in _chosen(catalogue.control, "sender" in changes):
-        for shaper in _chosen(catalogue.shaper, "shaper" in changes):
-            for queue in _chosen(catalogue.queue, "queue" in changes or shaper is not None):
-                for offload in (False, True) if "offload" in changes else (None,):
-                    found.append(_candidate(environment, control, queue, shaper, offload))
-    own = [one for one in found[1:] if one.changed]
-    if not own:
+    """The present configuration, then every combination of what can be changed; of several that set the same, one.
+
+    Raises AdviceError if nothing can be changed.
+    """
+    shapes = "shaper" in changes
+    if shapes and environment.queue_is == MINE:
         raise AdviceError(
-            "there is no candidate apart from the present configuration; name with --change what can be changed"
+            "a shaper is for a queue that is not yours, in front of it; this queue is yours, so change it "
+            "(--change queue), or say whose it is (--queue-is modem)"
         )
-    return [found[0], *own]
+    if "queue" in changes and environment.queue_is != MINE:
+        raise AdviceError(
+            f"the queue is the {environment.queue_is}'s (--queue-is), so it cannot be changed; what can be changed is "
+            "a shaper in front of it (--change shaper), or --queue-is mine"
+        )
+    own, incast = environment.own_ends, bool(environment.roles.incast)
+    controls = [one for one in catalogue.control if own or not one.own_ends]
+    queues = [one for one in catalogue.queue if (own or not one.own_ends) and (incast or not one.incast)]
+    sends = "sender" in changes and bool(environment.roles.controlled)
+    found: dict[str, Candidate] = {}
+    for control in _chosen(controls, sends):
+        for shaper in _chosen(catalogue.shaper, shapes):
+            for queue in _chosen(catalogue.router, True) if shapes else _chosen(queues, "queue" in changes):
+                for offload in (False, True) if "offload" in changes else (None,):
+                    one = _candidate(environment, control, queue, shaper, offload)
+                    if one.changed:
+                        found.setdefault(json.dumps(one.settings, sort_keys=True), one)
+    if not found:
+        raise AdviceError(_no_candidate(environment, changes))
+    return [Candidate(NOW, {}), *found.values()]
 
 
-def _chosen(entries: Sequence[_Entry], wanted: bool) -> Sequence[_Entry | None]:
+def _no_candidate(environment: Environment, changes: Sequence[str]) -> str:
+    if "sender" in changes and not environment.roles.controlled:
+        return (
+            "there is nothing to choose from: no flow of this traffic has a congestion control, so that a change of "
+            "the sender changes nothing; name with --change what else can be changed, such as queue"
+        )
+    return "there is no candidate apart from the present configuration; name with --change what can be changed"
+
+
+def _chosen(entries: Sequence[_Item], wanted: bool) -> Sequence[_Item | None]:
     return entries if wanted and entries else (None,)
 
 
 def _candidate(
-    environment: Environment, control: Control | None, queue: Queue | None, shaper: Shaper | None, offload: bool | None
+    environment: Environment,
+    control: Control | None,
+    queue: Queue | Router | None,
+    shaper: Shaper | None,
+    offload: bool | None,
 ) -> Candidate:
-    parts = [one.name for one in (control, queue) if one is not None]
+    parts: list[str] = []
     one = Candidate("", {})
     settings: dict[str, Any] = {}
-    rates = environment.rates_bps or (_DEFAULT_RATE_BPS, _DEFAULT_RATE_BPS)
+    rates = environment.usual_bps
     if control is not None:
         settings |= {f"flows.{name}.cc": control.cc for name in environment.roles.controlled}
         hosts = [name for name, node in environment.document["nodes"].items() if not node.get("forward")]
         settings |= {f"nodes.{host}.sysctl.{key}": value for host in hosts for key, value in control.sysctl.items()}
+        parts.append(control.name)
         one = replace(one, control=control.cc, sysctl=control.sysctl)
-    link = environment.link
-    if shaper is not None:
-        if environment.rates_bps is None or not environment.shapes:
-            raise AdviceError("a shaper needs a line whose rate is given (--rate); leave it out of --change")
-        rates = (int(rates[0] * shaper.share), int(rates[1] * shaper.share))
-        link = SHAPER
-        settings[f"links.{link}.rate"] = {"forward": format_rate(rates[0]), "reverse": format_rate(rates[1])}
-        parts.append(f"shaped to {shaper.name}")
-        one = replace(one, shaped_bps=rates)
+    if shaper is not None and isinstance(queue, Router):
+        rates = (int(rates[0] * shaper.shares[0]), int(rates[1] * shaper.shares[1]))
+        parts.append(f"{queue.name} at {shaper.name}")
+        one = replace(one, shaped_bps=rates, shares=shaper.shares, router=queue)
+        if not queue.shapes:
+            settings[f"links.{SHAPER}.rate"] = {"forward": format_rate(rates[0]), "reverse": format_rate(rates[1])}
+    elif queue is not None:
+        parts.append(queue.name)
     if queue is not None:
-        queues = (_filled(queue, rates[0], environment.rtt_ns), _filled(queue, rates[1], environment.rtt_ns))
+        link = environment.link if shaper is None else SHAPER
+        filled_ = [filled(queue, rate, environment.rtt_ns, environment.burst_packets) for rate in rates]
+        queues = (filled_[0], filled_[1])
         settings[f"links.{link}.queue"] = {"forward": queues[0], "reverse": queues[1]}
         one = replace(one, queues=queues)
     if offload is not None:
         settings |= {f"links.{name}.offload": offload for name in environment.document["links"]}
         parts.append("offloads on" if offload else "offloads off")
         one = replace(one, offload=offload)
+    return replace(one, name=", ".join(parts), settings=settings, changed=_changes(one, environment))
+
+
+def _changes(one: Candidate, environment: Environment) -> int:
     changed = [
         one.control not in (None, environment.control_now),
         bool(one.sysctl),
@@ -170,77 +162,4 @@ def _candidate(
         one.shaped_bps is not None,
         one.offload is not None,
     ]
-    return replace(one, name=", ".join(parts), settings=settings, changed=sum(changed))
-
-
-def _filled(queue: Queue, rate_bps: int, rtt_ns: int) -> str:
-    """A queue in tc's syntax for this rate. Raises AdviceError for an unknown quantity."""
-    quantities = _quantities(rate_bps, rtt_ns)
-
-    def value(match: re.Match[str]) -> str:
-        if match[1] not in quantities:
-            known = ", ".join(f"{{{name}}}" for name in quantities)
-            raise AdviceError(f'the queue "{queue.name}" uses {{{match[1]}}}, which is unknown; known are {known}')
-        return quantities[match[1]]
-
-    return re.sub(r"\{(\w+)\}", value, queue.queue)
-
-
-def _quantities(rate_bps: int, rtt_ns: int) -> dict[str, str]:
-    bdp = max(round(rate_bps * rtt_ns / 1e9 / FULL_FRAME_BITS), _MIN_BDP_PACKETS)
-    target_ns = max(_TARGET_NS, int(1.5 * FULL_FRAME_BITS / rate_bps * 1e9))
-    least = max(int(rate_bps / 8 * target_ns / 1e9), 5 * _RED_PACKET_BYTES)
-    return {
-        "rate": format_rate(rate_bps),
-        "rtt": format_duration(rtt_ns),
-        "bdp_packets": str(bdp),
-        "half_bdp_packets": str(max(bdp // 2, _MIN_BDP_PACKETS // 2)),
-        "bdp_bytes": str(bdp * FULL_FRAME_BITS // 8),
-        "target": f"{max(target_ns // 1000, 1)}us",
-        "red_min": str(least),
-        "red_max": str(3 * least),
-        "red_limit": str(max(12 * least, 60_000)),
-        # burst = (2 min + max) / (3 avpkt) (tc-red(8)), rounded up
-        "red_burst": str(-(-5 * least // (3 * _RED_PACKET_BYTES)) + 1),
-    }
-
-
-def lines(one: Candidate, environment: Environment, device: str) -> Iterator[tuple[str, str]]:
-    """What applies a candidate and what takes it back: pairs of commands, in the order in which they are applied."""
-    if one.control is not None and one.control != environment.control_now:
-        name = "net.ipv4.tcp_congestion_control"
-        yield f"sysctl -w {name}={one.control}", f"sysctl -w {name}={environment.control_now}"
-    for key, value in one.sysctl.items():
-        yield f"sysctl -w {key}={value}", f"sysctl -w {key}={_DEFAULTS.get(key, '# its old value')}"
-    if one.offload is not None:
-        on, off = ("on", "off") if one.offload else ("off", "on")
-        yield f"ethtool -K {device} tso {on} gso {on} gro {on}", f"ethtool -K {device} tso {off} gso {off} gro {off}"
-    if one.queues is None:
-        return
-    for at, where in enumerate(_places(one)):
-        queue = one.queues[at]
-        if one.shaped_bps is None:
-            yield (
-                f"tc qdisc replace dev {device} root {queue}{where}",
-                f"tc qdisc replace dev {device} root {environment.queue_now}{where}",
-            )
-            continue
-        rate = format_rate(one.shaped_bps[at])
-        yield (
-            f"tc qdisc replace dev {device} root handle 1: htb default 1{where}",
-            f"tc qdisc del dev {device} root{where}",
-        )
-        yield f"tc class replace dev {device} parent 1: classid 1:1 htb rate {rate}", ""
-        yield f"tc qdisc replace dev {device} parent 1:1 {queue}", ""
-
-
-_DEFAULTS = {"net.ipv4.tcp_ecn": "2"}
-"""What Linux has unless somebody changed it (ip-sysctl)."""
-
-
-def _places(one: Candidate) -> list[str]:
-    """A comment for each direction, if the two differ."""
-    same = one.queues is None or (one.queues[0] == one.queues[1] and len(set(one.shaped_bps or ())) < 2)
-    return (
-        ["   # at each end of the line"] if same else ["   # where downloads enter the line", "   # where uploads do"]
-    )
+    return sum(changed)

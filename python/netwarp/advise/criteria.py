@@ -65,6 +65,14 @@ def goodput_mbps(values: Values, environment: Environment) -> float | None:
     return _sum(values, (*environment.roles.bulk, *environment.roles.upload))
 
 
+def _download_mbps(values: Values, environment: Environment) -> float | None:
+    return _sum(values, environment.roles.bulk)
+
+
+def _upload_mbps(values: Values, environment: Environment) -> float | None:
+    return _sum(values, environment.roles.upload)
+
+
 def rtt_p95_ms(values: Values, environment: Environment) -> float | None:
     """The RTT that other traffic experiences: the 95th percentile of the probe's round trips."""
     return values.get((environment.roles.probe, "rtt_ms_p95"))
@@ -148,12 +156,14 @@ MEASURES: Mapping[str, Measure] = {
     one.name: one
     for one in (
         Measure("goodput", "goodput of the bulk flows", "Mbit/s", True, _mbps, goodput_mbps),
+        Measure("download", "goodput of the downloads", "Mbit/s", True, _mbps, _download_mbps),
+        Measure("upload", "goodput of the uploads", "Mbit/s", True, _mbps, _upload_mbps),
         Measure("rtt_p95", "95th percentile of the RTT that others see", "ms", False, _ms, rtt_p95_ms),
         Measure("fairness", "Jain's index of the bulk flows", "", True, float, fairness),
         Measure("call_r", "rating of the worse direction of a call (R, G.107)", "", True, float, r_factor),
         Measure("call_delay", "playout delay of a call", "ms", False, _ms, _call_delay_ms),
         Measure("call_lost", "packets of a call that are lost or late", "%", False, _percent, _call_lost_pct),
-        Measure("web_p95", "95th percentile of the web's completion times", "ms", False, _ms, web_p95_ms),
+        Measure("web_p95", "95th percentile of the completion times of requests", "ms", False, _ms, web_p95_ms),
         Measure("retransmits", "segments retransmitted", "", False, float, _retransmits),
     )
 }
@@ -174,7 +184,7 @@ def utilities(values: Values, environment: Environment) -> dict[str, float]:
 
 
 def _throughput(values: Values, environment: Environment) -> float | None:
-    roles, rates = environment.roles, environment.rates_bps or (1_000_000, 1_000_000)
+    roles, rates = environment.roles, environment.usual_bps
     shares = [
         (_sum(values, names) or 0.0) * 1e6 / rate
         for names, rate in ((roles.bulk, rates[0]), (roles.upload, rates[1]))
@@ -271,6 +281,8 @@ class Limit:
         return excess / abs(self.value) if self.value else excess
 
 
+_WAYS = ("download", "upload")
+_WAY_TRAFFIC = {"download": '--traffic "bulk 1, …"', "upload": '--traffic "upload 1, …"'}
 _LIMIT = re.compile(r"(?P<name>[a-z_0-9]+)\s*(?P<sign><=|>=|<|>)\s*(?P<value>\S.*)")
 
 
@@ -304,12 +316,17 @@ def _check_possible(limit: Limit, environment: Environment) -> None:
         raise AdviceError(
             f'the limit "{limit.text}" cannot be met: the empty path alone takes {environment.rtt_ns / 1e6:g} ms'
         )
-    if name == "goodput" and not limit.most and rates is not None:
-        roles = environment.roles
-        most = sum(rate for names, rate in ((roles.bulk, rates[0]), (roles.upload, rates[1])) if names) / 1e6
-        if limit.value > most:
+    roles = environment.roles
+    if name in ("goodput", *_WAYS) and not limit.most and rates is not None:
+        ways = {"download": (roles.bulk, rates[0]), "upload": (roles.upload, rates[1])}
+        most = sum(rate for way, (names, rate) in ways.items() if names and name in ("goodput", way)) / 1e6
+        if most and limit.value > most:
             raise AdviceError(f'the limit "{limit.text}" cannot be met: the line carries at most {most:g} Mbit/s of it')
-    criterion = {"goodput": "throughput", "retransmits": "throughput"}.get(name) or name.split("_")[0]
-    criterion = {"rtt": "latency", "call": "calls"}.get(criterion, criterion)
+    named = {"rtt": "latency", "call": "calls"} | dict.fromkeys(("goodput", "retransmits", *_WAYS), "throughput")
+    criterion = named.get(name.split("_")[0], name.split("_")[0])
+    if name in _WAYS and not (roles.bulk, roles.upload)[_WAYS.index(name)]:
+        raise AdviceError(
+            f'the limit "{limit.text}" needs traffic that says something about it: add {_WAY_TRAFFIC[name]}'
+        )
     if not _has_traffic(criterion, environment):
         raise AdviceError(f'the limit "{limit.text}" needs traffic that says something about it: {_NEEDS[criterion]}')

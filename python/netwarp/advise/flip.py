@@ -12,7 +12,7 @@ from typing import Any
 
 from netwarp.advise.candidates import Candidate
 from netwarp.advise.criteria import MIN_EFFECT
-from netwarp.advise.environment import FULL_FRAME_BITS, Environment
+from netwarp.advise.environment import FULL_FRAME_BITS, MINE, Environment
 from netwarp.advise.judgement import central_score, percent_of, robust_scores
 from netwarp.advise.situations import AS_DESCRIBED, Situation, moved
 from netwarp.advise.trial import Laboratory
@@ -136,7 +136,8 @@ def _properties(environment: Environment, choice: Candidate) -> list[_Property]:
                 lambda at: moved(environment, loss=math.exp(at)),
             )
         )  # fmt: skip
-    if choice.queues is None and environment.rates_bps is not None and environment.rtt_ns:
+    fixed = choice.queues is None or environment.queue_is != MINE
+    if fixed and environment.rates_bps is not None and environment.rtt_ns:
         found.append(_buffer(environment))
     return found
 

@@ -115,4 +115,5 @@ def _name(axes: object, advice: Advice, front: Front) -> None:
         axes.annotate(  # type: ignore[attr-defined]
             one.name, point, xytext=(side * 8, (at - y) * 72 / figure.dpi), textcoords="offset points",
             ha="right" if side < 0 else "left", va="center", fontsize=style.points(8.5), color=style.INK,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
         )  # fmt: skip

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from netwarp.advise.buffers import CHANGE as BUFFER
 from netwarp.advise.candidates import CHANGES
-from netwarp.advise.environment import Environment, Line, environment_of, environment_of_scenario
+from netwarp.advise.described import environment_of_scenario
+from netwarp.advise.environment import MINE, MODEM, OWNERS, Environment, Line, environment_of
 from netwarp.advise.errors import AdviceError
 from netwarp.advise.estimate import Estimated, estimate
+from netwarp.advise.path_trace import read_path
 from netwarp.advise.traffic import parse_traffic
 from netwarp.scenario import load_scenario
 from netwarp.units import (
@@ -23,8 +26,12 @@ from netwarp.words import did_you_mean
 
 _USUAL_NS = 12_000_000_000
 _ROUND_TRIPS = 100
+_STEP_NS = 100_000_000
+_FAST_BITS = 1_200_000_000
+_LEAST_NS, _LEAST_ROUND_TRIPS = 4_000_000_000, 60
+_SHAPED_SPREAD = (0.95, 1.05)
+"""How far a rate may be from what is stated, where shapers are set by it: somebody measured it."""
 _LOWEST_BPS = 100_000
-_HALF_OF_A_RANGE = 2
 _T = TypeVar("_T")
 
 
@@ -43,31 +50,86 @@ class Options:
     cc: str | None = None
     link: str | None = None
     duration: str | None = None
+    queue_is: str | None = None
+    own_ends: bool = False
 
 
-def changes_of(given: Sequence[str], buffer: str | None) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class Ownership:
+    """Whose the queue is that fills, and the sentence that says why, if that was assumed."""
+
+    queue_is: str
+    assumed: str = ""
+
+
+def ownership_of(options: Options, given: Sequence[str]) -> Ownership:
+    """Whose the queue is: as stated, or assumed from what can be changed and from the rates. Raises AdviceError."""
+    if options.queue_is is not None:
+        if options.queue_is not in OWNERS:
+            raise AdviceError(
+                f'--queue-is "{options.queue_is}" is not an owner{did_you_mean(options.queue_is, OWNERS)}'
+            )
+        if options.queue_is != MINE and options.source is not None and not _is_measurement(options.source):
+            raise AdviceError(
+                f"--queue-is {options.queue_is} cannot be combined with a scenario; write the router into it"
+            )
+        return Ownership(options.queue_is)
+    changed = ",".join(given)
+    if options.source is not None and not _is_measurement(options.source):
+        return Ownership(MINE)
+    if "shaper" in changed:
+        return Ownership(
+            MODEM, "a shaper is for a queue that cannot be changed, so the queue is taken to be the modem's"
+        )
+    rates = _rate(options.rate, Estimated())[0] if options.rate is not None else None
+    named = [word for word in ("queue", "both", BUFFER) if word in changed]
+    if rates is not None and rates[0] != rates[1] and not named:
+        if options.buffer is not None and not given:
+            return Ownership(MODEM, "")
+        why = "rates that differ down and up are those of an access line, so the queues that fill are taken to be"
+        return Ownership(MODEM, f"{why} the modem's and the provider's; if they are yours: --queue-is mine")
+    return Ownership(MINE, "the queue that fills is taken to be yours; if it is not: --queue-is modem, or provider")
+
+
+def changes_of(given: Sequence[str], buffer: str | None, queue_is: str = MINE) -> tuple[str, ...]:
     """What can be changed. Raises AdviceError."""
     words = [word.strip() for text in given for word in text.split(",") if word.strip()]
+    if words == [BUFFER]:
+        return (BUFFER,)
+    if BUFFER in words:
+        raise AdviceError("how small a buffer may be is a question of its own; ask it with --change buffer alone")
     if not words:
+        if queue_is != MINE:
+            return ("shaper",)
         return ("sender",) if buffer is not None else ("sender", "queue")
     found: dict[str, None] = {}
     for word in words:
         if word not in (*CHANGES, "both"):
-            raise AdviceError(f'"{word}" is not something that can be changed{did_you_mean(word, (*CHANGES, "both"))}')
+            raise AdviceError(
+                f'"{word}" is not something that can be changed{did_you_mean(word, (*CHANGES, "both", BUFFER))}'
+            )
         found |= dict.fromkeys(("sender", "queue") if word == "both" else (word,))
     if "shaper" in found and "queue" in found:
         del found["queue"]  # a shaper brings its own queue: the line's is never filled
     return tuple(found)
 
 
-def question_environment(options: Options, changes: Sequence[str]) -> Environment:
+def default_goal(environment: Environment) -> str:
+    """What matters if nobody says: calls or the web, if nothing else is sent; otherwise latency."""
+    roles = environment.roles
+    if roles.bulk or roles.upload:
+        return "latency"
+    return "calls" if roles.call else "web" if roles.web else "latency"
+
+
+def question_environment(options: Options, changes: Sequence[str], owner: Ownership = Ownership(MINE)) -> Environment:
     """The environment that the options describe. Raises AdviceError, ScenarioError, StoreError."""
     duration_ns = None if options.duration is None else _read("--duration", options.duration, parse_duration)
     measured = _is_measurement(options.source)
     if options.source is not None and not measured:
         return _of_scenario(options, changes, duration_ns)
     estimated = estimate(Path(options.source)) if options.source is not None else Estimated()
-    return _of_line(options, changes, duration_ns, estimated)
+    return _of_line(options, owner, duration_ns, estimated)
 
 
 def _is_measurement(source: str | None) -> bool:
@@ -86,42 +148,73 @@ def _of_scenario(options: Options, changes: Sequence[str], duration_ns: int | No
     return environment_of_scenario(load_scenario(str(options.source)), options.link, duration_ns)
 
 
-def _of_line(options: Options, changes: Sequence[str], duration_ns: int | None, estimated: Estimated) -> Environment:
+def _of_line(options: Options, owner: Ownership, duration_ns: int | None, estimated: Estimated) -> Environment:
     if options.link is not None:
         raise AdviceError("--link names a link of a scenario; give the scenario as well")
+    rates, trace, rate_spread = (
+        _rate(options.rate, estimated) if _known(options, estimated) else (None, None, (1.0, 1.0))
+    )
+    path = None if trace is None else read_path(trace)
+    delay_ns = None if path is None else path.delay_ns
+    if options.rtt is None and delay_ns is not None:
+        rtt_ns, rtt_spread = 2 * delay_ns, (0.8, 1.25)
+    else:
+        rtt_ns, rtt_spread = _rtt(options.rtt, estimated)
+    if delay_ns is not None:
+        rtt_ns = max(rtt_ns, 2 * delay_ns)
+    loss = estimated.loss or 0.0 if options.loss is None else _read("--loss", options.loss, parse_percent)
+    traffic = estimated.traffic if options.traffic is None else parse_traffic(options.traffic)
+    if traffic is None:
+        raise AdviceError("the environment is not known without the traffic (--traffic)")
+    if owner.queue_is != MINE and rate_spread == (0.8, 1.25):
+        rate_spread = _SHAPED_SPREAD
+    line = Line(
+        rates_bps=rates,
+        rtt_ns=rtt_ns,
+        traffic=traffic,
+        trace=trace,
+        trace_delay_ns=delay_ns,
+        mean_bps=None if path is None else path.mean_bps,
+        loss=loss,
+        jitter_ns=0 if options.jitter is None else _read("--jitter", options.jitter, parse_duration),
+        queue_now=_queue(options),
+        control_now=options.cc or estimated.control or "cubic",
+        queue_is=owner.queue_is,
+        assumed=owner.assumed,
+        own_ends=options.own_ends,
+        rate_spread=rate_spread,
+        rtt_spread=rtt_spread,
+    )
+    return environment_of(
+        line, duration_ns or usual_duration_ns(line.usual_bps, rtt_ns), estimates=estimated.of_those_used(options)
+    )
+
+
+def _known(options: Options, estimated: Estimated) -> bool:
+    """Refuse options that leave something open. Raises AdviceError."""
+    trace = options.rate is not None and not re.match(r"\s*\d", options.rate)
+    has_delay = trace and read_path(str(options.rate)).delay_ns is not None
     missing = [
         f"{what} ({option}{why})"
         for what, option, given, known, why in (
             ("the rate", "--rate", options.rate, estimated.rate_bps, estimated.missing.get("rate", "")),
-            ("the RTT", "--rtt", options.rtt, estimated.rtt_ns, estimated.missing.get("RTT", "")),
+            ("the RTT", "--rtt", options.rtt, estimated.rtt_ns or has_delay or None, estimated.missing.get("RTT", "")),
             ("the traffic", "--traffic", options.traffic, estimated.traffic, estimated.missing.get("traffic", "")),
         )
         if given is None and known is None
     ]
     if missing:
         raise AdviceError(f"the environment is not known without {' and '.join(missing)}")
-    rates, trace, rate_spread = _rate(options.rate, estimated)
-    rtt_ns, rtt_spread = _rtt(options.rtt, estimated)
-    loss = estimated.loss or 0.0 if options.loss is None else _read("--loss", options.loss, parse_percent)
-    traffic = estimated.traffic if options.traffic is None else parse_traffic(options.traffic)
-    if traffic is None:
-        raise AdviceError("the environment is not known without the traffic (--traffic)")
-    line = Line(
-        rates_bps=rates,
-        rtt_ns=rtt_ns,
-        traffic=traffic,
-        trace=trace,
-        loss=loss,
-        jitter_ns=0 if options.jitter is None else _read("--jitter", options.jitter, parse_duration),
-        queue_now=_queue(options),
-        control_now=options.cc or estimated.control or "cubic",
-        rate_spread=rate_spread,
-        rtt_spread=rtt_spread,
-    )
+    return True
+
+
+def usual_duration_ns(rates_bps: tuple[int, int], rtt_ns: int) -> int:
+    """How long a run lasts: 12 s, or 100 RTTs if that is longer; less above 100 Mbit/s, where seconds have as many
+    packets as minutes below, but never less than 60 RTTs or 4 s."""
     usual = max(_USUAL_NS, _ROUND_TRIPS * rtt_ns)
-    return environment_of(
-        line, duration_ns or usual, shapes="shaper" in changes, estimates=estimated.of_those_used(options)
-    )
+    fast = _FAST_BITS * 10**9 // max(rates_bps)
+    least = max(_LEAST_NS, _LEAST_ROUND_TRIPS * rtt_ns)
+    return -(-min(usual, max(fast, least)) // _STEP_NS) * _STEP_NS
 
 
 def _read(option: str, text: str, parse: Callable[[str], _T]) -> _T:

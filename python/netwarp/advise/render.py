@@ -6,12 +6,22 @@ from dataclasses import asdict
 from typing import Any
 
 from netwarp.advise.advice import Advice
-from netwarp.advise.candidates import NOW
+from netwarp.advise.candidates import NOW, PREFERENCE
+from netwarp.advise.environment import MINE
 from netwarp.advise.judgement import Difference, Effect, Standing
+
+_SHORT = {
+    "rtt_p95": "RTT under load",
+    "call_r": "a call's R",
+    "web_p95": "requests",
+    "download": "download",
+    "upload": "upload",
+}
+"""Measures of the headline, in its order, and what they are called there."""
 
 
 def headline(advice: Advice) -> str:
-    """The answer in a sentence."""
+    """The answer in a sentence, without numbers."""
     if advice.choice.name == NOW:
         ahead = [one for one in advice.standings if one.standing is not Standing.BETTER]
         if not ahead:
@@ -21,13 +31,55 @@ def headline(advice: Advice) -> str:
             return f"Keep what is there now: {nearest.one} is too close to call against it ({_percent(nearest)})."
         words = f"{nearest.one} comes nearest, but is not better by an amount that matters"
         return f"Keep what is there now: {words} ({_percent(nearest)})."
+    where = " at your router" if advice.environment.queue_is != MINE and advice.choice.shaped_bps else ""
+    return f"Take {advice.choice.name}{where}."
+
+
+def in_short(advice: Advice) -> str:
+    """What the choice does, in the user's terms: `RTT under load 617 → 32 ms, a call's R 25 → 93`; the score last."""
+    effects = {one.measure: one for one in advice.effects}
+    parts = []
+    for name, words in _SHORT.items():
+        if (one := effects.get(name)) is not None:
+            unit = f" {one.unit}" if one.unit else ""
+            parts.append(f"{words} {_short(one.now)} → {_short(one.then)}{unit}")
     against = advice.against_now
-    gain = f", {_percent(against)} against what is there now" if against is not None else ""
-    return f"Take {advice.choice.name}{gain}."
+    parts += [f"score {against.percent:+.0f} %"] if against is not None else []
+    return ", ".join(parts)
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def tie(advice: Advice) -> str:
+    """That the choice is one of several that did as well, and why it is the one; empty if it is not."""
+    if not advice.tied:
+        return ""
+    names = ", ".join(advice.tied)
+    return f"A tie: {names} did as well, within noise. The choice is by preference: {PREFERENCE}."
+
+
+def cost(advice: Advice) -> str:
+    """What the shapers cost in throughput; empty without any."""
+    effects = {one.measure: one for one in advice.effects}
+    parts = []
+    for at, name in enumerate(("download", "upload")):
+        one = effects.get(name)
+        if one is not None and one.now > 0:
+            parts.append(f"{name} {one.now:.3g} → {one.then:.3g} Mbit/s ({100 * (one.then / one.now - 1):+.1f} %)")
+        elif advice.choice.shares is not None:
+            parts.append(f"{name} at most {100 * advice.choice.shares[at]:g} % of the line")
+    return f"Cost in throughput: {', '.join(parts)}." if advice.choice.shaped_bps is not None else ""
 
 
 def _percent(one: Difference) -> str:
-    return f"score {one.percent:+.1f} % [{one.low:+.1f}, {one.high:+.1f}]"
+    return f"score {_signed(one.percent)} % [{_signed(one.low)}, {_signed(one.high)}]"
+
+
+def _signed(value: float) -> str:
+    """With a sign and one digit; 0 has none."""
+    return "0.0" if abs(value) < 0.05 else f"{value:+.1f}"
 
 
 def standing_sentences(advice: Advice) -> Iterator[str]:
@@ -62,10 +114,14 @@ def as_json(advice: Advice) -> dict[str, Any]:
     content = {
         "choice": advice.choice.name,
         "headline": headline(advice),
+        "in_short": in_short(advice),
+        "tied": list(advice.tied),
         "environment": {
             "words": environment.words,
             "rates_bps": environment.rates_bps,
             "rtt_ms": environment.rtt_ns / 1e6,
+            "queue_is": environment.queue_is,
+            "assumed": environment.assumed,
             "estimates": [asdict(one) for one in environment.estimates],
         },
         "goal": advice.goal,
@@ -85,8 +141,7 @@ def as_json(advice: Advice) -> dict[str, Any]:
         "warnings": list(advice.warnings),
         "situations": [{"name": one.name, "words": one.words, "weight": one.weight} for one in advice.situations],
         "worst": {name: {"situation": where, "behind_pct": gap} for name, (where, gap) in advice.worst.items()},
-        "apply": list(advice.apply),
-        "undo": list(advice.undo),
+        **{name: list(lines) for name, lines in asdict(advice.commands).items()},
         "seeds": list(advice.seeds),
         "runs": advice.runs,
     }

@@ -2,7 +2,8 @@
 
 A clear loser costs a run or two (K. Jamieson, A. Talwalkar: Non-stochastic Best Arm Identification and Hyperparameter
 Optimization, AISTATS 2016). Who is dropped is decided by estimates, without a claim; claims are made about finalists
-alone, from seeds that nobody was chosen by.
+alone, from seeds that nobody was chosen by. How many finalists there are is decided before their runs: only those
+candidates that are near the best, so that a clear answer comes sooner.
 """
 
 import math
@@ -14,27 +15,15 @@ from netwarp.advise.criteria import Limit
 from netwarp.advise.environment import Environment
 from netwarp.advise.judgement import central_score, check, percent_of, robust_scores
 from netwarp.advise.situations import Situation
+from netwarp.advise.sizing import Size
 from netwarp.advise.trial import Laboratory, Trial
 
-_FIRST_SITUATIONS = ("as described", "rate drop")
 _FOR_A_CHANGE = math.log(1.005)
 """By how much better a candidate must be for each thing more that it changes, where seeds are too few to tell."""
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How many finalists there are, with how many seeds they are judged, and with how many flips are looked for."""
-
-    finalists: int = 4
-    seeds: int = 8
-    flip_seeds: int = 2
-
-
-EFFORTS: Mapping[str, Effort] = {
-    "quick": Effort(3, 6, 1),
-    "usual": Effort(),
-    "thorough": Effort(6, 16, 4),
-}
+_NEAR = math.log(1.10)
+"""A candidate whose score in the screening is further below the best one's cannot become a finalist beside it."""
+_CROSSED = 3
+"""The best so many queues run with every control, if not all do."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +39,7 @@ class Dropped:
 class Found:
     """What the search ends with: the finalists (what is there now is the first), their runs, and who was dropped.
 
-    `screened` are all runs before, `seeds` those of the finalists.
+    `screened` are all runs before, `seeds` those of the finalists, `situations` those in which all that was.
     """
 
     finalists: tuple[Candidate, ...]
@@ -58,6 +47,7 @@ class Found:
     screened: Trial
     dropped: tuple[Dropped, ...]
     seeds: tuple[int, ...]
+    situations: tuple[Situation, ...]
 
 
 @dataclass(frozen=True)
@@ -65,37 +55,61 @@ class Search:
     """All that stays the same while candidates are searched."""
 
     environment: Environment
-    situations: Sequence[Situation]
+    size: Size
     weights: Mapping[str, float]
     limits: Sequence[Limit]
     laboratory: Laboratory
-    effort: Effort
+
+    @property
+    def situations(self) -> tuple[Situation, ...]:
+        """Those in which candidates are judged."""
+        return self.size.situations
 
     def run(self, candidates: Sequence[Candidate]) -> Found:
         """Screen all candidates, then judge the best. The first candidate is what is there now, and stays."""
         now, others = candidates[0], list(candidates[1:])
         screened, dropped = Trial(), list[Dropped]()
-        first = [one for one in self.situations if one.name in _FIRST_SITUATIONS]
-        later = [one for one in self.situations if one.name not in _FIRST_SITUATIONS]
-        seed = 1
-        if len(others) > 2 * self.effort.finalists:
-            screened.add(self.laboratory.run("screening 1", [now, *others], first, [seed]))
-            keep = max(2 * self.effort.finalists, len(others) // 3)
-            others = self._best(others, screened, first, keep, dropped)
-            # Under the same seed, what is left of the situations.
-            if later:
-                screened.add(self.laboratory.run("screening 2", [now, *others], later, [seed]))
-        if len(others) > self.effort.finalists:
-            situations = self.situations if screened.made else first
-            if not screened.made:
-                screened.add(self.laboratory.run("screening", [now, *others], first, [seed]))
-            others = self._best(others, screened, situations, self.effort.finalists, dropped)
+        size, seed = self.size, 1
+        if len(others) > size.finalists:
+            later = [one for one in size.situations if one not in size.first]
+            others = self._first_round(now, others, screened, seed, dropped)
+            if len(others) > size.keep or (later and len(candidates) > 2 * size.finalists + 1):
+                others = self._best(others, screened, size.first, size.keep, dropped)
+                # Under the same seed, the other situations.
+                if later:
+                    screened.add(self.laboratory.run("screening 2", [now, *others], later, [seed]))
+                others = self._best(others, screened, size.situations, size.finalists, dropped, near=_NEAR)
+            else:
+                others = self._best(others, screened, size.first, size.finalists, dropped, near=_NEAR)
         finalists = (now, *others)
-        seeds = tuple(range(seed + 1, seed + 1 + self.effort.seeds))
-        trial = self.laboratory.run("final", finalists, self.situations, seeds)
+        seeds = tuple(range(seed + 1, seed + 1 + size.seeds))
+        trial = self.laboratory.run("final", finalists, size.situations, seeds)
         if spare := self._spare(finalists, trial, seeds):
-            trial.add(self.laboratory.run("final, further seeds", finalists, self.situations, spare))
-        return Found(finalists, trial, screened, tuple(dropped), (*seeds, *spare))
+            trial.add(self.laboratory.run("final, further seeds", finalists, size.situations, spare))
+        return Found(finalists, trial, screened, tuple(dropped), (*seeds, *spare), size.situations)
+
+    def _first_round(
+        self, now: Candidate, others: list[Candidate], screened: Trial, seed: int, dropped: list[Dropped]
+    ) -> list[Candidate]:
+        """Every candidate once; or every queue with one control, and then the best queues with the other controls."""
+        size = self.size
+        if not size.by_queue:
+            screened.add(self.laboratory.run("screening 1", [now, *others], size.first, [seed]))
+            return others
+        reference = (others[0].control, others[0].sysctl)
+        begun = [one for one in others if (one.control, one.sysctl) == reference]
+        screened.add(self.laboratory.run("screening 1", [now, *begun], size.first, [seed]))
+        best = self._best(begun, screened, size.first, _CROSSED, [])
+        crossed = [one for one in others if one not in begun and one.queues in [queue.queues for queue in best]]
+        if crossed:
+            screened.add(self.laboratory.run("screening 1, other controls", crossed, size.first, [seed]))
+        tried = [*begun, *crossed]
+        dropped += [
+            Dropped(one.name, 0, "its queue was not among the best with another control")
+            for one in others
+            if one not in tried
+        ]
+        return tried
 
     def _spare(self, finalists: Sequence[Candidate], trial: Trial, seeds: Sequence[int]) -> tuple[int, ...]:
         """New seeds in place of those that lack a run that counts, half as many again at most.
@@ -113,15 +127,20 @@ class Search:
         situations: Sequence[Situation],
         keep: int,
         dropped: list[Dropped],
+        *,
+        near: float = math.inf,
     ) -> list[Candidate]:
-        """The best so many: those that break no limit by much before those that do, then by their score."""
+        """The best so many that are near the best: those that break no limit by much before those that do, then by
+        their score."""
         scores = robust_scores(trial, [one.name for one in candidates], situations, self.environment, self.weights)
         ranked = sorted(candidates, key=lambda one: self._rank(one, scores[one.name], trial))
         best = max(central_score(one) for one in scores.values())
-        for one in ranked[keep:]:
+        first = central_score(scores[ranked[0].name])
+        kept = [one for one in ranked[:keep] if one is ranked[0] or central_score(scores[one.name]) >= first - near]
+        for one in (one for one in ranked if one not in kept):
             runs = sum(name == one.name for name, _, _ in trial.runs)
             dropped.append(Dropped(one.name, runs, self._why(one.name, central_score(scores[one.name]), best, trial)))
-        return list(ranked[:keep])
+        return kept
 
     def _rank(self, one: Candidate, scores: Mapping[int, float], trial: Trial) -> tuple[float, float]:
         return self._violation(one.name, trial), _FOR_A_CHANGE * one.changed - central_score(scores)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from netwarp.advise.environment import Environment
+from netwarp.advise.environment import MINE, Environment
 from netwarp.scenario import Scenario, parse_scenario
 from netwarp.scenario.model.paths import toml, toml_key
 from netwarp.units import format_duration, format_rate, parse_duration, parse_rate
@@ -34,39 +34,35 @@ class Situation:
 
 def situations_of(environment: Environment) -> list[Situation]:
     """The environment as described, which counts as much as three others; then its neighbourhood and adverse cases."""
-    low, high = environment.rate_spread[0], environment.rate_spread[1]
+    low, high = environment.rate_spread
     near, far = environment.rtt_spread
     source, target = environment.ends
     rival = {"from": source, "to": target, "tool": "bulk", "cc": "cubic"}
     found = [
         Situation(AS_DESCRIBED, "the environment as it was described", 3.0, environment.document),
-        Situation(
-            "smaller pipe", f"the rate × {low:.3g}, the RTT × {near:.3g}", 1.0,
-            moved(environment, rate=low, rtt=near),
-        ),
-        Situation(
-            "larger pipe", f"the rate × {high:.3g}, the RTT × {far:.3g}", 1.0,
-            moved(environment, rate=high, rtt=far),
-        ),
+        Situation("smaller pipe", _pipe(low, near), 1.0, moved(environment, rate=low, rtt=near)),
+        Situation("larger pipe", _pipe(high, far), 1.0, moved(environment, rate=high, rtt=far)),
         Situation(
             "competing CUBIC", "one more bulk flow with CUBIC, from another sender", 1.0,
             _with_flow(environment.document, RIVAL, rival),
         ),
     ]  # fmt: skip
-    if environment.rates_bps is not None:
-        rate = int(_UNRESPONSIVE_SHARE * environment.rates_bps[0])
-        flow = {"from": source, "to": target, "tool": "poisson", "rate": format_rate(rate)}
-        found += [
-            Situation(
-                "unresponsive sender", f"UDP of {_UNRESPONSIVE_SHARE:.0%} of the rate that never slows down", 1.0,
-                _with_flow(environment.document, UNRESPONSIVE, flow),
-            ),
-            Situation(
-                "rate drop", f"the rate falls to {_DROP_TO:.0%} for {_DROP_UNTIL - _DROP_FROM:.0%} of the time", 1.0,
-                _with_drop(environment),
-            ),
-        ]  # fmt: skip
+    if environment.rates_bps is not None or environment.mean_bps is not None:
+        flow = {"from": source, "to": target, "tool": "poisson"}
+        flow["rate"] = format_rate(int(_UNRESPONSIVE_SHARE * environment.usual_bps[0]))
+        words = f"UDP of {_UNRESPONSIVE_SHARE:.0%} of the rate that never slows down"
+        found.append(Situation("unresponsive sender", words, 1.0, _with_flow(environment.document, UNRESPONSIVE, flow)))
+    # Behind a shaper the line's own queue fills when the rate falls, with every candidate alike.
+    if environment.rates_bps is not None and environment.queue_is == MINE:
+        words = f"the rate falls to {_DROP_TO:.0%} for {_DROP_UNTIL - _DROP_FROM:.0%} of the time"
+        found.append(Situation("rate drop", words, 1.0, _with_drop(environment)))
     return found
+
+
+def _pipe(rate: float, rtt: float) -> str:
+    """A factor of 1 goes without saying."""
+    parts = [f"the {name} × {factor:.3g}" for name, factor in (("rate", rate), ("RTT", rtt)) if factor != 1.0]
+    return ", ".join(parts) or "the same"
 
 
 def moved(

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import polars as pl
 
 from netwarp.advise.candidates import Candidate
 from netwarp.advise.criteria import Values
 from netwarp.advise.situations import Situation, scenario_of
-from netwarp.engines import Engine
+from netwarp.engines import Engine, Outcome
+from netwarp.plan import Run
 from netwarp.study import make_study
 from netwarp.terminal import Terminal
 
@@ -40,6 +42,26 @@ class Trial:
         }
 
 
+class Meter(Protocol):
+    """Hears how far a search is."""
+
+    def stage(self, name: str, runs: int) -> None:
+        """So many runs begin now."""
+
+    def run(self, event: str, run: Run, outcome: Outcome | None) -> None:
+        """A run starts ("start"), ends ("end") or was there already ("kept")."""
+
+
+class _Silent:
+    """A meter that shows nothing."""
+
+    def stage(self, name: str, runs: int) -> None:
+        """Show nothing."""
+
+    def run(self, event: str, run: Run, outcome: Outcome | None) -> None:
+        """Show nothing."""
+
+
 @dataclass(frozen=True)
 class Laboratory:
     """Where runs are made: the engine, the directory that holds all results, how many at once, who hears of it."""
@@ -48,6 +70,7 @@ class Laboratory:
     directory: Path
     jobs: int | None = None
     report: Callable[[str], None] = lambda text: None
+    meter: Meter = field(default_factory=_Silent)
 
     def run(
         self, stage: str, candidates: Sequence[Candidate], situations: Sequence[Situation], seeds: Sequence[int]
@@ -59,6 +82,7 @@ class Laboratory:
         total = len(candidates) * len(situations) * len(seeds)
         words = f"{len(candidates)} candidates × {len(situations)} situations × {len(seeds)} seeds"
         self.report(f"{stage}: {words}, {total} runs")
+        self.meter.stage(stage, total)
         found = Trial()
         cases = {one.name: one.settings for one in candidates}
         for situation in situations:
@@ -66,7 +90,7 @@ class Laboratory:
             folder = self.directory / stage.replace(",", "").replace(" ", "-") / situation.folder
             study = make_study(
                 scenario, self.engine, folder, seeds=list(seeds), jobs=self.jobs, plots=False,
-                console=Terminal(stderr=True, quiet=True),
+                console=Terminal(stderr=True, quiet=True), heard=self.meter.run,
             )  # fmt: skip
             if study.execution.interrupted:
                 raise InterruptedTrialError

@@ -2,16 +2,19 @@
 
 import json as json_
 import sys
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from netwarp.cli.common import FAILED_EXPECTATION, OK, errors, fail, positive, say, stdout, write_json
+from netwarp.cli.common import FAILED_EXPECTATION, OK, errors, fail, positive, say, stderr, stdout, write_json
 
 if TYPE_CHECKING:
-    from netwarp.advise import Advice
+    from netwarp.advise import Advice, Question
+    from netwarp.advise.trial import Laboratory, Meter
 
 
 def advise(
@@ -21,7 +24,8 @@ def advise(
     rate: str | None = None,
     rtt: str | None = None,
     traffic: str | None = None,
-    goal: str = "latency",
+    queue_is: str | None = None,
+    goal: str | None = None,
     limit: Annotated[list[str] | None, Parameter(negative=())] = None,
     change: Annotated[list[str] | None, Parameter(negative=())] = None,
     loss: str | None = None,
@@ -35,6 +39,9 @@ def advise(
     effort: str = "usual",
     flips: bool = True,
     device: str = "eth0",
+    present: Path | None = None,
+    overhead: int | None = None,
+    own_ends: Annotated[bool, Parameter(negative=())] = False,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
     engine: str | None = None,
@@ -44,7 +51,8 @@ def advise(
     """Recommend a congestion control and a queue for an environment, from runs in it.
 
     Candidates are run in the environment, in its neighbourhood and in adverse cases. Clear losers are dropped early,
-    and the rest is compared as `netwarp compare` does. See docs/advise.md.
+    and the rest is compared as `netwarp compare` does. Behind a modem the candidates are shapers at your router, which
+    are printed as commands for Linux and as settings of OpenWrt. See docs/advise.md.
 
     Parameters
     ----------
@@ -57,13 +65,17 @@ def advise(
         RTT of the empty path, such as 30ms, or a range, 20ms..60ms.
     traffic
         What shares the line, such as "bulk 3, upload 1, call 1, web 20%, udp 2mbit".
+    queue_is
+        Whose the queue is that fills: mine, modem or provider. Behind a modem a shaper at your router is advised, for
+        nothing else can be changed. Default: modem if the rates down and up differ, else mine.
     goal
-        What matters: latency, throughput, fairness, calls, web; or weights, "latency 2, throughput 1".
+        What matters: latency, throughput, fairness, calls, web; or weights, "latency 2, throughput 1". Default: calls
+        or web if nothing else is sent, otherwise latency.
     limit
         What must hold, such as "rtt_p95 < 50ms" or "goodput > 15mbit"; may be given several times.
     change
         What can be changed: sender, queue, both, shaper, offload; may be given several times. Default: both, with
-        --buffer sender.
+        --buffer sender, behind a modem shaper. Or buffer alone: how small the queue may be.
     loss
         Random loss of the path, such as 0.5%.
     jitter
@@ -85,7 +97,15 @@ def advise(
     flips
         Look for where the choice flips.
     device
-        The interface that the printed commands name.
+        The interface that the printed commands name; of a router, the one towards the provider.
+    present
+        A file with the output of `tc qdisc show` on that machine, and of `sysctl` for what would change, from which the
+        lines that revert the advice are made.
+    overhead
+        Bytes beside each IP packet on the line, for the printed shapers; default: 44, which is enough for any line.
+    own_ends
+        Both ends of the connections are yours, so that DCTCP and thresholds for ECN are candidates. Scenarios with an
+        RTT up to 5 ms: always.
     output
         Where the results go; default results/advise-<UTC>. Runs that exist already are not repeated.
     jobs
@@ -98,62 +118,147 @@ def advise(
         Print everything as JSON.
     """
     with errors():
-        from netwarp.advise import NoCandidateError, Question
-        from netwarp.advise import advise as advise_
-        from netwarp.advise.options import Options, changes_of, question_environment
-        from netwarp.advise.page import write_page
-        from netwarp.advise.question import effort_of
+        from netwarp.advise.options import Options, changes_of, default_goal, ownership_of, question_environment
+        from netwarp.advise.present import read_present
+        from netwarp.advise.question import Question, effort_of, overhead_of
         from netwarp.advise.trial import Laboratory
         from netwarp.engines import EngineOptions, find_engine
 
         positive("--jobs", jobs)
-        options = Options(source, rate, rtt, traffic, loss, jitter, buffer, queue, cc, link, duration)
-        changes = changes_of(change or (), buffer)
-        environment = question_environment(options, changes)
+        options = Options(
+            source, rate, rtt, traffic, loss, jitter, buffer, queue, cc, link, duration, queue_is, own_ends
+        )
+        owner = ownership_of(options, change or ())
+        changes = changes_of(change or (), buffer, owner.queue_is)
+        known = None if present is None else read_present(present, device)
+        environment = question_environment(options, changes, owner)
+        if owner.assumed:
+            say(f"assumed: {owner.assumed}")
         for one in environment.estimates:
             say(f"estimated: {one.name} {one.value} {one.interval}, {one.basis}")
         question = Question(
-            environment, goal, changes, tuple(limit or ()), candidates, effort_of(effort), flips, device
+            environment,
+            default_goal(environment) if goal is None else goal,
+            changes,
+            tuple(limit or ()),
+            candidates,
+            effort_of(effort),
+            flips,
+            device,
+            known,
+            overhead_of(overhead),
         )
         directory = output or Path("results") / f"advise-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-        found_engine = find_engine(engine, EngineOptions(kernel=kernel))
-        try:
-            found = advise_(question, Laboratory(found_engine, directory, jobs, say))
-        except NoCandidateError as error:
-            fail(error, FAILED_EXPECTATION)
-        page = write_page(found, directory)
-        if json:
-            from netwarp.advise.render import as_json
-
-            write_json(json_.dumps(as_json(found) | {"page": str(page)}, indent=2, ensure_ascii=False))
-        else:
-            _print(found)
-            sys.stdout.write(f"page: {page}\nresults: {directory}\n")
-        return OK
+        laboratory: Callable[[Meter], Laboratory] = partial(
+            Laboratory, find_engine(engine, EngineOptions(kernel=kernel)), directory, jobs, say
+        )
+        if changes == ("buffer",):
+            return _size_buffers(question, laboratory, directory, json=json)
+        return _answer(question, laboratory, directory, json=json)
     raise AssertionError("unreachable")
 
 
+def _answer(question: "Question", laboratory: "Callable[[Meter], Laboratory]", directory: Path, *, json: bool) -> int:
+    """Check the question, say how long it takes, and answer it."""
+    from netwarp.advise import NoCandidateError
+    from netwarp.advise.advice import conclude
+    from netwarp.advise.meter import SearchMeter
+    from netwarp.advise.page import write_page
+    from netwarp.advise.prepared import prepare
+    from netwarp.advise.render import as_json
+
+    with SearchMeter(stderr()) as meter:
+        made = laboratory(meter)
+        asked = prepare(question, made.engine)
+        say(asked.announcement(made.jobs))
+        meter.expect(asked.size.runs + asked.flip_runs, asked.flip_runs)
+        try:
+            found = conclude(asked, made)
+        except NoCandidateError as error:
+            fail(error, FAILED_EXPECTATION)
+    page = write_page(found, directory)
+    if json:
+        write_json(json_.dumps(as_json(found) | {"page": str(page)}, indent=2, ensure_ascii=False))
+    else:
+        _print(found)
+        sys.stdout.write(f"page: {page}\nresults: {directory}\n")
+    return OK
+
+
+def _size_buffers(
+    question: "Question", laboratory: "Callable[[Meter], Laboratory]", directory: Path, *, json: bool
+) -> int:
+    """Find the smallest buffers that keep the throughput, and show them as a table."""
+    from rich.table import Table
+
+    from netwarp.advise.buffers import KEPT, buffer_search, rows
+    from netwarp.advise.buffers_figure import write_buffers
+    from netwarp.advise.catalogue import read_catalogue
+    from netwarp.advise.meter import SearchMeter, time_words
+    from netwarp.advise.sizing import cost_s
+    from netwarp.execute.processors import processors
+
+    environment = question.environment
+    with SearchMeter(stderr()) as meter:
+        search = buffer_search(environment, read_catalogue(question.candidates), laboratory(meter))
+        workers = search.laboratory.jobs or len(processors())
+        about = time_words(search.runs * cost_s(environment) / workers)
+        say(f"{len(search.controls)} controls on {len(search.paths)} paths: at most {search.runs} runs, about {about}")
+        meter.expect(search.runs, 0)
+        found = search.run()
+    picture = write_buffers(found, environment.words, directory)
+    if json:
+        write_json(json_.dumps({"buffers": rows(found), "figure": str(picture)}, indent=2, ensure_ascii=False))
+        return OK
+    table = Table(title=f"The smallest buffer that keeps {100 * KEPT:g} % of the throughput")
+    for heading in (
+        "path",
+        "control",
+        "BDP",
+        "packets",
+        "ms",
+        "too small, BDP",
+        "Mbit/s",
+        "% of the most",
+        "RTT p95, ms",
+    ):
+        table.add_column(heading, justify="left" if heading in ("path", "control") else "right")
+    for row in rows(found):
+        table.add_row(*("–" if value is None else str(value) for value in row.values()))
+    stdout().print(table)
+    sys.stdout.write(f"figure: {picture}\nresults: {directory}\n")
+    return OK
+
+
 def _print(found: "Advice") -> None:
-    from netwarp.advise.render import effect_sentence, headline, standing_sentences
+    from netwarp.advise.render import cost, effect_sentence, headline, in_short, standing_sentences, tie
 
     out = stdout()
 
-    def section(title: str, texts: list[str]) -> None:
+    def section(title: str, texts: Sequence[str]) -> None:
         if texts:
             out.print(f"\n{title}", style="bold", soft_wrap=True)
         for text in texts:
             out.print(f"  {text}", soft_wrap=True)
 
     out.print(headline(found), style="bold", soft_wrap=True)
+    for text in (in_short(found), tie(found), cost(found)):
+        if text:
+            out.print(text, soft_wrap=True)
     weights = ", ".join(f"{name} {weight:g}" for name, weight in found.weights.items())
     out.print(f"For {found.environment.words}. What matters: {weights}.", soft_wrap=True)
     section(
         "Against what is there now, in the environment as described", [effect_sentence(one) for one in found.effects]
     )
-    section("Against the runners-up, over all situations", list(standing_sentences(found)))
+    section("Against the other finalists, over all situations", list(standing_sentences(found)))
     section("Where the choice flips", [str(one) for one in found.flips])
-    section("Warnings", list(found.warnings))
+    section("Warnings", found.warnings)
     section("Rejected", [f"{name}: {why}" for name, why in found.rejected])
-    section("To apply it", list(found.apply))
-    section("To revert it", list(found.undo))
+    section("First, to keep what is there now", found.commands.save)
+    section("To apply it", found.commands.apply)
+    section("To revert it", found.commands.undo)
+    section("The same on OpenWrt, /etc/config/sqm", found.commands.sqm)
+    section("To revert it on OpenWrt", found.commands.sqm_undo)
+    if found.cannot_change:
+        out.print(f"\n{found.cannot_change}", soft_wrap=True)
     out.print(f"\n{found.runs} runs, finalists with {len(found.seeds)} seeds", soft_wrap=True)

@@ -63,6 +63,8 @@ def _print(saved: "Saved") -> None:
     if saved.study is None:
         say(f"{saved.problem}", style="red")
     else:
+        for note in saved.study.notes:
+            say(f"note: {note}", style="yellow")
         out = stdout()
         out.print(metrics_table(saved.study.summary, saved.study.result.axes))
         for sentence in saved.verdict:

@@ -8,7 +8,17 @@ from typing import Annotated, NoReturn
 
 from cyclopts import Parameter
 
-from netwarp.cli.common import CLOSED_PIPE, FAILED_RUN, INTERRUPTED, OK, USAGE, errors, positive, say
+from netwarp.cli.common import (
+    CLOSED_PIPE,
+    FAILED_EXPECTATION,
+    FAILED_RUN,
+    INTERRUPTED,
+    OK,
+    USAGE,
+    errors,
+    positive,
+    say,
+)
 
 _COMMA = re.compile(r"(?<!\\),")
 
@@ -21,6 +31,7 @@ def exec_(
     env: Annotated[list[str] | None, Parameter(negative=())] = None,
     memory: str | None = None,
     time_limit: str | None = None,
+    timeout: str | None = None,
     keep: str | None = None,
     record: str | None = None,
     rate: str | None = None,
@@ -31,6 +42,7 @@ def exec_(
     kernel: str | None = None,
     dask: str | None = None,
     retry_failed: Annotated[bool, Parameter(negative=())] = False,
+    junit: Path | None = None,
 ) -> int:
     """Run any command as root in a fresh machine, in virtual time: netwarp exec [OPTIONS] -- COMMAND [ARG...]
 
@@ -55,6 +67,8 @@ def exec_(
     time_limit
         Real time that it may take of its own, such as 30s; default: 10min. What a busy host keeps from it does not
         count.
+    timeout
+        Virtual time that it may take, such as 90s: the run fails if it goes on; default: a day.
     keep
         How much is kept at most of each stream that it prints, and of all files that it leaves, such as 4G;
         default: 1G.
@@ -76,6 +90,9 @@ def exec_(
         Address of a Dask scheduler whose workers execute the runs.
     retry_failed
         When resuming, repeat failed runs.
+    junit
+        Write the verdict on each run, and on each of the command's own tests that it reports as TAP or KTAP, to this
+        file as JUnit XML, for CI systems.
     """
     with errors():
         from netwarp.engines import EngineOptions, find_engine
@@ -97,6 +114,7 @@ def exec_(
             seeds=range(1, seeds + 1) if seeds else (1 if seed is None else seed,),
             run=_given(memory=memory, time_limit=time_limit, keep=keep),
             machine=_given(record=record, rate=rate),
+            timeout=timeout,
         )
         granted = tuple(read or ()) if confine else (Path("/"),)
         live = dask is None and len(scenario.seeds) == 1 and not varied
@@ -113,6 +131,8 @@ def exec_(
         say(f"result: {study.path}")
         if study.execution.interrupted:
             return INTERRUPTED
+        if junit is not None:
+            _write_junit(study.path, junit)
         return code_of_one(study.path) if live else (FAILED_RUN if study.failed else OK)
     raise AssertionError("unreachable")
 
@@ -134,10 +154,20 @@ def code_of_one(directory: Path) -> int:
     if reason and (reason != failure_of(status) or (code or 0) > _SIGNALLED):
         say(f"error: {reason}", style="red")
     if code is not None:
-        return int(code) or (FAILED_RUN if status["status"] == "failed" else OK)
+        tests_failed = status.get("tests", {}).get("failed")
+        failed = FAILED_EXPECTATION if tests_failed else FAILED_RUN
+        return int(code) or (failed if status["status"] == "failed" else OK)
     if status.get("reason") == "its output is no longer read":
         return CLOSED_PIPE
     return FAILED_RUN
+
+
+def _write_junit(directory: Path, file: Path) -> None:
+    from netwarp.exports.junit import exec_junit
+    from netwarp.store.files import write_text
+    from netwarp.store.result import open_result
+
+    write_text(file, exec_junit(open_result(directory)))
 
 
 def _variables(given: "list[str] | tuple[()]") -> tuple[dict[str, str], dict[str, list[str]]]:

@@ -73,6 +73,11 @@ def kernel_list() -> int:
 
         for found, names in kernels.named_kernels():
             sys.stdout.write(f"{found.key[:12]}  {found.version}  {', '.join(names) or '-'}  {found.path}\n")
+        if underway := kernels.build_in_progress():
+            sys.stdout.write(
+                f"{'-':12}  -  {underway.name or '-'}  being built since {underway.since} by process "
+                f"{underway.process}: {underway.command}\n"
+            )
         for name in kernels.unfinished_names():
             sys.stdout.write(f"{'-':12}  -  {name}  not built: its build failed, and its tree is kept\n")
     return OK
@@ -82,6 +87,8 @@ def kernel_list() -> int:
 @unwrapped
 def remove(name: str, /) -> int:
     """Remove a kernel from the cache, and of a named one what is kept to build it again.
+
+    With a name go the kernels that were built under it before, such as those of a bisection.
 
     Parameters
     ----------

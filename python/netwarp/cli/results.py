@@ -54,7 +54,7 @@ def print_study(study: "Study", *, as_json: bool) -> int:
         if path.suffix == ".md":
             say(f"{path.stem} with their values: {path}")
     if count := sum(path.suffix == ".png" for path in (*study.figures, *study.views)):
-        say(f"figures: {count} in {study.result.plots}, each as PNG and SVG")
+        say(f"figures: {count} in {study.result.plots}, each as PNG and SVG; index.html shows them")
     if study.page:
         say(f"page: {study.page}")
     if study.execution.interrupted:
@@ -93,6 +93,7 @@ def plot(
     directory: Path,
     /,
     *figures: str,
+    all_: Annotated[bool, Parameter(name="--all", negative=())] = False,
     metric: str | None = None,
     by: Annotated[str | None, Parameter(name="--by")] = None,
     kind: str = "auto",
@@ -113,8 +114,10 @@ def plot(
     directory
         A result directory; or a file of `netwarp watch`, to draw each metric in it over time.
     figures
-        Which figures to draw: their file names without suffix, or patterns of them; default: all. `cwnd-bulk` includes
-        each `cwnd-bulk--…`.
+        Which figures to draw: their file names without suffix, or patterns of them. `cwnd-bulk` includes each
+        `cwnd-bulk--…`. Default: those that the scenario names, or else those that say most about what varies.
+    all_
+        Draw every figure there is.
     metric
         Draw only this metric, such as flow.rtt_ms_p95; flow.rtt_ms (without a statistic) draws its distribution. For
         a file of `netwarp watch`: columns, separated by commas.
@@ -164,7 +167,7 @@ def plot(
         else:
             from netwarp.evaluation import draw_figures
 
-            files = draw_figures(directory, look)
+            files = draw_figures(directory, look, every=all_)
         for file in files:
             sys.stdout.write(f"{file}\n")
         if not files:

@@ -1,9 +1,9 @@
 """Checks of a plan against the capabilities of an engine, before anything starts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from netwarp.engines.base import Engine
-from netwarp.engines.modules import modules_of
+from netwarp.engines.base import Engine, EngineError
+from netwarp.engines.modules import CompilesModules, ModuleBuild, loaded_by, modules_of
 from netwarp.engines.registry import with_kernel_of
 from netwarp.plan import Plan
 from netwarp.scenario.errors import ScenarioError
@@ -21,13 +21,41 @@ def refuse_withheld(scenario: Scenario, engine: Engine) -> None:
     _refuse(engine.check_files(scenario), scenario)
 
 
-def refuse_unsupported(plan: Plan, engine: Engine) -> None:
-    """Refuse a plan that the engine cannot make. Raises ScenarioError with all reasons, EngineError."""
+def refuse_unsupported(plan: Plan, engine: Engine) -> list[str]:
+    """Refuse a plan that the engine cannot make. Returns what to say before it is made: warnings of the compiler, and
+    modules that do not compile where other runs do not load them. Raises ScenarioError with all reasons, EngineError.
+    """
     beyond = list(_beyond(plan, engine))
+    builds: dict[str | None, Sequence[ModuleBuild]] = {}
     if not beyond:
         for one in dict.fromkeys(run.kernel for run in plan):
-            beyond += with_kernel_of(engine, one).check(plan)
+            engine_of_run = with_kernel_of(engine, one)
+            if isinstance(engine_of_run, CompilesModules):
+                builds[one] = engine_of_run.builds(plan)
+            beyond += engine_of_run.check(plan)
     _refuse(beyond, plan.scenario)
+    return [*_without_failed_modules(plan, builds), *_compiler_warnings(builds)]
+
+
+def _without_failed_modules(plan: Plan, builds: Mapping[str | None, Sequence[ModuleBuild]]) -> Iterator[str]:
+    """That some runs will fail, as their modules do not compile. Raises EngineError if all will."""
+    errors = {
+        (kernel, build.module.digest): build.error for kernel, found in builds.items() for build in found if build.error
+    }
+    if not errors:
+        return
+    failing = sum(any((run.kernel, one.digest) in errors for one in loaded_by(run.scenario)) for run in plan)
+    texts = list(dict.fromkeys(errors.values()))
+    if failing == len(plan):
+        raise EngineError(texts[0])
+    yield from texts
+    yield f"{failing} of {len(plan)} runs load what does not compile, and fail"
+
+
+def _compiler_warnings(builds: Mapping[str | None, Sequence[ModuleBuild]]) -> Iterator[str]:
+    """What the compiler warned of, each text once."""
+    for text in dict.fromkeys(build.warnings for found in builds.values() for build in found if build.warnings):
+        yield f"the compiler says:\n{text}"
 
 
 def _refuse(found: Iterable[tuple[Keys, str]], scenario: Scenario) -> None:

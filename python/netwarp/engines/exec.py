@@ -79,6 +79,8 @@ def not_kept(job: Job, facts: Mapping[str, Any], cut: Sequence[str]) -> Iterator
 def failure_of(outcome: Mapping[str, Any], *, typed: bool = False) -> str | None:
     """Why a command counts as failed; None if it does not. A shell at which somebody `typed` ends as its last command
     did, which says nothing of the rest."""
+    if overdue := outcome.get("overdue"):
+        return str(overdue)
     code = 0 if typed else outcome.get("exit_code", 0)
     if not code:
         return None

@@ -4,16 +4,18 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from netwarp.engines.base import EngineError
 from netwarp.engines.supervisor import console_lines
 from netwarp.kernels import Kernel, KernelDescription, KernelError
-from netwarp.kernels.modules import Compiled, Object, compile_module
+from netwarp.kernels.modules import Compiled, ModuleError, Object, compile_module
 from netwarp.module import Module, module_of
 from netwarp.plan import Plan
+from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 from netwarp.store.console import COMPLAINT
 from netwarp.words import nearest
@@ -37,6 +39,45 @@ DEBUG_HINT = (
 )
 
 
+@dataclass(frozen=True)
+class ModuleBuild:
+    """What came of compiling a module: what the compiler warned of, or the error with which it does not compile."""
+
+    module: Module
+    warnings: str
+    error: str | None = None
+
+
+@runtime_checkable
+class CompilesModules(Protocol):
+    """An engine that compiles the modules of a plan before anything starts."""
+
+    def builds(self, plan: Plan) -> Sequence[ModuleBuild]:
+        """Every module of the plan, compiled for this engine's kernel. Raises EngineError where nothing can be."""
+
+
+def module_builds(plan: Plan, kernel: Kernel) -> Sequence[ModuleBuild]:
+    """Every module that some run of a plan loads, compiled for a kernel, each once. Raises EngineError."""
+    return [_build_of(module, kernel) for module in {module.digest: module for _, module in modules_of(plan)}.values()]
+
+
+def _build_of(module: Module, kernel: Kernel) -> ModuleBuild:
+    try:
+        return ModuleBuild(module, compile_module(module, kernel).warnings)
+    except ModuleError as error:
+        return ModuleBuild(module, "", str(error))
+    except KernelError as error:
+        raise EngineError(str(error)) from error
+
+
+def loaded_by(scenario: Scenario) -> Iterator[Module]:
+    """The modules that a run of this scenario loads."""
+    yield from scenario.modules
+    for flow in scenario.flows.values():
+        if module := module_of(getattr(flow, "cc", None)):
+            yield module
+
+
 def modules_of(plan: Plan) -> Iterator[tuple[Keys, Module]]:
     """Every module that some run of a plan loads, with where the scenario names it."""
     for key, section in plan.sections:
@@ -47,13 +88,18 @@ def modules_of(plan: Plan) -> Iterator[tuple[Keys, Module]]:
 
 
 def module_problems(plan: Plan, kernel: Kernel, described: KernelDescription) -> Iterator[tuple[Keys, str]]:
-    """What is wrong with the modules of a plan. Raises EngineError with the compiler's words about one of them."""
+    """What is wrong with the modules of a plan, those that do not compile left out. Raises EngineError."""
     for keys, module in modules_of(plan):
         had = {"congestion control": described.congestion_controls, "queue discipline": described.qdiscs}
         for kind, names in (("congestion control", module.congestion_controls), ("queue discipline", module.qdiscs)):
             for name in set(names) & set(had[kind]):
                 yield keys, f'{module.place} registers the {kind} "{name}", which the kernel has already; rename it'
-        compiled = _compiled(module, kernel)
+        try:
+            compiled = compile_module(module, kernel)
+        except ModuleError:
+            continue  # its runs say so
+        except KernelError as error:
+            raise EngineError(str(error)) from error
         for read, made in zip((module.congestion_controls, module.qdiscs), compiled.registered, strict=True):
             if not set(read) <= set(made):  # one that is defined need not be registered: Prague has its own Reno
                 yield (

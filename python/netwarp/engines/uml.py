@@ -29,7 +29,15 @@ from netwarp.engines.leavings import odd_files
 from netwarp.engines.mappings import too_many_mappings
 from netwarp.engines.memory import NoRoomError, find_memory_directory, reserved
 from netwarp.engines.modules import FOLDER as MODULES
-from netwarp.engines.modules import complaint, hand_over, hint, module_problems, modules_of
+from netwarp.engines.modules import (
+    ModuleBuild,
+    complaint,
+    hand_over,
+    hint,
+    module_builds,
+    module_problems,
+    modules_of,
+)
 from netwarp.engines.programs import (
     digest_of,
     digests_of,
@@ -155,6 +163,10 @@ class UmlEngine:
                     f"{nearest(feature.name, known)}; it has {', '.join(known)}"
                     f"{in_gallery(feature.kind, feature.name)}",
                 )
+
+    def builds(self, plan: Plan) -> Sequence[ModuleBuild]:
+        """The modules of the plan, compiled for this kernel; see `CompilesModules`. Raises EngineError."""
+        return module_builds(plan, self.kernel)
 
     @property
     def warnings(self) -> Sequence[str]:

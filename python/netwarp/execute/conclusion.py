@@ -12,14 +12,19 @@ from typing import Any
 from netwarp.analysis.run.charges import charge_doubts, charge_notes
 from netwarp.analysis.run.faults import FaultError, contained
 from netwarp.analysis.run.run_metrics import compute_metrics
+from netwarp.analysis.run.tap import own_tests
 from netwarp.analysis.run.validity import check_run
 from netwarp.discovery import discover, session_flows, with_connections
 from netwarp.engines import Job, Outcome
+from netwarp.engines.exec import failure_of
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, is_without_room
 from netwarp.store.files import is_full, write_json
 from netwarp.store.rundir import RunDir
 from netwarp.store.status import write_status
+
+KSELFTEST_SKIP = 4
+"""Exit code of a kernel selftest that does not apply (tools/testing/selftests/kselftest.h)."""
 
 
 def conclude(job: Job, description: Mapping[str, Any], directory: Path, outcome: Outcome) -> Outcome:
@@ -28,6 +33,8 @@ def conclude(job: Job, description: Mapping[str, Any], directory: Path, outcome:
     if found:
         write_json(directory / "run.json", {**description, "lab": {**job.lab, **found}})
     write_digests(directory)
+    if job.lab["exec"] and not job.lab["exec"]["terminal"]:
+        outcome = _with_own_tests(directory, outcome)
     if outcome.status == "ok":
         outcome = _charged(_analysed(directory, outcome), found.get("duration_ns"))
     return _filed(directory, outcome)
@@ -84,6 +91,28 @@ def _network(job: Job, directory: Path, found: Mapping[str, Any]) -> dict[str, A
         return discover(RunDir(directory), command["rate_bps"])
     flows = with_connections(RunDir(directory), job.lab)
     return {} if flows is None else {"flows": flows}
+
+
+def _with_own_tests(directory: Path, outcome: Outcome) -> Outcome:
+    """The outcome with what a command's own tests came to, if it printed that as TAP or KTAP: it fails if one did.
+
+    A command whose tests were all skipped has not failed, although it says so with kselftest's exit code.
+    """
+    try:
+        tests = own_tests(directory)
+    except OSError as error:
+        return replace(outcome, notes=(*outcome.notes, f"the results of its own tests cannot be read: {error}"))
+    if tests is None:
+        return outcome
+    facts = {**outcome.facts, "tests": tests.counts}
+    if failure := tests.failure:
+        reason = f"{failure}; {outcome.reason}" if outcome.reason else failure
+        return replace(outcome, status="failed", reason=reason, facts=facts)
+    if tests.is_skipped:
+        outcome = replace(outcome, notes=(*outcome.notes, "all of its own tests were skipped"))
+        if outcome.facts.get("exit_code") == KSELFTEST_SKIP and outcome.reason == failure_of(outcome.facts):
+            outcome = replace(outcome, status="ok", reason=None)
+    return replace(outcome, facts=facts)
 
 
 def _analysed(directory: Path, outcome: Outcome) -> Outcome:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable, Iterable
 from types import TracebackType
 
 from rich.console import Console
@@ -14,8 +15,10 @@ from netwarp.plan import Plan, Run
 class RunProgress:
     """Counts runs done, failed and running, with their rate and the time left. Use as a context manager."""
 
-    def __init__(self, plan: Plan, console: Console) -> None:
+    def __init__(self, plan: Plan, console: Console, printed: Callable[[Run], Iterable[str]] = lambda run: ()) -> None:
+        """`printed` gives the last lines that a failed run's command printed, which are shown with the failure."""
         self._console = console
+        self._printed = printed
         self._total = len(plan)
         self._lock = threading.Lock()
         self._begin = time.monotonic()
@@ -74,6 +77,9 @@ class RunProgress:
         number = f"[{self._done + self._kept}/{self._total}]"
         if outcome.status != "ok":
             self._say(f"{number} {run.label}: {outcome.status}: {outcome.reason}", "red")
+            if outcome.status == "failed":
+                for line in self._printed(run):
+                    self._say(f"    {line}")
         elif self._bar is None:
             self._say(f"{number} {run.label}: ok, {outcome.facts.get('real_s', 0.0):.2f} s")
         for note in outcome.notes:

@@ -202,6 +202,10 @@ static void move_window(struct sock *sk, struct copa *c, u32 acked, u32 delivere
 		c->same = -1;	/* the rest of this round does not count */
 	}
 	step = div_u64((u64)acked * c->velocity * c->per_delta * ONE, max(c->cwnd / ONE, 1U));
+	/* The queue is that of a round trip ago: with v, no round takes off more than half of what is one's own in it. */
+	if (above && c->velocity > 1)
+		step = min(step, max(div_u64((u64)acked * ONE * c->queue_us, 2 * c->rtt_standing_us),
+				     div_u64((u64)acked * c->per_delta * ONE, max(c->cwnd / ONE, 1U))));
 	if (above)
 		c->cwnd = max_t(s64, (s64)c->cwnd - (s64)step, MIN_CWND * ONE);
 	else if (tcp_is_cwnd_limited(sk))

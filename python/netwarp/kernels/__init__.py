@@ -2,7 +2,9 @@
 that have been built."""
 
 from netwarp.kernels.cache import (
+    BuildInProgress,
     Kernel,
+    build_in_progress,
     cache_directory,
     find_kernel,
     list_kernels,
@@ -15,12 +17,14 @@ from netwarp.kernels.errors import BuildFailed, CannotBuild, KernelError, Kernel
 
 __all__ = [
     "BuildFailed",
+    "BuildInProgress",
     "CannotBuild",
     "Kernel",
     "KernelDescription",
     "KernelError",
     "KernelMissing",
     "SourceMissing",
+    "build_in_progress",
     "cache_directory",
     "find_kernel",
     "list_kernels",

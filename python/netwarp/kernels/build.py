@@ -164,7 +164,7 @@ def _made(order: _Order, jobs: int, cache: Path, console: Console) -> Kernel:
     directory = cache / order.recipe.key
     kernel = _intact(directory)
     if kernel is None:
-        with locked(cache, console):
+        with locked(cache, console, name=order.name, command=order.command):
             clean_stale([(cache, TEMPORARY), (Path(tempfile.gettempdir()), WORK)])
             kernel = _intact(directory)
             if kernel is None:
@@ -311,6 +311,7 @@ def _keep(unpacked: Path, result: Path, order: _Order, log: Log) -> Kernel:
         own=order.own,
         series=order.series,
         command=order.command,
+        built_as=order.name,
     )
     pack(unpacked, result)
     write_description(describe(unpacked, kernel.version), result)

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from netwarp.kernels.description import KernelDescription, read_description
 from netwarp.kernels.errors import KernelError, KernelMissing
-from netwarp.kernels.names import STOCK, forget_name, list_names, read_name, unfinished
+from netwarp.kernels.names import STOCK, forget_name, list_names, read_name, tree_of, unfinished
 from netwarp.kernels.recipe import DEFAULT_SERIES, TREE, recipe_of, tree_digest
 from netwarp.kernels.source import find_source, read_source
 from netwarp.words import did_you_mean
@@ -50,6 +51,8 @@ class Kernel:
     series: str = DEFAULT_SERIES
     command: str = "netwarp kernel build"
     """What built it, without a name."""
+    built_as: str | None = None
+    """The name under which it was built first, which may stand for another kernel now."""
 
     @property
     def directory(self) -> Path:
@@ -105,7 +108,9 @@ def named_kernels(cache: Path | None = None) -> list[tuple[Kernel, list[str]]]:
 
 def unfinished_names(cache: Path | None = None) -> list[str]:
     """Names whose kernel could not be built, and that have a tree."""
-    return unfinished(cache or cache_directory())
+    cache = cache or cache_directory()
+    underway = build_in_progress(cache)
+    return [name for name in unfinished(cache) if underway is None or name != underway.name]
 
 
 def find_kernel(name: str | None = None, *, cache: Path | None = None, tree: Path = TREE) -> Kernel:
@@ -127,17 +132,43 @@ def find_kernel(name: str | None = None, *, cache: Path | None = None, tree: Pat
     return next((kernel for kernel in fitting if kernel.key == key), fitting[0])
 
 
+@dataclass(frozen=True)
+class BuildInProgress:
+    """A build that another process is at: its name if it has one, its command, the process, and since when."""
+
+    name: str | None
+    command: str
+    process: int
+    since: str
+
+
+def build_in_progress(cache: Path | None = None) -> BuildInProgress | None:
+    """The build that holds the cache's lock; None if there is none."""
+    try:
+        with ((cache or cache_directory()) / _LOCK).open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return BuildInProgress(**json.loads(file.read()))
+    except (OSError, ValueError, TypeError):
+        pass  # no lock, or what holds it is not a build
+    return None
+
+
 def remove(name: str, *, cache: Path | None = None) -> list[str]:
     """Remove a named kernel with its tree, or the kernel of that key (or the beginning of one); return what is gone.
 
-    A kernel that another name stands for as well stays. A name whose build failed has a tree alone.
+    With a name go the kernels that were built under it before, such as those of a bisection. A kernel that another name
+    stands for as well stays. A name whose build failed has a tree alone.
     """
     cache = cache or cache_directory()
     named = read_name(cache, name)
-    if named is None and name in unfinished(cache):
+    if named is None and (name in unfinished(cache) or _built_as(name, cache)):
         with locked(cache, None):
+            had_tree = tree_of(cache, name).is_dir()
             forget_name(cache, name)
-        return [f"the tree of {name}, which has no kernel"]
+            gone = [f"the tree of {name}, which has no kernel"] if had_tree else []
+            return [*gone, *_remove_earlier(name, cache)]
     kernel = read_kernel(cache / named.key) if named else _named(name, cache)
     if kernel is not None and kernel.directory.parent.resolve() != cache.resolve():
         raise KernelError(f"The kernel {kernel.path} is not in the cache {cache}, so it is not netwarp's to remove.")
@@ -152,10 +183,25 @@ def remove(name: str, *, cache: Path | None = None) -> list[str]:
                 stands = f"{', '.join(others)} stand{'s' if len(others) == 1 else ''} for the kernel {kernel.key[:12]}"
                 if not named:
                     raise KernelError(f"{stands}: remove it by name.")
-                return [*gone, f"{stands}, which stays"]
+                return [*gone, f"{stands}, which stays", *_remove_earlier(name, cache)]
             _remove(kernel, cache)
             gone.append(str(kernel.directory))
+        if named is not None:
+            gone += _remove_earlier(name, cache)
     return gone
+
+
+def _built_as(name: str, cache: Path) -> list[Kernel]:
+    """The kernels that were built under a name and that no name stands for now."""
+    kept = {named.key for named in list_names(cache)}
+    return [kernel for kernel in list_kernels(cache) if kernel.built_as == name and kernel.key not in kept]
+
+
+def _remove_earlier(name: str, cache: Path) -> list[str]:
+    earlier = _built_as(name, cache)
+    for kernel in earlier:
+        _remove(kernel, cache)
+    return [str(kernel.directory) for kernel in earlier]
 
 
 def _remove(kernel: Kernel, cache: Path) -> None:
@@ -173,6 +219,8 @@ def read_kernel(directory: Path) -> Kernel | None:
 def write_facts(kernel: Kernel, directory: Path) -> None:
     """Write `kernel.json`: everything about the kernel except its location."""
     facts = {name: value for name, value in asdict(kernel).items() if name != "path"}
+    if kernel.built_as is None:
+        del facts["built_as"]
     (directory / FACTS).write_text(json.dumps(facts, indent=2, sort_keys=True) + "\n")
 
 
@@ -183,16 +231,25 @@ def digest_of(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def locked(cache: Path, console: Console | None) -> Iterator[None]:
-    """Hold the cache's lock: one build at a time. Who must wait says so on `console`."""
+def locked(
+    cache: Path, console: Console | None, *, name: str | None = None, command: str | None = None
+) -> Iterator[None]:
+    """Hold the cache's lock: one build at a time. Who must wait says so on `console`.
+
+    Others read meanwhile which `command` builds a kernel, and its `name` (`build_in_progress`).
+    """
     cache.mkdir(parents=True, exist_ok=True)
-    with (cache / _LOCK).open("w") as file:
+    with (cache / _LOCK).open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if console is not None:
                 console.print(f"Another kernel build is running in {cache}; waiting for it to end …", soft_wrap=True)
             fcntl.flock(file, fcntl.LOCK_EX)
+        file.truncate(0)
+        if command is not None:
+            file.write(json.dumps(asdict(BuildInProgress(name, command, os.getpid(), time.strftime("%H:%M:%S")))))
+            file.flush()
         yield
 
 
@@ -215,6 +272,10 @@ def _named(name: str, cache: Path) -> Kernel:
         if (kernel := read_kernel(cache / named.key)) is None:
             raise KernelMissing(f"The kernel {name} is gone from {cache}. Build it again: `{named.command}`.")
         return kernel
+    if (underway := build_in_progress(cache)) and underway.name == name:
+        raise KernelMissing(
+            f"The kernel {name} is being built since {underway.since} by process {underway.process}: wait for its end."
+        )
     if name in unfinished(cache):
         raise KernelMissing(
             f"The kernel {name} is not built, as its build failed. Repeat the command that builds it, which compiles "

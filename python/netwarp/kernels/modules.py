@@ -34,11 +34,16 @@ _FACTS = "module.json"
 _KEPT = 300
 """So many compiled modules are kept; those not used for longest go."""
 _LIMIT_S = 300.0
+_ERROR = re.compile(r"\berror: |^ERROR: |: undefined reference to |: No such file or directory")
 _OF_MAKE = re.compile(r"make(\[\d+\])?: |  [A-Z]+ |warning: the compiler differs|  (The kernel was|You are usin)")
 
 
 class ModuleError(KernelError):
-    """A module does not compile; the message has the compiler's words."""
+    """A module does not compile; the message begins with the compiler's first error, and has all its words."""
+
+
+_failed: dict[Path, str] = {}
+"""What did not compile in this process, by where it would be kept: each run that loads it would try again."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +86,18 @@ def compile_module(module: Module, kernel: Kernel, cache: Path | None = None) ->
         with contextlib.suppress(OSError):
             (place / _FACTS).touch()
         return found
+    if place in _failed:
+        raise ModuleError(_failed[place])
     development = unpacked(kernel.directory, kernel.key, development_cache(cache))
     cache.mkdir(parents=True, exist_ok=True)
     clean_stale([(cache, TEMPORARY)])
     work = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=cache))
     with held(work):
-        said = _make(module, kernel, development, work / "build")
+        try:
+            said = _make(module, kernel, development, work / "build")
+        except ModuleError as error:
+            _failed[place] = str(error)
+            raise
         made = _collect(module, work / "build", work / "made", said)
         _write_facts(made)
         with contextlib.suppress(OSError):  # another process was as fast
@@ -128,7 +139,10 @@ def _make(module: Module, kernel: Kernel, development: Path, build: Path) -> str
         raise ModuleError(f"the module {module.place} was not compiled within {_LIMIT_S:g} s") from None
     said = _in_their_place("\n".join(lines), module, build)
     if status != 0:
-        raise ModuleError(f"the module {module.place} does not compile for the kernel {kernel.version}:\n{said}")
+        first = next((line for line in said.splitlines() if _ERROR.search(line)), "")
+        headline = f"the module {module.place} does not compile for the kernel {kernel.version}: {first}"
+        rest = said if said.strip() != first else ""
+        raise ModuleError(f"{headline.rstrip(': ')}\n{rest}".rstrip())
     return said
 
 

@@ -7,7 +7,7 @@ import re
 from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.flows import kind_of
 from netwarp.lab.network import NS_PER_S, Hop, NetworkGraph, Path
-from netwarp.qdisc import Qdisc
+from netwarp.qdisc import COUNTS_BYTES, Qdisc
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.timeline import State
 
@@ -29,7 +29,6 @@ DEFAULT_QUEUE_PKTS = 1000
 
 # Limits that apply when a queue names none, from the kernel's net/sched/sch_*.c (packets).
 _DEFAULT_LIMIT_PKTS = {"fq_codel": 10240, "fq_pie": 10240, "fq": 10000, "sfq": 127}
-_BYTE_LIMITED = frozenset({"bfifo", "red", "gred", "tbf", "plug"})
 _BYTE_UNITS = {"": 1, "b": 1, "k": 1024, "kb": 1024, "m": MIB, "mb": MIB, "g": 1024 * MIB, "gb": 1024 * MIB}
 
 
@@ -44,7 +43,7 @@ def queue_bytes(queue: Qdisc, frame_bytes: int) -> int:
     if match is None or match[2].lower() not in _BYTE_UNITS:
         return _DEFAULT_LIMIT_PKTS.get(queue.kind, DEFAULT_QUEUE_PKTS) * frame_bytes
     limit = int(match[1]) * _BYTE_UNITS[match[2].lower()]
-    return limit if queue.kind in _BYTE_LIMITED else limit * frame_bytes
+    return limit if queue.kind in COUNTS_BYTES else limit * frame_bytes
 
 
 class Sizes:
@@ -63,14 +62,28 @@ class Sizes:
 
     def default_queue(self, hop: Hop) -> Qdisc:
         """`pfifo limit max(1000, 2 × BDP)`, with the largest rate of this direction and the largest RTT through it."""
-        own_rtt_ns = self.network.base_rtt_ns(Path((hop,), (Hop(hop.link, 1 - hop.direction),)))
-        rtt_ns = max(own_rtt_ns, self._longest_ns.get(hop, 0))
-        twice = 2 * bdp_bytes(max(self.network.rates(hop)), rtt_ns)
+        twice = 2 * bdp_bytes(max(self.network.rates(hop)), self._rtt_ns(hop))
         return Qdisc("pfifo", ("limit", str(max(DEFAULT_QUEUE_PKTS, -(-twice // self._frame(hop))))))
 
     def queue(self, hop: Hop, state: State) -> Qdisc:
-        """The queue at the sending end of this hop in a state of the link: the user's, or the default."""
-        return Qdisc.read(state.queue) if state.queue else self.default_queue(hop)
+        """The queue at the sending end of this hop in a state of the link: the user's, or the default.
+
+        A relative limit is one of the rate with which this direction begins, and of the largest RTT through it.
+        """
+        if not state.queue:
+            return self.default_queue(hop)
+        return Qdisc.read(state.queue).resolved(self._first_bps(hop), self._rtt_ns(hop), self._frame(hop))
+
+    def _first_bps(self, hop: Hop) -> int:
+        """The rate at the start; of opportunities their average."""
+        if opportunities := self.network.opportunities(hop):
+            return opportunities.mean_rate_bps
+        return self.network.timeline(hop)[0][1].rate or 0
+
+    def _rtt_ns(self, hop: Hop) -> int:
+        """The largest RTT of the flows through this direction of the link; at least that of the link alone."""
+        own_ns = self.network.base_rtt_ns(Path((hop,), (Hop(hop.link, 1 - hop.direction),)))
+        return max(own_ns, self._longest_ns.get(hop, 0))
 
     def _frame(self, hop: Hop) -> int:
         return self.network.links[hop.link].mtu + ETHERNET_HEADER_BYTES

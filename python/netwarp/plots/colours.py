@@ -2,13 +2,15 @@
 every figure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from matplotlib import colormaps
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 
 # M. Okabe, K. Ito: Color Universal Design (2008), without yellow, which is lost on white.
 CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+OWN = ("#6A3D9A", "#8C510A", "#7A8B00", "#A50F4C", "#2F5D62", "#8DA0CB", "#B2912F")
+"""Colours of what the table below does not know, such as modules of the user's: none of them is in the table."""
 DASHES = ("-", "--", ":", "-.")
 MAX_DISTINCT = len(CATEGORICAL)
 """So many curves without an order can be told apart in one panel."""
@@ -34,12 +36,16 @@ def _table(names: Sequence[str]) -> dict[str, Look]:
     return {name: (CATEGORICAL[at % count], DASHES[at // count]) for at, name in enumerate(names)}
 
 
-_KNOWN = _table(QUEUE_DISCIPLINES) | _table(CONGESTION_CONTROLS)
+_CONTROLS, _QUEUES = _table(CONGESTION_CONTROLS), _table(QUEUE_DISCIPLINES)
 
 
 def known_look(label: str) -> Look | None:
     """The look of the first congestion control or queue discipline that the label names; None if it names none."""
-    return next((look for word in re.findall(r"[a-z0-9_]+", label.lower()) if (look := _KNOWN.get(word))), None)
+    return _named(label, _QUEUES | _CONTROLS)
+
+
+def _named(label: str, table: dict[str, Look]) -> Look | None:
+    return next((look for word in re.findall(r"[a-z0-9_]+", label.lower()) if (look := table.get(word))), None)
 
 
 def colours(count: int, ordered: bool) -> list[str]:
@@ -50,31 +56,40 @@ def colours(count: int, ordered: bool) -> list[str]:
     return [to_hex(shades(0.86 * at / (count - 1))) for at in range(count)]
 
 
-def looks(labels: Sequence[str], ordered: bool = False) -> list[Look]:
+def pale(colour: str) -> str:
+    """The colour mixed with white: of what the thing of that colour is compared with."""
+    red, green, blue = (0.45 * part + 0.55 for part in to_rgb(colour))
+    return to_hex((red, green, blue))
+
+
+def looks(labels: Sequence[str], ordered: bool = False, *, named: bool = False) -> list[Look]:
     """Colour and dashes for each label: shades where the labels have an order, else those of the table.
 
-    Of two labels that name the same the second has other dashes; what the table does not know takes colours that
-    are free.
+    Of two labels that name the same the second has other dashes. Where some name congestion controls and some queues,
+    which have the same colours, only the controls count. What the table does not know never has a colour of it if one
+    of the labels is in it, or if they are names of such things (`named`).
     """
     if ordered and len(labels) > 1:
         return [(colour, "-") for colour in colours(len(labels), ordered)]
-    wanted = [known_look(label) for label in labels]
+    wanted = [_named(label, _CONTROLS) for label in labels]
+    if not any(wanted):
+        wanted = [_named(label, _QUEUES) for label in labels]
+    named = named or any(wanted)
     taken: set[Look] = set()
     found: dict[int, Look] = {}
     for at, look in enumerate(wanted):
         if look is not None:
             found[at] = _free([look, *((look[0], dash) for dash in DASHES)], taken)
-    every = [(colour, dash) for dash in DASHES for colour in CATEGORICAL]
-    used = {colour for colour, _ in taken}
-    unused = [look for look in every if look[0] not in used]
+    every = [(colour, dash) for dash in DASHES for colour in (OWN if named else (*CATEGORICAL, *OWN))]
     for at, look in enumerate(wanted):
         if look is None:
-            found[at] = _free([*unused, *every], taken)
+            found[at] = _free(every, taken)
     return [found[at] for at in range(len(labels))]
 
 
-def _free(candidates: Sequence[Look], taken: set[Look]) -> Look:
+def _free(candidates: Iterable[Look], taken: set[Look]) -> Look:
     """The first that no other label has; where there is none, the first."""
+    candidates = list(candidates)
     look = next((one for one in candidates if one not in taken), candidates[0])
     taken.add(look)
     return look

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from netwarp.plots.colours import QUEUE_DISCIPLINES
 from netwarp.store.summary import axis_text
 from netwarp.studies.registry import short_words
 
@@ -29,6 +30,7 @@ _WHOLE = {
     "jain_index": "Jain's fairness index",
 }
 _LONG, _SHORT = 40, 20
+_DISCIPLINES = {"red": "RED", "codel": "CoDel", "pie": "PIE", "cake": "CAKE", "choke": "CHOKe", "sfq": "SFQ"}
 _SCALES = {"k": 1e3, "m": 1e6, "g": 1e9, "ms": 1e-3, "us": 1e-6}
 
 
@@ -119,9 +121,31 @@ def short_case(name: str) -> str:
 
 
 def shortened_alike(labels: Sequence[str]) -> list[str]:
-    """Labels that are too long for a legend cut after a word, unless that would make two of them the same."""
-    cut = [label if len(label) <= _LONG else textwrap.shorten(label, _SHORT, placeholder=" …") for label in labels]
+    """Labels that are too long for a legend made short: a queue discipline by its name and what it differs in from
+    others of that name, anything else cut after a word, unless that would make two of them the same."""
+    cut = [label if len(label) <= _LONG else _shortened(label, labels) for label in labels]
     return cut if len(set(cut)) == len(set(labels)) else list(labels)
+
+
+def _shortened(label: str, labels: Sequence[str]) -> str:
+    kind, *words = label.split()
+    if kind not in QUEUE_DISCIPLINES:
+        return textwrap.shorten(label, _SHORT, placeholder=" …")
+    alike = [other.split()[1:] for other in labels if other.split()[:1] == [kind]]
+    name = discipline_name(kind)
+    if len(alike) == 1:
+        return name
+    if len({len(other) for other in alike}) > 1:  # which words stand for the same is not known
+        return label
+    differing = [at for at in range(len(words)) if len({other[at] for other in alike}) > 1]
+    # An option's name stands before its value.
+    kept = sorted({at for place in differing for at in (place - 1, place) if at >= 0})
+    return " ".join([name, *(words[at] for at in kept)])
+
+
+def discipline_name(kind: str) -> str:
+    """A queue discipline as its authors write it: red → RED."""
+    return _DISCIPLINES.get(kind, kind)
 
 
 def wrapped(text: str, width: int) -> str:

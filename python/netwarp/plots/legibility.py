@@ -1,6 +1,6 @@
 """The rule that every figure over time keeps: what is drawn can be told apart, and what could not be is not drawn.
 
-- Curves that coincide are drawn as stripes of all their colours, and the figure says so.
+- Curves that coincide are in front of each other in turn, and the figure says so.
 - More flows than can be told apart are a median and bands.
 - More values than can be told apart stand in panels of their own; values decades apart have axes of their own.
 """
@@ -12,21 +12,18 @@ import numpy as np
 
 from netwarp.plots.colours import MAX_DISTINCT
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Panel, Values, Variant
+from netwarp.plots.timeseries.scale import y_places
+from netwarp.plots.turns import stretches_in_front
 
 MAX_ORDERED = 12
 """Of values with an order so many show in one panel how things change with them."""
 MAX_PANELS = 32
 MAX_LINES = 4
 """So many flows of one name are lines; of more their median is, and bands."""
-STRIPED = "striped: curves that coincide"
+IN_TURNS = "curves that coincide are in front in turn"
 OWN_AXES = "each panel has an axis of its own"
 _OWN_FROM = 5.0
 """From how large a ratio of panels on a common axis would flatten the lower ones."""
-_GRID = 240
-_CLOSE = 0.012
-"""Of the axis: about the width of a line."""
-_MOSTLY = 0.8
-_STRIPE = 3.5
 
 
 def fits_one_panel(count: int, ordered: bool) -> bool:
@@ -34,81 +31,39 @@ def fits_one_panel(count: int, ordered: bool) -> bool:
     return count <= (MAX_ORDERED if ordered else MAX_DISTINCT)
 
 
-def striped(spec: FigureSpec, *, alone: bool, log: bool) -> tuple[FigureSpec, list[str]]:
-    """The spec with stripes where curves of one panel coincide, and the note that says so; `alone`: its panels;
-    `log`: on a logarithmic axis."""
-    if alone:
-        found = [(panel.heading, *_striped(panel.variants, spec, log)) for panel in spec.shown_alone]
-        panels = [Panel(heading, variants) for heading, variants, _ in found]
-        return replace(spec, panels=panels), [STRIPED] if any(changed for *_, changed in found) else []
-    variants, changed = _striped(spec.variants, spec, log)
-    return replace(spec, variants=variants), [STRIPED] if changed else []
-
-
-def _striped(variants: Sequence[Variant], spec: FigureSpec, log: bool) -> tuple[list[Variant], bool]:
-    found = list(variants)
-    groups = coinciding(_logarithms(variants) if log else variants, spec.window, steps=spec.quantity.steps)
-    for group in groups:
-        for place, at in enumerate(group):
-            found[at] = replace(found[at], dash=stripe(place, len(group)))
-    return found, bool(groups)
-
-
-def _logarithms(variants: Sequence[Variant]) -> list[Variant]:
-    """The variants with the logarithms of their values: what stands apart on such an axis. 0 is at its foot."""
-    every = [curve.values for variant in variants for curve in variant.curves]
-    least = min((float(values[values > 0].min()) for values in every if (values > 0).any()), default=1.0)
-    return [
-        replace(variant, curves=[Curve(c.times, np.log10(np.maximum(c.values, least) / least)) for c in variant.curves])
-        for variant in variants
+def in_turns(spec: FigureSpec, *, alone: bool, own_axes: bool = False) -> tuple[FigureSpec, list[str]]:
+    """The spec with the stretches of time in which each of its curves is in front, so that none hides another; and the
+    note that says so. `alone`: its panels; `own_axes`: each of which has limits of its own."""
+    if not alone:
+        variants, found = _in_turns(spec.variants, spec)
+        return replace(spec, variants=variants), [IN_TURNS] if found else []
+    shown = [
+        (panel.heading, *_in_turns(panel.variants, replace(spec, variants=panel.variants, panels=[panel])))
+        if own_axes
+        else (panel.heading, *_in_turns(panel.variants, spec))
+        for panel in spec.shown_alone
     ]
+    panels = [Panel(heading, variants) for heading, variants, _ in shown]
+    return replace(spec, panels=panels), [IN_TURNS] if any(found for *_, found in shown) else []
 
 
-def stripe(place: int, count: int) -> tuple[float, tuple[float, float]]:
-    """The dashes of one of so many lines on top of each other, so that each shows where the others do not."""
-    return place * _STRIPE, (_STRIPE, (count - 1) * _STRIPE)
-
-
-def coinciding(
-    variants: Sequence[Variant], window: tuple[float, float], *, steps: bool = False, span: float | None = None
-) -> list[list[int]]:
-    """Which variants of one colour each, drawn in one panel, would hide each other: groups of two or more, by number.
-
-    Two coincide where they lie within the width of a line for most of the time that either is there. Of variants
-    with several curves nothing is said: they are clouds of lines.
-    """
-    single = [at for at, variant in enumerate(variants) if len(variant.curves) == 1]
-    grid = np.linspace(*window, _GRID)
-    values = {at: _on(grid, variants[at].curves[0], steps) for at in single}
-    known = [some[np.isfinite(some)] for some in values.values()]
-    held = np.concatenate([some for some in known if len(some)] or [np.zeros(1)])
-    near = _CLOSE * (span if span is not None else float(held.max() - min(held.min(), 0.0)))
-    groups: list[list[int]] = []
-    for at in single:
-        group = next((group for group in groups if _close(values[group[0]], values[at], near)), None)
-        if group is None:
-            groups.append([at])
-        else:
-            group.append(at)
-    return [group for group in groups if len(group) > 1]
-
-
-def _on(grid: Values, curve: Curve, steps: bool) -> Values:
-    """The curve's values at these times; NaN where it is not."""
-    if not len(curve.times):
-        return np.full(len(grid), np.nan)
-    inside = (grid >= curve.times[0]) & (grid <= curve.times[-1])
-    if steps:
-        at = np.clip(np.searchsorted(curve.times, grid, side="right") - 1, 0, len(curve.times) - 1)
-        return np.where(inside, curve.values[at], np.nan)
-    return np.where(inside, np.interp(grid, curve.times, curve.values), np.nan)
-
-
-def _close(one: Values, other: Values, near: float) -> bool:
-    either = np.isfinite(one) | np.isfinite(other)
-    with np.errstate(invalid="ignore"):
-        alike = np.abs(one - other) <= near
-    return bool(either.any()) and float(alike.sum()) >= _MOSTLY * float(either.sum())
+def _in_turns(variants: Sequence[Variant], axes: FigureSpec) -> tuple[list[Variant], bool]:
+    """The variants of one panel, whose axes are those of that spec."""
+    places, height = y_places(axes)
+    curves = [Curve(curve.times, places(curve.values)) for variant in variants for curve in variant.curves]
+    # A reference lies behind the others, and is broader.
+    owners = [at for at, variant in enumerate(variants) for _ in variant.curves]
+    front = [at for at, variant in enumerate(variants) if not variant.reference]
+    kept = [at for at, owner in enumerate(owners) if owner in front]
+    steps = axes.quantity.steps
+    some, found = stretches_in_front(
+        [curves[at] for at in kept], [owners[at] for at in kept], axes.window, height, steps=steps
+    )
+    stretches = dict(zip(kept, some, strict=True))
+    numbers = iter(range(len(curves)))
+    return [
+        replace(variant, in_front=[stretches.get(next(numbers), ()) for _ in variant.curves]) for variant in variants
+    ], found
 
 
 def wants_own_axes(panels: Sequence[Panel]) -> bool:

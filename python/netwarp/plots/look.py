@@ -29,8 +29,8 @@ class Look:
 
     `settings` are matplotlib's own (rcParams). `title` draws title and subtitle, which a caption replaces in print.
     `xlim`: from and to, of figures over time in seconds. `only`: flows, cases or values to draw; all if empty.
-    `figures`: which to draw, by name; all if empty. `formats` and `out`: as what, and into which folder, whatever the
-    figure has by itself.
+    `figures`: which to draw, by name; all if empty. `brief`: of many figures of one kind only the first. `formats` and
+    `out`: as what, and into which folder, whatever the figure has by itself.
     """
 
     width_in: float = SCREEN_WIDTH_IN
@@ -40,6 +40,7 @@ class Look:
     ylog: bool = False
     only: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
+    brief: bool = False
     formats: tuple[str, ...] = ()
     out: Path | None = None
 

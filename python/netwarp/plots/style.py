@@ -31,6 +31,8 @@ MUTED = "#666666"
 RATE = "#dcdcdc"
 REFERENCE = "#9a9a9a"
 """What others are compared with: no colour, so that it is told from all of them."""
+NEUTRAL = "#5B7083"
+"""Of bars that need no colours to be told apart: not that of any value."""
 TICK_ROOM = 0.04
 """How far apart ticks with names of their own must be, in parts of an axis."""
 MIN_POINTS = 7.0
@@ -77,6 +79,11 @@ RC: dict[str, Any] = {
 def width_in() -> float:
     """How wide figures are, in inches."""
     return look.current().width_in
+
+
+def dots_per_inch() -> int:
+    """How many pixels an inch of a figure has: in a narrow one as many as print needs."""
+    return max(DPI, 300) if look.current().narrow else DPI
 
 
 def tall(inches: float) -> float:
@@ -171,30 +178,36 @@ _TITLE, _SUBTITLE = 13.0, 9.5
 _MAX_SUBTITLE_LINES = 4
 
 
-def _head(title: str, subtitle: str, left_in: float) -> tuple[str, str]:
-    room = width_in() - left_in - _EDGE_IN
-    head = fitted(title, points(_TITLE), room, 2, bold=True)
-    return head, fitted(subtitle, points(_SUBTITLE), room, _MAX_SUBTITLE_LINES) if subtitle else ""
+def _head(title: str, subtitle: str, left_out: Sequence[str], left_in: float) -> tuple[str, str]:
+    """Title and subtitle as they are drawn; without a title what is left out is all that is said."""
+    room, asked = width_in() - left_in - _EDGE_IN, look.current().title
+    head = fitted(title, points(_TITLE), room, 2, bold=True) if asked else ""
+    # First what is left out, which must not be cut.
+    words = " · ".join(part for part in (*left_out, *((subtitle,) if asked else ())) if part)
+    return head, fitted(words, points(_SUBTITLE), room, _MAX_SUBTITLE_LINES) if words else ""
 
 
-def head_in(title: str, subtitle: str, left_in: float) -> float:
+def _lines(text: str) -> int:
+    return text.count("\n") + 1 if text else 0
+
+
+def head_in(title: str, subtitle: str, left_in: float, left_out: Sequence[str] = ()) -> float:
     """How much room the head takes, with a gap beneath it."""
-    if not look.current().title:
-        return 0.14
-    head, below = _head(title, subtitle, left_in)
-    lines = below.count("\n") + 1 if below else 0
-    return 0.13 + (head.count("\n") + 1) * line_in(_TITLE) + lines * line_in(_SUBTITLE) + 0.16
+    head, below = _head(title, subtitle, left_out, left_in)
+    lines_in = _lines(head) * line_in(_TITLE) + _lines(below) * line_in(_SUBTITLE)
+    return 0.13 + lines_in + 0.16 if lines_in else 0.14
 
 
-def head(figure: Figure, title: str, subtitle: str, left: float) -> None:
-    """Title and, smaller, subtitle at the top left (`left` in parts of the figure), in lines that fit."""
-    if not look.current().title:
-        return
+def head(figure: Figure, title: str, subtitle: str, left: float, left_out: Sequence[str] = ()) -> None:
+    """Title and, smaller, subtitle at the top left (`left` in parts of the figure), in lines that fit.
+
+    What is left out of the figure comes first, and is there without a title as well.
+    """
     wide, height = figure.get_size_inches()
-    title, subtitle = _head(title, subtitle, left * float(wide))
+    title, subtitle = _head(title, subtitle, left_out, left * float(wide))
     top = 0.13
     figure.text(left, 1 - top / height, title, fontsize=points(_TITLE), fontweight="bold", va="top", linespacing=_LINE)
-    top += (title.count("\n") + 1) * line_in(_TITLE) + 0.02
+    top += _lines(title) * line_in(_TITLE) + 0.02 * bool(title)
     size = points(_SUBTITLE)
     figure.text(left, 1 - top / height, subtitle, fontsize=size, color=MUTED, va="top", linespacing=_LINE)
 
@@ -266,6 +279,6 @@ def _save(figure: Figure, file: Path, kind: str) -> Path:
     options: dict[str, Any] = {"metadata": _METADATA[kind]}
     if kind == "png":
         options["pil_kwargs"] = _FAST
-        options["dpi"] = max(DPI, 300) if look.current().narrow else DPI
+        options["dpi"] = dots_per_inch()
     write_atomic(file, lambda path: figure.savefig(path, format=kind, **options))
     return file

@@ -2,18 +2,17 @@
 
 import csv
 import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
 from netwarp.analysis.run.distribution import cumulative
-from netwarp.analysis.summary.selection import NAME, SEED, names_of
 from netwarp.plots import style
 from netwarp.plots.charts.chart import Chart, series_text
-from netwarp.plots.charts.metric import KINDS, charts
-from netwarp.plots.labels import numbers_of
+from netwarp.plots.charts.kinds import draw_chart
+from netwarp.plots.charts.metric import charts
+from netwarp.plots.charts.overview import wishes
 from netwarp.plots.timeseries import timeline
 from netwarp.plots.timeseries.timeline import Lifetime, StepSeries, Timeline
 from netwarp.report.svg import inline
@@ -23,19 +22,9 @@ from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text
 
 MAX_FIGURES = 14
-_MAX_NAMES = 3
 _MAX_CURVES = 12
-_BOXES_FROM = 5
-_MAP_FROM = 3
 _MAX_ROWS = 24
 _MAX_SERIES = 6
-_OVERVIEW = (
-    ("flow", ("goodput_mbps",)),
-    ("flow", ("rtt_ms_p95", "delay_ms_p95")),
-    ("queue", ("sojourn_ms_p95", "length_pkts_mean")),
-    ("link", ("utilisation",)),
-    ("run", ("jain_index",)),
-)
 
 
 @dataclass(frozen=True)
@@ -48,28 +37,13 @@ class Drawn:
     data: str
 
 
-@dataclass(frozen=True)
-class _Wish:
-    metric: str
-    by: tuple[str, ...]
-    kind: str
-
-    @property
-    def command(self) -> str:
-        """What draws it."""
-        axes = f" --by {','.join(self.by)}" if self.by else ""
-        return f"netwarp plot DIR --metric {self.metric}{axes}" + (
-            f" --kind {self.kind}" if self.kind != "auto" else ""
-        )
-
-
 def static_figures(result: ResultDir, first: RunDir) -> tuple[list[Drawn], list[str]]:
     """The figures of a result, `first` being the run whose timeline is drawn; and commands for what is left out."""
     figures: list[Drawn] = []
     left: list[str] = []
     with style.drawing():
-        if (drawn := _timeline(first)) is not None:
-            figures.append(drawn)
+        if (timeline_figure := _timeline(first)) is not None:
+            figures.append(timeline_figure)
         for wish in wishes(result):
             if len(figures) >= MAX_FIGURES:
                 left.append(wish.command)
@@ -80,35 +54,11 @@ def static_figures(result: ResultDir, first: RunDir) -> tuple[list[Drawn], list[
                         left.append(wish.command)
                     elif len(figures) < MAX_FIGURES:
                         key = f"f{len(figures)}"
-                        svg = inline(KINDS[kind](chart), key, f"{chart.title}; {chart.subtitle}")
+                        svg = inline(draw_chart(chart), key, f"{chart.title}; {chart.subtitle}")
                         figures.append(Drawn(stem, chart.title, svg, _csv(chart)))
             except SelectionError:
                 continue  # no run that is fit for a figure has this metric
     return figures, list(dict.fromkeys(left))
-
-
-def wishes(result: ResultDir) -> Iterator[_Wish]:
-    """What to draw, the most telling first: metrics over the axes, maps, boxes over seeds, distributions."""
-    summary = result.summary().filter(status="ok")
-    seeds = summary["seed"].n_unique()
-    axes = tuple(axis for axis in result.axes if summary[axis].n_unique() > 1)[:2]
-    have = {scope: set(part["metric"].to_list()) for (scope,), part in summary.group_by("scope")}
-    chosen = [
-        (scope, next(one for one in options if one in have.get(scope, ())))
-        for scope, options in _OVERVIEW
-        if any(one in have.get(scope, ()) for one in options)
-    ]
-    many = {scope: len(names_of(summary, scope, metric)) > 1 for scope, metric in chosen}
-    for scope, metric in chosen if axes or seeds > 1 else ():
-        together = (NAME,) if scope == "flow" and many[scope] and len(axes) < 2 else ()
-        by = (*axes, *together) or (SEED,)
-        yield _Wish(f"{scope}.{metric}", by, "box" if seeds >= _BOXES_FROM and axes and scope == "flow" else "auto")
-    if len(axes) == 2 and min(summary[axis].n_unique() for axis in axes) >= _MAP_FROM:
-        for scope, metric in chosen[:2]:
-            if numbers_of(summary[axes[1]].unique(maintain_order=True).to_list()) is None or seeds >= _BOXES_FROM:
-                yield _Wish(f"{scope}.{metric}", axes, "heatmap")
-    for metric in ("flow.rtt_ms", "queue.sojourn_ms", "flow.completion_ms"):
-        yield _Wish(metric, axes or (NAME,), "auto")
 
 
 def _csv(chart: Chart) -> str:

@@ -28,7 +28,7 @@ from netwarp.store.findings import Finding
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
-from netwarp.store.summary import axis_text, axis_title
+from netwarp.store.summary import CASE, axis_text, axis_title
 
 FILE_NAME = "report.html"
 _MAX_STATISTICS_BYTES = 700_000
@@ -161,6 +161,7 @@ def _setup(result: ResultDir, run: RunDir) -> dict[str, Any]:
     what, network = run.description, run.network
     values = {axis: [axis_text(v) for v in dict.fromkeys(_values(result, axis))] for axis in result.axes}
     swept = {axis: quantities.count(len(found), "value") for axis, found in values.items() if len(found) > 1}
+    swept |= _set_by_cases(result, values.get(CASE, ()))
     ends = _ends(what)
     seeds = sorted({planned.seed for planned in result.planned})
     return {
@@ -176,6 +177,18 @@ def _setup(result: ResultDir, run: RunDir) -> dict[str, Any]:
         "changes": what.changes,
         "point": ", ".join(f"{axis_title(a)} {axis_text(v)}" for a, v in _point(result, run).items()),
     }
+
+
+def _set_by_cases(result: ResultDir, cases: Sequence[str]) -> dict[str, str]:
+    """What differs between the cases, by path, and how many values it has: those that cases set, and the scenario's."""
+    settings = [result.settings_of(case) for case in cases]
+    found = {}
+    for path in dict.fromkeys(path for one in settings for path in one):
+        values = {axis_text(one[path]) for one in settings if path in one}
+        many = len(values) + any(path not in one for one in settings)
+        if many > 1:
+            found[path] = quantities.count(many, "value")
+    return found
 
 
 def _values(result: ResultDir, axis: str) -> list[Any]:

@@ -20,7 +20,6 @@ from netwarp.plots.charts.chart import (
 )
 from netwarp.plots.labels import wrapped
 from netwarp.stats.weighting import weighted_percentiles
-from netwarp.store.summary import axis_text
 
 _HEIGHT_IN = 3.4
 _PERCENTS = (5, 25, 50, 75, 95)
@@ -39,7 +38,8 @@ def draw(chart: Chart) -> Figure:
     width = 0.8 / len(chart.series)
     marks: list[float] = []
     boxes = len(chart.xs) * len(chart.series)
-    for place, (series, text, colour, _) in enumerate(chart.looks):
+    for place, look in enumerate(chart.looks):
+        series = look.key
         ats = {x: number + (place - (len(chart.series) - 1) / 2) * width for number, x in enumerate(chart.xs)}
         found = {x: _statistics(chart, x, series) for x in chart.xs}
         having = {x: stats for x, stats in found.items() if stats is not None}
@@ -52,13 +52,16 @@ def draw(chart: Chart) -> Figure:
             showfliers=True,
             patch_artist=True,
             manage_ticks=False,
-            boxprops={"facecolor": colour, "alpha": 0.75, "linewidth": 0},
+            boxprops={"alpha": 0.75, "linewidth": 0},
             medianprops={"color": style.INK, "linewidth": 1.6},
-            whiskerprops={"color": colour},
-            capprops={"color": colour},
+            whiskerprops={"color": style.MUTED},
+            capprops={"color": style.MUTED},
             flierprops={"marker": "o", "markersize": 3, "markerfacecolor": style.INK, "markeredgecolor": "white"},
         )
-        drawn["boxes"][0].set_label(text)
+        drawn["boxes"][0].set_label(look.text)
+        for box, x in zip(drawn["boxes"], having, strict=True):
+            colour, hatch = chart.bar_look(chart.xs.index(x), look)
+            box.set(facecolor=colour, hatch=hatch, edgecolor="white")
         for x, stats in having.items():
             marks += [stats["whislo"], stats["whishi"], *stats["fliers"]]
             if boxes <= _MAX_NAMED:
@@ -71,7 +74,7 @@ def draw(chart: Chart) -> Figure:
                     fontsize=style.points(8),
                 )
     chars = max(6, int(84 / style.wider()) // len(chart.xs))
-    axes.set_xticks(range(len(chart.xs)), [wrapped("–" if x is None else axis_text(x), chars) for x in chart.xs])
+    axes.set_xticks(range(len(chart.xs)), [wrapped(text, chars) for text in chart.x_texts])
     axes.set_xlim(-0.6, len(chart.xs) - 0.4)
     axes.grid(False, axis="x")
     if wants_log(marks):

@@ -10,12 +10,12 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from netwarp.analysis.run.distribution import cumulative
 from netwarp.plots import style
-from netwarp.plots.charts.chart import LEGEND_CHARS, LOG_FROM, Chart, panel, room_in, series_text, tall_enough
-from netwarp.plots.colours import DASHES, looks
-from netwarp.plots.labels import is_ordered, wrapped
-from netwarp.plots.legibility import MAX_ORDERED, STRIPED, coinciding, stripe
+from netwarp.plots.charts.chart import LEGEND_CHARS, LOG_FROM, Chart, in_front, panel, room_in, tall_enough
+from netwarp.plots.colours import DASHES
+from netwarp.plots.labels import wrapped
+from netwarp.plots.legibility import IN_TURNS, MAX_ORDERED
 from netwarp.plots.look import current
-from netwarp.plots.timeseries.figure_spec import Curve, Variant
+from netwarp.plots.timeseries.figure_spec import Curve, Dash
 from netwarp.stats.weighting import TimeWeighted, weighted_percentiles
 
 _HEIGHT_IN = 3.2
@@ -25,26 +25,29 @@ _SQUEEZED = 4
 """Where the highest values are so many times those of nine tenths, a linear axis has room for nothing else."""
 
 
-def _looks(chart: Chart, keys: list[tuple[Any, tuple[Any, ...]]], ordered: bool) -> tuple[list[str], list[str]]:
+def _looks(chart: Chart, keys: Sequence[tuple[Any, tuple[Any, ...]]]) -> list[tuple[str, Dash]]:
     """Colours and dashes of the curves; over two axes, a colour for each series and dashes for the first axis."""
-    xs = list(chart.xs)
-    if len(chart.series) < 2 or not 1 < len(xs) <= len(DASHES):
-        found = looks([series_text((x, *series)) for x, series in keys], ordered)
-        return [colour for colour, _ in found], [dash for _, dash in found]
-    colour_of = {series: colour for series, _, colour, _ in chart.looks}
-    return [colour_of[series] for _, series in keys], [DASHES[xs.index(x)] for x, _ in keys]
+    if len(chart.looks) < 2:
+        return [chart.x_looks[chart.xs.index(x)] for x, _ in keys]
+    of_series = {look.key: look for look in chart.looks}
+    dashed = 1 < len(chart.xs) <= len(DASHES)
+    return [
+        (of_series[series].colour, DASHES[chart.xs.index(x)] if dashed else of_series[series].dash)
+        for x, series in keys
+    ]
 
 
 def draw(chart: Chart) -> Figure:
     """A curve for each combination of values."""
     keys = [(x, series) for x in chart.xs for series in chart.series if (x, series) in chart.spread]
     if len(keys) > MAX_ORDERED:
-        chart = replace(
-            chart, subtitle=f"{chart.subtitle} · {MAX_ORDERED} of {len(keys)} curves, the others: --only VALUE"
-        )
+        out = f"{MAX_ORDERED} of {len(keys)} curves, the others: --only VALUE"
+        chart = replace(chart, left_out=[*chart.left_out, out])
         keys = keys[:MAX_ORDERED]
-    texts = [series_text((x, *series)) for x, series in keys]
-    ordered = is_ordered(texts)
+    of_series = {look.key: look.text for look in chart.looks}
+    texts = [
+        ", ".join(text for text in (chart.x_texts[chart.xs.index(x)], of_series[series]) if text) for x, series in keys
+    ]
     title = ", ".join(label for label in (chart.axis_label, chart.series_label) if label)
     labels = [wrapped(text, LEGEND_CHARS) for text in texts] if len(keys) > 1 else []
     narrow = current().narrow
@@ -52,23 +55,17 @@ def draw(chart: Chart) -> Figure:
     limits, log = _limits([chart.spread[key] for key in keys])
     if log:  # What lies before the axis, such as 0, is a share of its left end.
         curves = [replace(curve, times=np.maximum(curve.times, limits[0] / 10)) for curve in curves]
-    shades, dashes = _looks(chart, keys, ordered)
-    lines = [
-        Variant(text, colour, dash, [curve])
-        for text, colour, dash, curve in zip(texts, shades, dashes, curves, strict=True)
-    ]
-    groups = _coinciding(lines, limits, log)
-    if groups:
-        chart = replace(chart, subtitle=f"{chart.subtitle} · {STRIPED}")
+    pieces, together = in_front(curves, (*limits, log), (0.0, 1.01, False), steps=True)
+    if together:
+        chart = replace(chart, subtitle=f"{chart.subtitle} · {IN_TURNS}")
     figure, axes = panel(
         chart, tall_enough(_HEIGHT_IN, labels, title), 0.8, room_in(labels, title), labels if narrow else ()
     )
-    for at, (line, curve) in enumerate(zip(lines, curves, strict=True)):
-        group = next((group for group in groups if at in group), None)
-        dash = stripe(group.index(at), len(group)) if group else line.dash
-        label = wrapped(line.label, LEGEND_CHARS)
-        look = {"color": line.colour, "linestyle": dash, "linewidth": 1.6, "label": label}
-        axes.plot(curve.times, curve.values, drawstyle="steps-post", **look)  # type: ignore[arg-type]
+    for text, (colour, dash), curve, front in zip(texts, _looks(chart, keys), curves, pieces, strict=True):
+        look: dict[str, Any] = {"color": colour, "linestyle": dash, "linewidth": 1.6, "drawstyle": "steps-post"}
+        axes.plot(curve.times, curve.values, label=wrapped(text, LEGEND_CHARS), **look)
+        for piece in front:
+            axes.plot(piece.times, piece.values, label=f"_{wrapped(text, LEGEND_CHARS)}", zorder=2.5, **look)
     axes.set_ylim(0, 1.01)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_xlim(*limits)
@@ -88,16 +85,6 @@ def draw(chart: Chart) -> Figure:
         box = axes.get_position()
         style.legend_outside(figure, axes, wrapped(title, LEGEND_CHARS), (box.x1 + 0.015, box.y1))
     return figure
-
-
-def _coinciding(lines: Sequence[Variant], limits: tuple[float, float], log: bool) -> list[list[int]]:
-    """Which distributions would hide each other, as the axis has them."""
-    if not log:
-        return coinciding(lines, limits, steps=True)
-    scaled = [
-        replace(line, curves=[Curve(np.log10(curve.times), curve.values)]) for line in lines for curve in line.curves
-    ]
-    return coinciding(scaled, (float(np.log10(limits[0])), float(np.log10(limits[1]))), steps=True)
 
 
 def _limits(spreads: Sequence[TimeWeighted]) -> tuple[tuple[float, float], bool]:

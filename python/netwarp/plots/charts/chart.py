@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -10,9 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from netwarp.plots import style
-from netwarp.plots.colours import looks
-from netwarp.plots.labels import is_ordered, wrapped
+from netwarp.plots.colours import Look
+from netwarp.plots.labels import wrapped
 from netwarp.plots.look import current
+from netwarp.plots.timeseries.figure_spec import Curve, Dash, Values
+from netwarp.plots.turns import cut_out, stretches_in_front
 from netwarp.stats.weighting import TimeWeighted
 from netwarp.store.summary import axis_text
 
@@ -25,11 +27,24 @@ _SPACING_IN = 0.07
 """Between the entries of a legend."""
 
 
+class SeriesLook(NamedTuple):
+    """A series: its values, its label, the colour and dashes of its line, and the hatching of its bars and boxes."""
+
+    key: tuple[Any, ...]
+    text: str
+    colour: str
+    dash: Dash
+    hatch: str = ""
+
+
 @dataclass(frozen=True)
 class Chart:
-    """A metric by `xs` (values of the first axis) and `series` (combinations of the others, `()` if there are none).
+    """A figure of a `kind`: a metric by `xs` (values of the first axis) and `series` (combinations of the others, `()`
+    if there are none).
 
     `cells` holds the values of the runs at (x, series), `spread` their distributions where the figure shows those.
+    `x_texts` and `x_looks` say what each of `xs` is called, and how it looks where each has a look of its own.
+    `left_out` is told even without a title. `span` has the lowest and highest value of all maps to be compared.
     """
 
     title: str
@@ -38,22 +53,53 @@ class Chart:
     axis_label: str
     series_label: str
     xs: Sequence[Any]
-    series: Sequence[tuple[Any, ...]]
+    x_texts: Sequence[str]
+    x_looks: Sequence[Look]
+    looks: Sequence[SeriesLook]
     cells: Mapping[tuple[Any, tuple[Any, ...]], tuple[float, ...]]
     spread: Mapping[tuple[Any, tuple[Any, ...]], TimeWeighted]
+    kind: str = "bar"
+    left_out: Sequence[str] = ()
+    span: tuple[float, float] | None = None
+    by_value: bool = False
+    """Whether the values of the first axis are known by their looks, as congestion controls are."""
 
     @property
-    def looks(self) -> list[tuple[tuple[Any, ...], str, str, str]]:
-        """Each series with its label, colour and dashes."""
-        ordered = len(self.series) > 1 and is_ordered([series_text(one) for one in self.series])
-        texts = [wrapped(series_text(one), LEGEND_CHARS) for one in self.series]
-        found = looks([series_text(one) for one in self.series], ordered)
-        return [(one, text, *look) for one, text, look in zip(self.series, texts, found, strict=True)]
+    def series(self) -> list[tuple[Any, ...]]:
+        """The values of each series."""
+        return [look.key for look in self.looks]
+
+    def bar_look(self, at: int, series: SeriesLook) -> tuple[str, str]:
+        """Colour and hatching of the bar or box at the number `at` of the first axis."""
+        if len(self.looks) == 1:
+            return (self.x_looks[at][0] if self.by_value else style.NEUTRAL), ""
+        return series.colour, series.hatch
 
 
 def series_text(values: Sequence[Any]) -> str:
-    """The values of a series in one line."""
+    """The values of a series in one line, as they are written."""
     return ", ".join("–" if value is None else axis_text(value) for value in values)
+
+
+def in_front(
+    curves: Sequence[Curve], xs: tuple[float, float, bool], ys: tuple[float, float, bool], *, steps: bool
+) -> tuple[list[list[Curve]], bool]:
+    """For each curve the pieces that are to be drawn over those after it, and whether any curves coincide.
+
+    `xs` and `ys` are the ends of the axes, and whether they are logarithmic.
+    """
+
+    def scaled(values: Values, log: bool) -> Values:
+        return np.log10(np.maximum(values, 1e-12)) if log else values
+
+    placed = [Curve(scaled(curve.times, xs[2]), scaled(curve.values, ys[2])) for curve in curves]
+    window, heights = (tuple(scaled(np.array(ends[:2]), ends[2]).tolist()) for ends in (xs, ys))
+    found, together = stretches_in_front(placed, range(len(curves)), window, heights, steps=steps)
+    pieces = [[cut_out(curve, one, steps=steps) for one in some] for curve, some in zip(placed, found, strict=True)]
+    return [
+        [Curve(*(10**v if log else v for v, log in ((p.times, xs[2]), (p.values, ys[2])))) for p in some]
+        for some in pieces
+    ], together
 
 
 def value_text(value: float) -> str:
@@ -93,14 +139,14 @@ def panel(
 ) -> tuple[Figure, Axes]:
     """A figure with its head and one panel of that height, margins in inches; room for a legend `beneath` it."""
     head_left_in = min(left_in, 0.75)
-    head_in = style.head_in(chart.title, chart.subtitle, head_left_in)
+    head_in = style.head_in(chart.title, chart.subtitle, head_left_in, chart.left_out)
     foot_in = FOOT_IN + style.legend_rows_in(beneath, style.width_in() - 0.2)
     height_in = panel_in + head_in + foot_in
     figure = style.new_figure(height_in)
     left, right = left_in / style.width_in(), right_in / style.width_in()
     bottom = foot_in / height_in
     axes = figure.add_axes((left, bottom, 1 - left - right, panel_in / height_in))
-    style.head(figure, chart.title, chart.subtitle, head_left_in / style.width_in())
+    style.head(figure, chart.title, chart.subtitle, head_left_in / style.width_in(), chart.left_out)
     return figure, axes
 
 
@@ -128,7 +174,7 @@ def tall_enough(panel_in: float, labels: Sequence[str], title: str) -> float:
 
 def labels_of(chart: Chart) -> list[str]:
     """The labels of the series, where there are several."""
-    return [text for _, text, _, _ in chart.looks] if len(chart.series) > 1 else []
+    return [look.text for look in chart.looks] if len(chart.looks) > 1 else []
 
 
 def beneath(chart: Chart) -> list[str]:

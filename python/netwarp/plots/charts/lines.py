@@ -1,5 +1,6 @@
 """Lines over an axis of numbers: a rate, a limit, a number of flows."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from netwarp.plots.charts.chart import (
     MAX_DOTS,
     Chart,
     beneath,
+    in_front,
     labels_of,
     legend,
     legend_room_in,
@@ -22,8 +24,8 @@ from netwarp.plots.charts.chart import (
     wants_log,
 )
 from netwarp.plots.labels import numbers_of
-from netwarp.plots.legibility import STRIPED, coinciding, stripe
-from netwarp.plots.timeseries.figure_spec import Curve, Variant
+from netwarp.plots.legibility import IN_TURNS
+from netwarp.plots.timeseries.figure_spec import Curve, Dash
 
 _HEIGHT_IN = 3.2
 _MAX_TICKS = 12
@@ -33,47 +35,82 @@ _MARKERS = "osD^vPX"
 def draw(chart: Chart) -> Figure:
     """A line for each series through the medians, every point with the spread of its runs.
 
-    Lines that coincide are stripes with hollow markers of different sizes, and the subtitle says so.
+    Lines that coincide are in front in turn, with hollow markers of different sizes, and the subtitle says so.
     """
-    groups = _coinciding(chart)
-    if groups:
-        chart = replace(chart, subtitle=f"{chart.subtitle} · {STRIPED}")
+    numbers = numbers_of(chart.xs)
+    assert numbers is not None, "chosen for axes of numbers only"
+    points = [
+        [
+            (at, chart.cells[x, look.key])
+            for at, x in zip(numbers.values, chart.xs, strict=True)
+            if (x, look.key) in chart.cells
+        ]
+        for look in chart.looks
+    ]
+    medians = [
+        Curve(np.array([at for at, _ in having]), np.array([middle(values)[0] for _, values in having]))
+        for having in points
+    ]
+    ends = _ends(chart, numbers.values)
+    pieces, together = in_front(medians, *ends, steps=False)
+    if together:
+        chart = replace(chart, subtitle=f"{chart.subtitle} · {IN_TURNS}")
     figure, axes = panel(
         chart, tall_enough(_HEIGHT_IN, labels_of(chart), chart.series_label), 0.8, legend_room_in(chart), beneath(chart)
     )
-    numbers = numbers_of(chart.xs)
-    assert numbers is not None, "chosen for axes of numbers only"
-    for place, (series, text, colour, dash) in enumerate(chart.looks):
-        having = [
-            (at, chart.cells[x, series])
-            for at, x in zip(numbers.values, chart.xs, strict=True)
-            if (x, series) in chart.cells
-        ]
-        line = _line(axes, having, text, (colour, dash, _MARKERS[place % len(_MARKERS)]))
-        group = next((group for group in groups if place in group), None)
-        if group is not None:
-            at = group.index(place)
-            line.set_linestyle(stripe(at, len(group)))
+    rings = _rings(medians, ends[1])
+    for place, (look, having, front) in enumerate(zip(chart.looks, points, pieces, strict=True)):
+        drawn = (look.colour, look.dash, _MARKERS[place % len(_MARKERS)])
+        line = _line(axes, having, look.text, drawn)
+        for piece in front:
+            axes.plot(
+                piece.times, piece.values, color=look.colour, ls=look.dash, lw=1.6, label=f"_{look.text}", zorder=2.5
+            )
+        if together and rings[place] is not None:
             line.set_fillstyle("none")
-            line.set_markersize(4.5 + 3 * at)
-    _scales(axes, chart, numbers.values, numbers.labels)
+            line.set_markersize(4.5 + 3 * (rings[place] or 0))
+    _scales(axes, chart, numbers.values, numbers.labels, ends)
     axes.set_xlabel(f"{chart.axis_label}{numbers.words}")
     axes.set_ylabel(style.fitted(chart.value_label, style.points(10), style.tall(_HEIGHT_IN), 2))
     legend(chart, figure, axes)
     return figure
 
 
-def _coinciding(chart: Chart) -> list[list[int]]:
-    """Which series' medians would hide each other, by their places."""
-    curves = []
-    for series, text, colour, dash in chart.looks:
-        having = [(at, chart.cells[x, series]) for at, x in enumerate(chart.xs) if (x, series) in chart.cells]
-        times = np.array([float(at) for at, _ in having])
-        curves.append(Variant(text, colour, dash, [Curve(times, np.array([middle(v)[0] for _, v in having]))]))
-    return coinciding(curves, (0.0, len(chart.xs) - 1.0)) if len(chart.xs) > 1 else []
+_Ends = tuple[float, float, bool]
+"""The ends of an axis, and whether it is logarithmic."""
 
 
-def _line(axes: Axes, points: list[tuple[float, tuple[float, ...]]], text: str, look: tuple[str, str, str]) -> Line2D:
+def _ends(chart: Chart, ats: Sequence[float]) -> tuple[_Ends, _Ends]:
+    """Of both axes; logarithmic where the range demands it."""
+    low, high = min(ats), max(ats)
+    if wants_log(ats):
+        margin = (high / low) ** 0.04
+        x = (low / margin, high * margin, True)
+    else:
+        foot = min(0.0, low)
+        x = (foot, high + (high - foot) * 0.04, False)
+    every = [value for values in chart.cells.values() for value in values]
+    if wants_log(every):
+        return x, (min(every) / 1.15, max(every) * 1.25, True)
+    return x, (min(0.0, *every), max(every) * 1.06 or 1, False)
+
+
+def _rings(medians: Sequence[Curve], ys: _Ends) -> list[int | None]:
+    """Of lines with a point where others have one how many of those are before them; None of the others."""
+    near = 0.012 * (ys[1] - ys[0])
+
+    def meets(one: Curve, other: Curve) -> bool:
+        _, mine, its = np.intersect1d(one.times, other.times, return_indices=True)
+        return bool((np.abs(one.values[mine] - other.values[its]) <= near).any())
+
+    found: list[int | None] = []
+    for at, one in enumerate(medians):
+        alike = [number for number, other in enumerate(medians) if number != at and meets(one, other)]
+        found.append(sum(number < at for number in alike) if alike else None)
+    return found
+
+
+def _line(axes: Axes, points: list[tuple[float, tuple[float, ...]]], text: str, look: tuple[str, Dash, str]) -> Line2D:
     colour, dash, marker = look
     middles = [middle(values) for _, values in points]
     ats = [at for at, _ in points]
@@ -91,26 +128,23 @@ def _line(axes: Axes, points: list[tuple[float, tuple[float, ...]]], text: str, 
     return line
 
 
-def _scales(axes: Axes, chart: Chart, ats: list[float], labels: list[str]) -> None:
-    """Log where the range demands it; ticks at the values themselves, named as the scenario writes them."""
-    if wants_log(ats):
+def _scales(axes: Axes, chart: Chart, ats: list[float], labels: list[str], ends: tuple[_Ends, _Ends]) -> None:
+    """Ticks at the values themselves, named as the scenario writes them."""
+    (left, right, log_x), (foot, top, log_y) = ends
+    if log_x:
         axes.set_xscale("log")
         style.log_ticks(axes.xaxis)
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.margins(x=0.04)
-    else:
-        low, high = min(0.0, *ats), max(ats)
-        axes.set_xlim(low, high + (high - low) * 0.04)
+    axes.set_xlim(left, right)
     if len(ats) <= _MAX_TICKS:
         shown = _apart(axes, ats)
         axes.xaxis.set_major_locator(FixedLocator([ats[number] for number in shown]))
         axes.set_xticklabels([labels[number] for number in shown])
-    every = [value for values in chart.cells.values() for value in values]
-    if wants_log(every):
+    if log_y:
         axes.set_yscale("log")
+        axes.set_ylim(foot, top)
         style.log_ticks(axes.yaxis)
-    else:
-        axes.set_ylim(min(0.0, *every), max(every) * 1.06 or 1)
+    axes.set_ylim(foot, top)
 
 
 def _apart(axes: Axes, ats: list[float]) -> list[int]:

@@ -1,13 +1,13 @@
 """The figure that a user names: a metric, by some axes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
+import polars as pl
 
 from netwarp.analysis.run.distribution import COMPLETION, DISTRIBUTED, distributed_stem, distributions
 from netwarp.analysis.summary.main_metrics import busiest_queue
@@ -21,11 +21,14 @@ from netwarp.analysis.summary.selection import (
     select,
 )
 from netwarp.plots import style
-from netwarp.plots.charts import bars, boxes, cdf, heatmap, lines
-from netwarp.plots.charts.chart import MAX_DOTS, Chart
-from netwarp.plots.labels import in_order, metric_label, numbers_of, slug
+from netwarp.plots.charts.chart import LEGEND_CHARS, MAX_DOTS, Chart, SeriesLook
+from netwarp.plots.charts.kinds import KINDS, draw_chart
+from netwarp.plots.colours import CATEGORICAL, DASHES, MAX_DISTINCT
+from netwarp.plots.labels import in_order, metric_label, numbers_of, slug, wrapped
 from netwarp.plots.look import current
 from netwarp.plots.timeseries.comparison import MAX_SEEDS
+from netwarp.plots.timeseries.figure_spec import Dash
+from netwarp.plots.values import axis_values
 from netwarp.stats.weighting import TimeWeighted, pool
 from netwarp.store.errors import SelectionError, store_errors
 from netwarp.store.files import make_folder
@@ -34,15 +37,11 @@ from netwarp.store.summary import axis_text, axis_title
 from netwarp.threads import on_each
 from netwarp.words import did_you_mean
 
-KINDS: dict[str, Callable[[Chart], Figure]] = {
-    "bar": bars.draw,
-    "line": lines.draw,
-    "box": boxes.draw,
-    "heatmap": heatmap.draw,
-    "cdf": cdf.draw,
-}
 AUTO = "auto"
 _MAP_FROM = 3
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++")
+"""Of bars and boxes that have one colour, as dashes are of lines."""
+_DASHES: tuple[Dash, ...] = (*DASHES, (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))
 
 
 def draw_metric(
@@ -59,25 +58,17 @@ def draw_metric(
         folder.mkdir(exist_ok=True, parents=True)
     files: list[Path] = []
     with style.drawing():
-        for stem, drawn, chart in charts(result, metric, by, kind):
-            files += style.save(_limited(KINDS[drawn](chart), drawn), folder / stem, tuple(formats))
+        for stem, _, chart in charts(result, metric, by, kind):
+            files += style.save(draw_chart(chart), folder / stem, tuple(formats))
     return files
 
 
-def _limited(figure: Figure, drawn: str) -> Figure:
-    """The figure with the limits and the scale that were asked for, where it has such axes."""
-    asked, axes = current(), figure.axes[0]
-    if drawn in ("line", "cdf") and asked.xlim is not None:
-        axes.set_xlim(*asked.xlim)
-    if drawn in ("line", "box") and asked.ylog and all(low > 0 for low in (axes.dataLim.ymin,)):
-        axes.set_yscale("log")
-        axes.set_ylim(axes.dataLim.ymin / 1.2, axes.dataLim.ymax * 1.2)
-        style.log_ticks(axes.yaxis)
-    return figure
-
-
 def charts(result: ResultDir, metric: str, by: Sequence[str], kind: str = AUTO) -> Iterator[tuple[str, str, Chart]]:
-    """What `draw_metric` draws: of each figure the stem of its file, its kind, and the chart that `KINDS` draw."""
+    """What `draw_metric` draws: of each figure the stem of its file, its kind, and the chart that `KINDS` draw.
+
+    What varies besides the axes has a figure for each value if these are the result's own choice, and in heat maps, in
+    which nobody would see the spread; else the runs are pooled, and the figure says so.
+    """
     summary = result.summary()
     if kind not in (AUTO, *KINDS):
         raise SelectionError(f'"{kind}" is not a kind of figure{did_you_mean(kind, (AUTO, *KINDS))}')
@@ -85,10 +76,53 @@ def charts(result: ResultDir, metric: str, by: Sequence[str], kind: str = AUTO) 
     axes = list(by) or _default_axes(result, summary["seed"].n_unique())
     scope, _, name = measured.partition(".")
     for names in _names(result, scope, name, axes):
-        chosen = _wanted(select(summary, result.axes, measured, axes, names))
+        chosen = select(summary, result.axes, measured, axes, names)
         drawn = _kind(chosen, kind, bare)
-        words = [slug(word) for word in (chosen.name, *(f"by {axis_title(axis)}" for axis in axes), drawn) if word]
-        yield "-".join([metric, *words]), drawn, _chart(result, chosen, metric, drawn, bare)
+        apart = drawn == "heatmap" or not by
+        parts = list(_parts(summary, chosen, names)) if apart and chosen.pooled else [({}, chosen)]
+        medians = [float(np.median(cell.values)) for _, part in parts for cell in part.cells]
+        for place, part in parts:
+            where = [(axis, axis_values(result, axis).label(value)) for axis, value in place.items()]
+            words = [slug(word) for word in (part.name, *(f"by {axis_title(axis)}" for axis in axes), drawn) if word]
+            stem = "--".join(["-".join([metric, *words]), *(slug(label) for _, label in where)])
+            chart = _chart(result, _wanted(part), metric, drawn, bare)
+            said = [f"{axis_title(axis)} {label}" for axis, label in where]
+            chart = replace(
+                chart,
+                kind=drawn,
+                subtitle=" · ".join([chart.subtitle, *said]),
+                left_out=_left_out(result, part, place),
+                span=(min(medians), max(medians)) if drawn == "heatmap" and len(parts) > 1 else None,
+            )
+            yield stem, drawn, chart
+
+
+def _parts(summary: pl.DataFrame, chosen: Selected, names: Sequence[str]) -> Iterator[tuple[dict[str, Any], Selected]]:
+    """The same for each combination of values on the axes that are not in it."""
+    good = summary.filter(status="ok", scope=chosen.scope, metric=chosen.metric).filter(pl.col("name").is_in(names))
+    for values in good.select(chosen.pooled).unique(maintain_order=True).rows():
+        place = dict(zip(chosen.pooled, values, strict=True))
+        rows = summary.filter(*(pl.col(axis).eq_missing(pl.lit(value)) for axis, value in place.items()))
+        metric = f"{chosen.scope}.{chosen.metric}"
+        yield place, select(rows, [*chosen.by, *chosen.pooled], metric, chosen.by, names)
+
+
+def _left_out(result: ResultDir, chosen: Selected, place: Mapping[str, Any]) -> list[str]:
+    """Runs that do not count, and values of the axes of which there is nothing to show."""
+    parts = []
+    if chosen.suspect or chosen.failed:
+        left = [f"{count} {word}" for count, word in ((chosen.suspect, "suspect"), (chosen.failed, "failed")) if count]
+        parts.append(f"left out: {' and '.join(left)} run{'s' * (chosen.suspect + chosen.failed > 1)}")
+    planned = [run for run in result.planned if all(run.point.get(axis) == value for axis, value in place.items())]
+    for number, axis in enumerate(chosen.by):
+        if axis in (NAME, SEED):
+            continue
+        shown = {axis_text(value) for value in chosen.values_of(number)}
+        values = {axis_text(run.point.get(axis)): run.point.get(axis) for run in planned}
+        if missing := [value for text, value in values.items() if text not in shown]:
+            known = axis_values(result, axis)
+            parts.append(f"no value for {axis_title(axis)} {', '.join(known.label(value) for value in missing)}")
+    return parts
 
 
 def _wanted(chosen: Selected) -> Selected:
@@ -113,7 +147,26 @@ def _measured(metric: str, known: Sequence[str]) -> tuple[str, bool]:
 
 
 def _default_axes(result: ResultDir, seeds: int) -> list[str]:
-    return result.axes[:2] or [SEED if seeds > 1 else NAME]
+    return axes_for(result) or [SEED if seeds > 1 else NAME]
+
+
+def axes_for(result: ResultDir) -> list[str]:
+    """The axes of a figure that is to show all that varies: first one of numbers, if there is one, then the others, as
+    far as their values can be told apart; two at least."""
+    counts = {axis: len({axis_text(run.point.get(axis)) for run in result.planned}) for axis in result.axes}
+    varied = [axis for axis in result.axes if counts[axis] > 1] or result.axes[:1]
+    numbers = [axis for axis in varied if counts[axis] >= _MAP_FROM and _numbers(result, axis)]
+    ordered = [*numbers[:1], *(axis for axis in varied if axis not in numbers[:1])]
+    kept = ordered[:2]
+    for axis in ordered[2:]:
+        if np.prod([counts[one] for one in (*kept[1:], axis)]) <= MAX_DISTINCT:
+            kept.append(axis)
+    return kept
+
+
+def _numbers(result: ResultDir, axis: str) -> bool:
+    values = {axis_text(run.point.get(axis)): run.point.get(axis) for run in result.planned}
+    return None not in values.values() and numbers_of(list(values.values())) is not None
 
 
 def _names(result: ResultDir, scope: str, metric: str, by: Sequence[str]) -> Iterator[list[str]]:
@@ -164,23 +217,50 @@ def _chart(result: ResultDir, chosen: Selected, metric: str, kind: str, bare: bo
     stem = distributed_stem(named) if kind == "cdf" or (bare and kind == "box") else None
     if stem is not None:
         label = metric_label(chosen.scope, stem)
+    xs = in_order(chosen.values_of(0))
+    known = axis_values(result, chosen.by[0])
     return Chart(
         title=_title(label, chosen),
         subtitle=_subtitle(result, chosen, kind, stem),
         value_label=_value_label(label),
         axis_label=_axis_label(chosen, chosen.by[0]),
         series_label=", ".join(_axis_label(chosen, axis) for axis in chosen.by[1:]),
-        xs=in_order(chosen.values_of(0)),
-        series=[key for key in product(*others) if key in used],
+        xs=xs,
+        x_texts=[known.label(x) for x in xs],
+        x_looks=[known.look(x) if x is not None else (style.NEUTRAL, "-") for x in xs],
+        looks=_series(result, chosen, [key for key in product(*others) if key in used]),
         cells={(cell.key[0], cell.key[1:]): cell.values for cell in chosen.cells},
         spread=_spread(result, chosen, stem) if stem else {},
+        by_value=chosen.by[0] == NAME or known.by_name,
     )
+
+
+def _series(result: ResultDir, chosen: Selected, keys: Sequence[tuple[Any, ...]]) -> list[SeriesLook]:
+    """The looks of series: the colour is that of the value on the most telling axis, dashes and hatching are another's.
+
+    Each combination of the others is told by the dashes, so that a colour belongs to one value alone.
+    """
+    axes = chosen.by[1:]
+    known = [axis_values(result, axis) for axis in axes]
+    first = next((at for at, values in enumerate(known) if values.by_name), 0)
+    others = list(dict.fromkeys((*key[:first], *key[first + 1 :]) for key in keys))
+    found = []
+    for key in keys:
+        text = ", ".join(values.label(value) for values, value in zip(known, key, strict=True))
+        if not key or key[first] is None:
+            found.append(SeriesLook(key, wrapped(text, LEGEND_CHARS), style.NEUTRAL, "-"))
+            continue
+        colour, own = known[first].look(key[first])
+        at = others.index((*key[:first], *key[first + 1 :])) if len(key) > 1 else DASHES.index(own)
+        dash, hatch = _DASHES[at % len(_DASHES)], HATCHES[at % len(HATCHES)]
+        found.append(SeriesLook(key, wrapped(text, LEGEND_CHARS), colour, dash, hatch))
+    return found
 
 
 def _runs_chart(result: ResultDir, chosen: Selected, label: str) -> Chart:
     """The distribution of a metric over repetitions, each of which has one value of it, rather than within them."""
     values = [value for cell in chosen.cells for value in cell.values]
-    key = ("all", ())
+    key: tuple[str, tuple[Any, ...]] = ("all", ())
     return Chart(
         title=f"{_subject(label, chosen)} over {len(values)} runs",
         subtitle=_subtitle(result, chosen, "cdf", None),
@@ -188,7 +268,9 @@ def _runs_chart(result: ResultDir, chosen: Selected, label: str) -> Chart:
         axis_label="runs",
         series_label="",
         xs=[key[0]],
-        series=[key[1]],
+        x_texts=[key[0]],
+        x_looks=[(CATEGORICAL[0], "-")],
+        looks=[SeriesLook(key[1], "", CATEGORICAL[0], "-")],
         cells={key: tuple(values)},
         spread={key: TimeWeighted(np.array(values), np.ones(len(values), np.int64))},
     )
@@ -260,7 +342,4 @@ def _subtitle(result: ResultDir, chosen: Selected, kind: str, stem: str | None) 
     if chosen.seeds > 1:
         parts.append(f"{chosen.seeds} seeds")
     parts += [f"over all {axis_title(axis)}" for axis in chosen.pooled]
-    if chosen.suspect or chosen.failed:
-        left = [f"{count} {word}" for count, word in ((chosen.suspect, "suspect"), (chosen.failed, "failed")) if count]
-        parts.append(f"left out: {' and '.join(left)} runs")
     return " · ".join(part for part in parts if part)

@@ -8,7 +8,7 @@ from netwarp.analysis.run import series
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.plots import look
 from netwarp.plots.colours import looks
-from netwarp.plots.labels import is_ordered, slug
+from netwarp.plots.labels import slug
 from netwarp.plots.scripts import readers
 from netwarp.plots.timeseries.curves import CWND, GOODPUT, QUEUE, RTT, chosen_flows
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
@@ -82,6 +82,7 @@ class _Records:
     run: RunDir
     label: str
     flows: Sequence[FlowData]
+    look: tuple[str, str]
 
     def ids(self, data: FlowData) -> list[int]:
         """The five-tuples that carry the flow's data."""
@@ -104,8 +105,8 @@ def script_of(result: ResultDir, figure: Figure) -> str:
     drawn = _labels(figure.spec) if stem.startswith("stack-") else None
     base, each = stem.removesuffix("-each").split("--")[0], stem.endswith("-each")
     runs = [
-        _Records(run := result.run(shown.id), label, chosen_flows(load_flows(run, transits=False)))
-        for label, shown in zip(run_set.labels, run_set.runs, strict=True)
+        _Records(run := result.run(shown.id), label, chosen_flows(load_flows(run, transits=False)), drawn_as)
+        for label, shown, drawn_as in zip(run_set.labels, run_set.runs, run_set.looks, strict=True)
         if drawn is None or label in drawn
     ]
     queue = next((q.stem for run in run_set.runs for q in run.curves if q.stem.startswith(QUEUE)), "")
@@ -148,7 +149,7 @@ def _text(head: tuple[str, str, str], calls: Sequence[Call], labels: Sequence[st
 
 def _calls(base: str, runs: Sequence[_Records], queue: str) -> tuple[list[Call], list[str], list[int]]:
     """The curves, the labels of the panels, and which panels show steps."""
-    drawn = looks([one.label for one in runs], is_ordered([one.label for one in runs]))
+    drawn = [one.look for one in runs]
     single: dict[str, tuple[Callable[[_Records, str], Iterator[tuple[str, Sequence[object]]]], str, bool]] = {
         CWND: (_window, "congestion window (packets)", True),
         RTT: (_rtt, "RTT (ms)", False),

@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
 from netwarp.analysis.summary.main_metrics import busiest_queue
 from netwarp.analysis.summary.selection import SEED
 from netwarp.plots import look
-from netwarp.plots.colours import QUEUE_DISCIPLINES
-from netwarp.plots.labels import is_ordered, natural_key, short_case, shortened_alike, slug
+from netwarp.plots.colours import QUEUE_DISCIPLINES, Look
+from netwarp.plots.labels import is_ordered, natural_key, slug
 from netwarp.plots.legibility import MAX_ORDERED, MAX_PANELS, fits_one_panel
 from netwarp.plots.timeseries.curves import RunCurves, duration_s, run_curves, schedules
 from netwarp.plots.timeseries.figure_spec import Band, Bar, Curve, Quantity, Schedule
+from netwarp.plots.values import axis_values, of_values
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
@@ -49,6 +50,7 @@ class PlottedRun:
 class RunSet:
     """Runs that differ in one thing (`differs`), labelled by its values, and stand alike on all else (`rest`).
 
+    `looks` are the colours and dashes of the runs' values, and `place` says in words where they stand alike.
     `references` are the runs that they are compared with, with their labels: one for all, or one for each run, or none.
     `stem` tells its files from those of other comparisons; empty if there are no others. `together`: they repeat one
     thing and are shown as one. `of`: how many there are, of which some may not be shown.
@@ -62,11 +64,8 @@ class RunSet:
     references: Sequence[tuple[str, PlottedRun]] = ()
     together: bool = False
     of: int = 0
-
-    @property
-    def place(self) -> list[str]:
-        """Where its runs stand on the axes in which they do not differ, in words."""
-        return [axis_text(v) if path == CASE else f"{axis_title(path)} {axis_text(v)}" for path, v in self.rest.items()]
+    looks: Sequence[Look] = ()
+    place: Sequence[str] = ()
 
     def reference_of(self, run: PlottedRun) -> tuple[str, PlottedRun] | None:
         """What one of its runs is compared with, and how that is called."""
@@ -75,57 +74,129 @@ class RunSet:
         return self.references[0] if self.references else None
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """A set of runs to compare by the values of an axis, whose records are not read yet; `stem` as in `RunSet`."""
+
+    axis: str
+    stem: str
+    read: Callable[[], RunSet]
+
+
+Reader = Callable[[int, str | None], PlottedRun]
+"""The run of that number, and the queue (`link:node`) that is to be among its curves."""
+
+
 def run_sets(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None = None) -> Iterator[RunSet]:
+    """What the figures of a result compare, read one after the other; see `comparisons`."""
+    return (comparison.read() for comparison in comparisons(result, curves_of))
+
+
+def comparisons(result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None = None) -> Iterator[Comparison]:
     """What the figures of a result compare; `curves_of` reads what they show of a run, as a rule all quantities.
 
     They compare tuners with the default, or kernels, or the values of the sweep's first axis, for each combination
-    of the others; without axes the cases, or the seeds. Of several seeds the first stands for all. Where the
-    scenario names a baseline, cases that set the same are compared with each other and with it; and where something
-    else is compared, each run with its like in it. Of more values than a reader could tell apart some are shown; of
-    more seeds, what all of them have in common.
+    of the others, and after that those of each other axis; without axes the cases, or the seeds. Of several seeds the
+    first stands for all. Where the scenario names a baseline, cases that set the same are compared with each other and
+    with it; and where something else is compared, each run with its like in it. Of more values than a reader could tell
+    apart some are shown; of more seeds, what all of them have in common.
     """
-    axis = compared_axis(result)
-    runs = list(_wanted(result, _first_seeds(result, axis)))
-    together = curves_of is None and axis == SEED and len(runs) > MAX_SEEDS
-    queue = _queue(result, axis)
-    read = curves_of or partial(run_curves, queue=queue, average=together)
+    axes = compared_axes(result)[: None if curves_of is None else 1]
+    runs = list(_wanted(result, _first_seeds(result, axes[0])))
+    together = curves_of is None and axes[0] == SEED and len(runs) > MAX_SEEDS
 
     @cache
-    def shown(number: int) -> PlottedRun:
+    def shown(number: int, queue: str | None) -> PlottedRun:
+        read = curves_of or partial(run_curves, queue=queue, average=together)
         return _shown(result.run(runs[number].id), runs[number], read)
 
-    if axis == CASE and result.baseline is not None and len(runs) > 1:
-        yield from _against_baseline(result, on_each(shown, range(len(runs))))
+    if axes[0] == CASE and result.baseline is not None and len(runs) > 1:
+        yield from _against_baseline(result, runs, shown)
         return
+    for place, axis in enumerate(axes):
+        every = together or curves_of is not None
+        yield from _of_axis(result, runs, axis, shown, every=every, together=together, first=place == 0)
+
+
+def _of_axis(
+    result: ResultDir,
+    runs: Sequence[PlannedRun],
+    axis: str,
+    shown: Reader,
+    *,
+    every: bool,
+    together: bool,
+    first: bool,
+) -> Iterator[Comparison]:
+    """The comparisons by one axis; `every` shows all values, and of an axis that is not the `first` only several."""
     places = {_place(run.point): number for number, run in enumerate(runs)}
+    queue, values = _queue(result, axis), axis_values(result, axis)
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, run in enumerate(runs):
         groups.setdefault(_rest(run, axis), []).append(number)
     for rest, group in _by_discipline(result, runs, groups, axis, queue):
         default, alike = _behind(runs, group) if axis == TUNER else ([], group)
+        if not first and len(alike) < 2:
+            continue
         ordered = is_ordered([_value(runs[number], axis) for number in alike])
         if ordered:  # else as the scenario has them
             alike.sort(key=lambda number: natural_key(_value(runs[number], axis)))
-        kept = alike if together or curves_of else some(alike, ordered)
+        kept = alike if every else some(alike, ordered)
         place = {path: value for path, value in runs[alike[0]].point.items() if path != axis}
+        words = [_placed(result, path, value) for path, value in place.items()]
         if len(rest) > len(place):
             place["queue"] = rest[-1]
-        references: list[tuple[str, PlottedRun]] = []
+            words.append(f"queue {rest[-1]}")
+        behind: list[tuple[str, int]] = []
         if default:
-            references = [(DEFAULT_TUNER, shown(default[0]))]
+            behind = [(DEFAULT_TUNER, default[0])]
         elif result.baseline is not None and place.get(CASE, result.baseline) != result.baseline:
             found = [places.get(_place({**runs[number].point, CASE: result.baseline})) for number in kept]
-            references = [(result.baseline, shown(number)) for number in found if number is not None]
-        yield RunSet(
-            differs=axis_title(axis),
-            labels=_labels([axis_text(_value(runs[number], axis)) for number in kept], axis),
-            runs=on_each(shown, kept),
-            rest=place,
-            stem=slug("-".join(rest)) if rest else "",
-            references=references if default or len(references) == len(kept) else (),
-            together=together,
-            of=len(alike),
+            behind = [(result.baseline, number) for number in found if number is not None]
+        parts = [_label(result, path, value) for path, value in place.items()]
+        stem = slug("-".join(parts if first else [f"by {axis_title(axis)}", *parts])) if parts or not first else ""
+        yield Comparison(
+            axis,
+            stem,
+            partial(
+                _read,
+                shown,
+                queue,
+                kept,
+                behind if default or len(behind) == len(kept) else [],
+                RunSet(
+                    differs=axis_title(axis),
+                    labels=[values.label(_value(runs[number], axis)) for number in kept],
+                    runs=(),
+                    rest=place,
+                    stem=stem,
+                    together=together,
+                    of=len(alike),
+                    looks=[values.look(_value(runs[number], axis)) for number in kept],
+                    place=words,
+                ),
+            ),
         )
+
+
+def _read(
+    shown: Reader, queue: str | None, kept: Sequence[int], behind: Sequence[tuple[str, int]], empty: RunSet
+) -> RunSet:
+    """The set with its runs, and the runs behind them."""
+    runs = on_each(lambda number: shown(number, queue), [*kept, *(number for _, number in behind)])
+    references = [(label, run) for (label, _), run in zip(behind, runs[len(kept) :], strict=True)]
+    return replace(empty, runs=runs[: len(kept)], references=references or ())
+
+
+def _label(result: ResultDir, path: str, value: Any) -> str:
+    """A value as file names have it: as it is written, of a module's file its name."""
+    text = axis_text(value)
+    return axis_values(result, path).label(value) if text.startswith("file:") else text
+
+
+def _placed(result: ResultDir, path: str, value: Any) -> str:
+    label = axis_values(result, path).label(value) if path in result.axes else axis_text(value)
+    return axis_text(value) if path == CASE else f"{axis_title(path)} {label}"
 
 
 def _behind(runs: Sequence[PlannedRun], group: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -141,10 +212,6 @@ def some(alike: Sequence[int], ordered: bool, most: int | None = None) -> Sequen
     if len(alike) <= most:
         return alike
     return [alike[round(n * last / (most - 1)) if ordered else n] for n in range(most)]
-
-
-def _labels(texts: Sequence[str], axis: str) -> list[str]:
-    return shortened_alike([short_case(text) for text in texts] if axis == CASE else texts)
 
 
 def _by_discipline(
@@ -183,33 +250,50 @@ def _discipline(run: RunDir, queue: str | None, case: str) -> str:
     return next((kind for word in named for kind in chain if kind.startswith(word)), named[0] if named else "other")
 
 
-def compared_axis(result: ResultDir) -> str:
-    """The axis whose values a figure compares: tuners, kernels, else the first swept one, else the cases, or seeds."""
-    if chosen := [axis for axis in (TUNER, KERNEL) if axis in result.axes]:
-        return chosen[0]
-    return next((axis for axis in result.axes if axis != CASE), CASE if result.axes else SEED)
+def compared_axes(result: ResultDir) -> list[str]:
+    """The axes whose values figures compare, the most important first: tuners or kernels, then the swept ones.
+
+    Without those the cases, or the seeds. What has one value only compares nothing, unless there is nothing else.
+    """
+    axes = sorted(result.axes, key=lambda axis: (axis not in (TUNER, KERNEL), axis == CASE))
+    several = [axis for axis in axes[1:] if len({axis_text(run.point.get(axis)) for run in result.planned}) > 1]
+    return [*axes[:1], *several] or [SEED]
 
 
-def _against_baseline(result: ResultDir, shown: Sequence[PlottedRun]) -> Iterator[RunSet]:
+def _against_baseline(result: ResultDir, runs: Sequence[PlannedRun], shown: Reader) -> Iterator[Comparison]:
     """The cases that set the same paths, and the baseline; cases that set several things bear their own names."""
-    cases = {run.point[CASE]: run for run in shown}
-    baseline = cases.pop(result.baseline, None)
+    queue = _queue(result, CASE)
+    cases = {str(run.point[CASE]): number for number, run in enumerate(runs)}
+    baseline = cases.pop(str(result.baseline), None)
     paths: dict[tuple[str, ...], list[str]] = {}
-    for name in cases:
-        paths.setdefault(tuple(result.settings_of(name)), []).append(name)
-    for varied, names in paths.items():
-        differs, labels = axis_title(CASE), dict(zip(names, names, strict=True))
+    for run in result.planned:
+        if run.point[CASE] != result.baseline:
+            paths.setdefault(tuple(result.settings_of(run.point[CASE])), []).append(run.point[CASE])
+    for varied, planned in paths.items():
+        names = [name for name in dict.fromkeys(planned) if name in cases]
+        if not names:
+            continue
+        differs, values = axis_title(CASE), {name: name for name in planned}
         behind = str(result.baseline)
         if len(varied) == 1:
             differs = axis_title(varied[0])
-            labels = {name: axis_text(result.settings_of(name)[varied[0]]) for name in names}
+            values = {name: axis_text(result.settings_of(name)[varied[0]]) for name in planned}
             usual = result.usual_value(varied[0])
             behind = behind if usual is None else f"{axis_text(usual)} ({behind})"
-        if is_ordered(list(labels.values())):
-            names.sort(key=lambda name: natural_key(labels[name]))
+        known = of_values(list(values.values()), varied[0] if len(varied) == 1 else CASE)
+        if known.ordered:
+            names.sort(key=lambda name: natural_key(values[name]))
+        stem = slug("-".join(varied))
+        empty = RunSet(
+            differs,
+            [known.label(values[name]) for name in names],
+            (),
+            {},
+            stem,
+            looks=[known.look(values[name]) for name in names],
+        )
         references = [] if baseline is None else [(behind, baseline)]
-        runs = [cases[name] for name in names]
-        yield RunSet(differs, [labels[name] for name in names], runs, {}, slug("-".join(varied)), references)
+        yield Comparison(CASE, stem, partial(_read, shown, queue, [cases[name] for name in names], references, empty))
 
 
 def _shown(directory: RunDir, run: PlannedRun, curves_of: Callable[[RunDir], RunCurves]) -> PlottedRun:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from matplotlib.artist import Artist
@@ -14,8 +15,10 @@ from matplotlib.ticker import MaxNLocator
 from netwarp.plots import legibility, style
 from netwarp.plots.look import current
 from netwarp.plots.timeseries import strip
-from netwarp.plots.timeseries.figure_spec import Bar, FigureSpec, Panel, Quantity, SecondaryAxis, Variant
+from netwarp.plots.timeseries.figure_spec import Bar, Curve, FigureSpec, Panel, Quantity, SecondaryAxis, Variant
 from netwarp.plots.timeseries.scale import set_scale, shows_log
+from netwarp.plots.timeseries.series import reduce_series
+from netwarp.plots.turns import cut_out
 
 FOOT_IN = 0.5
 LEFT_IN = 0.75
@@ -32,7 +35,7 @@ _RATE: dict[str, Any] = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, 
 
 def overlay(spec: FigureSpec) -> Figure:
     """All variants in one panel, the legend beside it (beneath it in a narrow figure), changes and phases beneath."""
-    spec, notes = legibility.striped(spec, alone=False, log=shows_log(spec))
+    spec, notes = legibility.in_turns(spec, alone=False)
     narrow = current().narrow
     handles = legend_handles(spec, style.width_in() - LEFT_IN if narrow else _LEGEND_IN)
     phases = bool(strip.phase_rows(spec))
@@ -44,7 +47,7 @@ def overlay(spec: FigureSpec) -> Figure:
     phases_in = style.line_in(9) if narrow and phases else 0.0
     foot_in = FOOT_IN + beneath_in + phases_in
     subtitle = _subtitle(spec, notes)
-    head_in = style.head_in(spec.quantity.title, subtitle, LEFT_IN)
+    head_in = style.head_in(spec.quantity.title, subtitle, LEFT_IN, spec.left_out)
     panel_in = (
         style.tall(_OVERLAY_IN) if narrow else max(_OVERLAY_IN, 0.27 * sum(text.count("\n") + 1 for text in labels))
     )
@@ -65,7 +68,7 @@ def overlay(spec: FigureSpec) -> Figure:
     elif phases:
         strip.phase_legend(figure, box.x1 + 0.015, foot_in / height, beside=True)
     figure.axes[-1].set_xlabel("time (s)")
-    style.head(figure, spec.quantity.title, subtitle, left)
+    style.head(figure, spec.quantity.title, subtitle, left, spec.left_out)
     if handles and narrow:
         style.legend_beneath(figure, handles, left, 0.04, panel_wide_in)
     elif handles:
@@ -95,13 +98,24 @@ class _Grid:
         return 0.55 if self.own_axes else 0.28
 
 
+def _as_wide(panel: Panel, wide_in: float) -> Panel:
+    """The panel with as many samples as its columns of pixels can show."""
+    columns = max(int(wide_in * style.dots_per_inch()), 1)
+    variants = [
+        replace(v, curves=[Curve(*reduce_series(curve.times, curve.values, columns)) for curve in v.curves])
+        for v in panel.variants
+    ]
+    return Panel(panel.heading, variants)
+
+
 def multiples(spec: FigureSpec) -> Figure:
     """The figure's panels with the same axes, or where values lie decades apart each with its own; what the lines mean
     beneath them, where that is not their heading."""
     handles = _panel_handles(spec)
-    spec, notes = legibility.striped(spec, alone=True, log=shows_log(spec))
     panels = spec.shown_alone
     own_axes = legibility.wants_own_axes(panels) and not any(shows_log(_of_panel(spec, panel)) for panel in panels)
+    spec, notes = legibility.in_turns(spec, alone=True, own_axes=own_axes)
+    panels = spec.shown_alone
     second = None if own_axes or shows_log(spec) else spec.quantity.secondary_axis
     labels = [str(handle.get_label()) for handle in handles]
     phases = any(variant.phases for panel in panels for variant in panel.variants)
@@ -119,7 +133,7 @@ def multiples(spec: FigureSpec) -> Figure:
     headings = [style.fitted(panel.heading, style.points(9.5), grid.width(), 2) for panel in panels]
     heading_in = _HEADING_IN + 0.16 * any("\n" in heading for heading in headings) + 0.1 * phases
     title, subtitle = _panel_words(spec, second, [*notes, *([legibility.OWN_AXES] if own_axes else [])])
-    head_in = style.head_in(title, subtitle, LEFT_IN)
+    head_in = style.head_in(title, subtitle, LEFT_IN, spec.left_out)
     panel_in = style.tall(_PANEL_IN) * (2 if len(panels) == 1 else 1)
     row_in = panel_in + heading_in + _ROW_GAP_IN
     height = head_in + grid.rows * row_in + grid.foot - _ROW_GAP_IN
@@ -130,7 +144,7 @@ def multiples(spec: FigureSpec) -> Figure:
         x = grid.left + column * (grid.width() + grid.gap())
         y = height - head_in - row * row_in - heading_in - panel_in
         axes = figure.add_axes((x / wide, y / height, grid.width() / wide, panel_in / height))
-        _panel(axes, spec, panel, heading)
+        _panel(axes, spec, _as_wide(panel, grid.width()), heading)
         shown = _of_panel(spec, panel) if own_axes else spec
         axes.xaxis.set_major_locator(MaxNLocator(max(3, min(6, int(grid.width() / 0.45))), steps=_STEPS))
         axes.set_xlim(*spec.window)
@@ -141,7 +155,7 @@ def multiples(spec: FigureSpec) -> Figure:
         if lowest:
             axes.set_xlabel("time (s)")
         if second and (column == columns - 1 or number == len(panels) - 1):
-            _second_axis(axes, spec, second, _PANEL_TICKS if panel_in > 1 else 2)
+            _second_axis(axes, second, _PANEL_TICKS if panel_in > 1 else 2)
     middle = (grid.foot + height - head_in) / 2 / height
     room_in = height - head_in - grid.foot
     if second:
@@ -153,7 +167,7 @@ def multiples(spec: FigureSpec) -> Figure:
         strip.phase_legend(figure, LEFT_IN / wide, (0.05 + legend_high) / height, beside=False)
     if handles:
         style.legend_beneath(figure, handles, LEFT_IN / wide, 0.05, wide_in)
-    style.head(figure, title, subtitle, LEFT_IN / wide)
+    style.head(figure, title, subtitle, LEFT_IN / wide, spec.left_out)
     return figure
 
 
@@ -192,12 +206,13 @@ def _panel(axes: Axes, spec: FigureSpec, panel: Panel, heading: str) -> None:
     axes.set_title(heading, loc="left", fontsize=style.points(9.5), color=style.INK, pad=10 if phases else 4)
 
 
-def _second_axis(axes: Axes, spec: FigureSpec, secondary_axis: SecondaryAxis, ticks: int) -> None:
-    """The same axis once more at the right, its ticks named by what they come to in the other unit."""
+def _second_axis(axes: Axes, secondary_axis: SecondaryAxis, ticks: int) -> None:
+    """The same heights at the right in the other unit, with ticks at round numbers of its own."""
     beside = axes.twinx()
     beside.grid(False)
-    set_scale(beside, spec, ticks=ticks)
-    beside.yaxis.set_major_formatter(lambda value, _: f"{value * secondary_axis.factor:g}")
+    beside.set_ylim(*(end * secondary_axis.factor for end in axes.get_ylim()))
+    beside.yaxis.set_major_locator(MaxNLocator(ticks, steps=_STEPS))
+    beside.yaxis.set_major_formatter("{x:g}")
 
 
 def draw_variant(axes: Axes, quantity: Quantity, variant: Variant) -> None:
@@ -207,17 +222,19 @@ def draw_variant(axes: Axes, quantity: Quantity, variant: Variant) -> None:
     axes.spines["bottom"].set_zorder(1.5)  # beneath the curves, or those that stay at 0 are hidden
     crowd = len(variant.curves)
     width = 2.4 if variant.reference else 1.1
-    for curve in variant.curves:
-        axes.plot(
-            curve.times,
-            curve.values,
-            color=variant.colour,
-            linestyle=variant.dash,
-            drawstyle="steps-post" if quantity.steps else "default",
-            alpha=1.0 if crowd == 1 else 0.55,
-            linewidth=width if crowd == 1 else 0.8 * width,
-            label=variant.label,
-        )
+    look: dict[str, Any] = {
+        "color": variant.colour,
+        "linestyle": variant.dash,
+        "drawstyle": "steps-post" if quantity.steps else "default",
+        "alpha": 1.0 if crowd == 1 else 0.55,
+        "linewidth": width if crowd == 1 else 0.8 * width,
+    }
+    for curve, stretches in zip_longest(variant.curves, variant.in_front, fillvalue=()):
+        assert isinstance(curve, Curve)
+        axes.plot(curve.times, curve.values, label=variant.label, **look)
+        for stretch in stretches:
+            piece = cut_out(curve, stretch, steps=quantity.steps)
+            axes.plot(piece.times, piece.values, label=f"_{variant.label}", zorder=2.5, **look)
 
 
 def legend_handles(spec: FigureSpec, wide_in: float) -> list[Artist]:
@@ -236,8 +253,7 @@ def legend_handles(spec: FigureSpec, wide_in: float) -> list[Artist]:
 
 def _handle(variant: Variant, wide_in: float) -> Line2D:
     label = style.fitted(variant.label, style.points(9), wide_in, 2)
-    dash = variant.dash if isinstance(variant.dash, str) else "-"  # a stripe alone would show nothing
-    return Line2D([], [], color=variant.colour, ls=dash, linewidth=2.2, label=label)
+    return Line2D([], [], color=variant.colour, ls=variant.dash, linewidth=2.2, label=label)
 
 
 def legend_in(spec: FigureSpec, handles: Sequence[Artist]) -> float:

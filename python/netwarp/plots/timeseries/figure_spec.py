@@ -74,7 +74,8 @@ class Variant:
     """One value of the axis that the figure compares: its label, colour, dashes, and its curves (one a flow).
 
     `phases` are the pieces of its strip, empty for none. `reference`: what the others are compared with, drawn behind
-    them. `bands` lie behind its curves, the wider ones first.
+    them. `bands` lie behind its curves, the wider ones first. `in_front` has for each curve the stretches of time in
+    which it is in front of all others.
     """
 
     label: str
@@ -84,6 +85,7 @@ class Variant:
     phases: Sequence[Bar] = ()
     reference: bool = False
     bands: Sequence[Band] = ()
+    in_front: Sequence[Sequence[tuple[float, float]]] = ()
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ class FigureSpec:
     `changes` are (seconds, words) of what the scenario changed meanwhile, without words where `schedules` tell it.
     `panels`: what each is to show; one variant each unless given. `linear`: never on a log axis, as for shares.
     `limits`: which part of the run it shows, in seconds; the whole unless given. `log`: on a log axis in any case.
+    `left_out` says what of the result is not in it, which is told even without a title.
     """
 
     quantity: Quantity
@@ -122,6 +125,7 @@ class FigureSpec:
     linear: bool = False
     limits: tuple[float, float] | None = None
     log: bool = False
+    left_out: Sequence[str] = ()
 
     @property
     def window(self) -> tuple[float, float]:
@@ -148,3 +152,4 @@ class Stack:
     title: str
     subtitle: str
     columns: Sequence[Sequence[FigureSpec]]
+    left_out: Sequence[str] = ()

@@ -7,7 +7,7 @@ import numpy as np
 
 from netwarp.analysis.summary.selection import SEED
 from netwarp.plots import look, style
-from netwarp.plots.colours import CATEGORICAL, looks
+from netwarp.plots.colours import CATEGORICAL, Look, looks, pale
 from netwarp.plots.labels import is_ordered
 from netwarp.plots.legibility import MAX_PANELS
 from netwarp.plots.timeseries.comparison import PlottedRun, RunSet
@@ -15,6 +15,7 @@ from netwarp.plots.timeseries.curves import GOODPUT
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Panel, Quantity, Variant
 from netwarp.plots.timeseries.several import PRINTED
 from netwarp.plots.timeseries.spread import across, span_s, together
+from netwarp.plots.values import groups_of
 from netwarp.store.result import ResultDir
 
 _MOST_OF = 0.75
@@ -26,25 +27,50 @@ def spec_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpe
 
     Repetitions that are to be shown together are one line and its bands.
     """
-    having = [(label, run) for label, run in _labelled(run_set) if quantity in run.curves]
-    runs = [run for _, run in having]
+    drawn = run_set.looks or looks(run_set.labels, is_ordered(run_set.labels))
+    having = [
+        (label, run, look)
+        for (label, run), look in zip(_labelled(run_set), drawn, strict=True)
+        if quantity in run.curves
+    ]
+    runs = [run for _, run, _ in having]
     if run_set.together:
         sound = _sound(runs)
         variants = [_spread("median", CATEGORICAL[0], "-", [run.curves[quantity] for run in sound])]
         several = "means of its flows" if any(len(run.curves[quantity]) > 1 for run in sound) else ""
         words = subtitle(result, run_set, sound, quantity.how, several, _averaging(quantity, sound))
         # A mean is no state that holds until the next.
-        return _spec(sound, replace(quantity, steps=False), words, _runs(sound), variants)
-    drawn = looks([label for label, _ in having], is_ordered([label for label, _ in having]))
+        spec = _spec(sound, replace(quantity, steps=False), words, _runs(sound), variants)
+        return replace(spec, left_out=left_out(result, run_set, sound))
     # A reference of its own for each run would double the lines; the panels of all flows have those.
     shared = run_set.references if len(run_set.references) == 1 else ()
     variants = [_reference(label, run.curves[quantity]) for label, run in shared if quantity in run.curves]
     variants += [
         Variant(label, colour, dash, run.curves[quantity], run.phases_with(quantity), bands=run.bands.get(quantity, ()))
-        for (label, run), (colour, dash) in zip(having, drawn, strict=True)
+        for label, run, (colour, dash) in having
     ]
     words = subtitle(result, run_set, runs, quantity.how, _crowds(variants))
-    return _spec(runs, quantity, words, run_set.differs, variants)
+    return replace(
+        _spec(runs, quantity, words, run_set.differs, variants),
+        left_out=left_out(result, run_set, runs, _without(run_set, runs)),
+    )
+
+
+def _without(run_set: RunSet, runs: Sequence[PlottedRun]) -> str:
+    """Which of the compared values have no curve in a figure of these runs."""
+    drawn = {id(run) for run in runs}
+    labels = [label for label, run in zip(run_set.labels, run_set.runs, strict=True) if id(run) not in drawn]
+    return f"nothing recorded of it: {', '.join(labels)}" if labels and len(labels) < len(run_set.labels) else ""
+
+
+def _panelled(having: Sequence[object]) -> str:
+    """How many panels a figure has not, because they are too many."""
+    return f"the first {MAX_PANELS} of {len(having)} runs" if len(having) > MAX_PANELS else ""
+
+
+def _groups(result: ResultDir, runs: Sequence[PlottedRun]) -> list[str]:
+    """The names of all flows that deliver something, in these runs or in any, so that each keeps its colour."""
+    return list(dict.fromkeys([*groups_of(result), *(q.group for run in runs for q in _goodputs(run))]))
 
 
 def shares_of(result: ResultDir, run_set: RunSet) -> FigureSpec | None:
@@ -57,7 +83,8 @@ def shares_of(result: ResultDir, run_set: RunSet) -> FigureSpec | None:
         return None
     runs = _sound([run for _, run in having]) if run_set.together else [run for _, run in having[:MAX_PANELS]]
     groups = list(dict.fromkeys(quantity.group for run in runs for quantity in _goodputs(run)))
-    drawn = dict(zip(groups, looks(groups), strict=True))
+    every = _groups(result, [*runs, *(run for _, run in run_set.references)])
+    drawn = dict(zip(every, looks(every), strict=True))
     bands = ""
     if run_set.together:
         lines = [_spread(g, *drawn[g], [found for run in runs if (found := _goodput_of(run, g))]) for g in groups]
@@ -81,12 +108,14 @@ def shares_of(result: ResultDir, run_set: RunSet) -> FigureSpec | None:
         run_set.differs if len(panels) > 1 else "",
         sorted(named.values(), key=lambda line: line.reference),
     )
-    return replace(spec, panels=panels, linear=True)
+    more = "" if run_set.together else _panelled(having)
+    return replace(spec, panels=panels, linear=True, left_out=left_out(result, run_set, runs, more))
 
 
 def lines_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpec:
     """Several things of each run beside each other, a panel for each run, what they have in common in one colour."""
-    having = [(label, run) for label, run in _labelled(run_set) if quantity in run.named][:MAX_PANELS]
+    all_having = [(label, run) for label, run in _labelled(run_set) if quantity in run.named]
+    having = all_having[:MAX_PANELS]
     runs = [run for _, run in having]
     names = list(dict.fromkeys(name for run in runs for name in run.named[quantity]))
     drawn = dict(zip(names, looks(names), strict=True))
@@ -102,7 +131,8 @@ def lines_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSp
     every = [Variant(name, *drawn[name], []) for name in names]
     spec = _spec(runs, quantity, words, run_set.differs if several else "", every)
     shown = [variant for panel in panels for variant in panel.variants]
-    return replace(spec, panels=panels, limits=look.current().xlim or _life(quantity, shown, spec.duration_s))
+    limits = look.current().xlim or _life(quantity, shown, spec.duration_s)
+    return replace(spec, panels=panels, limits=limits, left_out=left_out(result, run_set, runs, _panelled(all_having)))
 
 
 def _deviation(curves: Mapping[str, Curve]) -> str:
@@ -171,11 +201,19 @@ def _spread(label: str, colour: str, dash: str, runs: Sequence[Sequence[Curve]])
     return Variant(label, colour, dash, [median], bands=bands)
 
 
-def _lines(
-    run: PlottedRun, drawn: Mapping[str, tuple[str, str]], behind: tuple[str, PlottedRun] | None
-) -> list[Variant]:
-    """The goodputs of a run's flows, and before them those of the run behind it."""
-    lines = [_reference(f"{q.group}, {behind[0]}", c) for q, c in _goodputs(behind[1]).items()] if behind else []
+def _lines(run: PlottedRun, drawn: Mapping[str, Look], behind: tuple[str, PlottedRun] | None) -> list[Variant]:
+    """The goodputs of a run's flows, and before them those of the run behind it.
+
+    The one flow behind them is grey; of several each has a pale tint of its own colour.
+    """
+    lines: list[Variant] = []
+    if behind:
+        before = _goodputs(behind[1])
+        tints = {q.group: style.REFERENCE if len(before) == 1 else pale(drawn[q.group][0]) for q in before}
+        lines = [
+            replace(_reference(f"{q.group}, {behind[0]}", curves), colour=tints[q.group])
+            for q, curves in before.items()
+        ]
     return lines + [Variant(q.group, *drawn[q.group], curves) for q, curves in _goodputs(run).items()]
 
 
@@ -204,11 +242,16 @@ def subtitle(result: ResultDir, run_set: RunSet, runs: Sequence[PlottedRun], *ho
         parts.append(f"{run_set.differs} {run_set.labels[0]}")
     if run_set.differs != SEED:
         parts.append(f"seed {runs[0].seed}" + (f" of {seeds}" if seeds > 1 else ""))
+    return " · ".join(part for part in (*parts, *how) if part)
+
+
+def left_out(result: ResultDir, run_set: RunSet, runs: Sequence[PlottedRun], *more: str) -> list[str]:
+    """What of the result is not in a figure of these runs: values of the compared axis, suspect runs, failed runs."""
+    parts = []
     if len(run_set.runs) < run_set.of:
         parts.append(f"{len(run_set.runs)} of {run_set.of} values, the others: netwarp plot DIR --only VALUE")
     drawn = {id(run) for run in runs}
     suspect = sum(run.suspect and id(run) not in drawn for run in run_set.runs) if run_set.together else 0
     left = [f"{count} {word}" for count, word in ((suspect, "suspect"), (result.failed, "failed")) if count]
     many = "run" if suspect + result.failed == 1 else "runs"
-    out = f"{' and '.join(left)} {many} left out" if left else ""
-    return " · ".join(part for part in (*parts, *how, out) if part)
+    return [part for part in (*parts, *more, f"{' and '.join(left)} {many} left out" if left else "") if part]

@@ -3,13 +3,14 @@
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from netwarp.plots.formats import FORMATS
 from netwarp.plots.labels import is_ordered, slug
 from netwarp.plots.legibility import fits_one_panel
 from netwarp.plots.look import current
-from netwarp.plots.timeseries.comparison import RunSet, run_sets
+from netwarp.plots.timeseries.comparison import RunSet, comparisons
 from netwarp.plots.timeseries.curves import RunCurves
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
 from netwarp.plots.timeseries.figure_specs import lines_of, shares_of, spec_of
@@ -47,7 +48,7 @@ def draw_comparisons(
     folder = asked.out or out or make_folder(result.plots)
     with store_errors(folder, "create"):
         folder.mkdir(exist_ok=True, parents=True)
-    with Helpers(_helpers(result)) as helpers:
+    with Helpers(helpers_for(result)) as helpers:
         figures = figures_of(result, curves_of, alone=alone)
         tasks = [Task(one.spec, folder / one.stem, one.alone, formats) for one in figures if asked.draws(one.stem)]
         return sorted(helpers.draw(tasks))
@@ -66,19 +67,36 @@ class Figure:
 def figures_of(
     result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None = None, *, alone: bool = True
 ) -> Iterator[Figure]:
-    """All figures over time of a result."""
-    for run_set in run_sets(result, curves_of):
-        for quantity in dict.fromkeys(quantity for run in run_set.runs for quantity in run.curves):
-            spec, stem = spec_of(result, run_set, quantity), _stem(quantity.stem, run_set)
-            several = len(spec.shown_alone) > 1
-            if not several or fits_one_panel(len(spec.variants), is_ordered([v.label for v in spec.variants])):
-                yield Figure(stem, spec, False, run_set)
-            if several and (alone or not fits_one_panel(len(spec.variants), False)):
-                yield Figure(f"{stem}-each", spec, True, run_set)
-        if curves_of is None:
-            if (shares := shares_of(result, run_set)) is not None:
-                yield Figure(_stem(shares.quantity.stem, run_set), shares, True, run_set)
-            yield from states_of(result, run_set)
+    """All figures over time of a result, or if names are asked for, of the comparisons that these may be in."""
+    asked = current().figures
+    for comparison in comparisons(result, curves_of):
+        if asked and not any(may_name(name, comparison.stem) for name in asked):
+            continue
+        yield from figures_of_set(result, comparison.read(), alone=alone, states=curves_of is None)
+        if current().brief and not asked:
+            return
+
+
+def figures_of_set(result: ResultDir, run_set: RunSet, *, alone: bool = True, states: bool = True) -> Iterator[Figure]:
+    """The figures of one comparison: each quantity, and unless it has curves of its own what shows several of them."""
+    for quantity in dict.fromkeys(quantity for run in run_set.runs for quantity in run.curves):
+        spec, stem = spec_of(result, run_set, quantity), _stem(quantity.stem, run_set)
+        several = len(spec.shown_alone) > 1
+        if not several or fits_one_panel(len(spec.variants), is_ordered([v.label for v in spec.variants])):
+            yield Figure(stem, spec, False, run_set)
+        if several and (alone or not fits_one_panel(len(spec.variants), False)):
+            yield Figure(f"{stem}-each", spec, True, run_set)
+    if states:
+        if (shares := shares_of(result, run_set)) is not None:
+            yield Figure(_stem(shares.quantity.stem, run_set), shares, True, run_set)
+        yield from states_of(result, run_set)
+
+
+def may_name(pattern: str, stem: str) -> bool:
+    """Whether a name or pattern of a figure may be one of the comparison that is called `stem`."""
+    _, marked, of = pattern.partition("--")
+    # A star may stand for what is after the dashes as well.
+    return not marked or fnmatchcase(stem, f"{of.removesuffix('-each').partition('--')[0]}")
 
 
 def states_of(result: ResultDir, run_set: RunSet) -> Iterator[Figure]:
@@ -87,11 +105,13 @@ def states_of(result: ResultDir, run_set: RunSet) -> Iterator[Figure]:
     for quantity in (q for q in named if not q.stem.startswith(BBR)):
         yield Figure(_stem(quantity.stem, run_set), lines_of(result, run_set, quantity), True, run_set)
     if not run_set.together:
-        for name, stack in (*stacks_of(result, run_set), *bbr_of(result, run_set)):
+        for name, number, stack in stacks_of(result, run_set):
+            yield Figure(_stem(name, run_set) + (f"--{number}" if number > 1 else ""), stack, False, run_set)
+        for name, stack in bbr_of(result, run_set):
             yield Figure(_stem(name, run_set), stack, False, run_set)
 
 
-def _helpers(result: ResultDir) -> int:
+def helpers_for(result: ResultDir) -> int:
     """How many processes help: one less than there are CPUs, none where there is little to draw."""
     return min(len(os.sched_getaffinity(0)), _MAX_PROCESSES, len(result.planned)) - 1
 

@@ -1,6 +1,6 @@
 """Whether a figure's values are shown on a linear or a logarithmic axis, and where its ticks are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
         return
     low, high = _least(values), float(held.max())
     if held.min() > 0:
-        low = max(low, float(held.min()))
+        low = float(held.min())  # however short the time at it: what is cut off would not be missed
         axes.set_yscale("log")
         axes.set_ylim(low / 1.15, high * 1.25)
     else:
@@ -49,6 +49,27 @@ def set_scale(axes: Axes, spec: FigureSpec, *, ticks: int) -> None:
     axes.yaxis.set_major_formatter(EngFormatter(sep="") if high >= _LARGE else "{x:g}")
     # Unnamed ticks between would cost more to draw than all else in a panel.
     axes.yaxis.set_minor_locator(NullLocator())
+
+
+def y_places(spec: FigureSpec) -> tuple[Callable[[Values], Values], tuple[float, float]]:
+    """Where values are on the figure's y axis: a function to a scale that is linear on it, and the ends of the axis.
+
+    The same limits as those of `set_scale`.
+    """
+    values = _values(spec)
+    held = np.concatenate([some for some in values if len(some)] or [np.zeros(1)])
+    if not shows_log(spec):
+        low, high = float(held.min()), float(held.max())
+        return np.asarray, (min(low * _ROOM, 0.0), max(high, 0.0) * _ROOM or 1)
+    least = float(held.min()) if held.min() > 0 else 10 ** np.floor(np.log10(_least(values)))
+    foot = 0.0 if held.min() > 0 else _ZERO_SHARE
+
+    def placed(some: Values) -> Values:
+        above = np.log10(np.maximum(some, least) / least) + foot
+        return np.where(some < least, some / least * foot, above)
+
+    low = float(np.log10(1 / 1.15)) if held.min() > 0 else 0.0
+    return placed, (low, float(np.log10(float(held.max()) * 1.25 / least)) + foot)
 
 
 def shows_log(spec: FigureSpec) -> bool:

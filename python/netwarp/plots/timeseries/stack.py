@@ -15,7 +15,6 @@ from netwarp.plots.timeseries.figure import (
     phases_on_top,
 )
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
-from netwarp.plots.timeseries.scale import shows_log
 
 _LEFT_IN = 1.05
 _ROW_IN, _GAP_IN, _COLUMN_GAP_IN = 1.3, 0.14, 0.55
@@ -25,7 +24,7 @@ _STEPS = [1, 2, 2.5, 5, 10]
 
 def stacked(stack: Stack) -> Figure:
     """A row of panels for each quantity, its legend above it where its lines are not those of the row above."""
-    found = [[legibility.striped(row, alone=False, log=shows_log(row)) for row in column] for column in stack.columns]
+    found = [[legibility.in_turns(row, alone=False) for row in column] for column in stack.columns]
     columns = [[row for row, _ in column] for column in found]
     notes = list(dict.fromkeys(note for column in found for _, notes in column for note in notes))
     rows = columns[0]
@@ -43,7 +42,7 @@ def stacked(stack: Stack) -> Figure:
     top_in = 0.16 if phases else 0.0
     foot_in = FOOT_IN + (style.line_in(9) if phases else 0.0)
     subtitle = " · ".join([stack.subtitle, *notes])
-    head_in = style.head_in(stack.title, subtitle, _LEFT_IN)
+    head_in = style.head_in(stack.title, subtitle, _LEFT_IN, stack.left_out)
     row_in = style.tall(_ROW_IN)
     height = head_in + top_in + sum(above) + len(rows) * (row_in + _GAP_IN) + foot_in
     figure = style.new_figure(height)
@@ -71,7 +70,7 @@ def stacked(stack: Stack) -> Figure:
         y -= _GAP_IN
     if phases:
         strip.phase_legend(figure, _LEFT_IN / wide, 0.05 / height, beside=False)
-    style.head(figure, stack.title, subtitle, _LEFT_IN / wide)
+    style.head(figure, stack.title, subtitle, _LEFT_IN / wide, stack.left_out)
     figure.align_ylabels()
     return figure
 

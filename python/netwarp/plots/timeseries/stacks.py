@@ -9,7 +9,8 @@ from netwarp.plots.labels import is_ordered, slug
 from netwarp.plots.timeseries.comparison import PlottedRun, RunSet, some
 from netwarp.plots.timeseries.curves import CWND, QUEUE, RTT
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack, Variant
-from netwarp.plots.timeseries.figure_specs import spec_of, subtitle
+from netwarp.plots.timeseries.figure_specs import left_out, spec_of, subtitle
+from netwarp.plots.timeseries.scale import shows_log
 from netwarp.plots.timeseries.several import BBR, START
 from netwarp.store.result import ResultDir
 from netwarp.words import capital
@@ -18,9 +19,16 @@ _MAX_STACKED, _MAX_BBR = 3, 2
 """So many of the compared values are stacked together; so many have a figure of BBR's state of their own."""
 
 
-def stacks_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, Stack]]:
-    """Of each group of TCP flows RTT, queue and window of a few of the compared runs; each with its file's stem."""
-    few = _few(run_set, _MAX_STACKED)
+def stacks_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, int, Stack]]:
+    """Of each group of TCP flows RTT, queue and window of the compared runs: the figure's name and number, the stack.
+
+    Of values with an order a few are shown; of others all of them, in as many figures as they need.
+    """
+    for number, few in enumerate(_parts(run_set), start=1):
+        yield from ((name, number, stack) for name, stack in _stacks(result, few, run_set))
+
+
+def _stacks(result: ResultDir, few: RunSet, every: RunSet) -> Iterator[tuple[str, Stack]]:
     quantities = list(dict.fromkeys(quantity for run in few.runs for quantity in run.curves))
     queue = next((q for q in quantities if q.stem.startswith(QUEUE)), None)
     for window in (q for q in quantities if q.stem.startswith(CWND)):
@@ -28,26 +36,33 @@ def stacks_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, Stack]]
         rtt = next((q for q in quantities if q.stem == f"{RTT}{group}"), None)
         stacked = {"RTT": rtt, "queue": queue, "window": window}
         rows = [spec_of(result, few, q) for q in stacked.values() if q is not None]
+        if len(few.runs) < len(every.runs):  # figures that are read beside each other have axes of one kind
+            logs = [shows_log(spec_of(result, every, row.quantity)) for row in rows]
+            rows = [replace(row, log=row.log or log) for row, log in zip(rows, logs, strict=True)]
         if len(rows) < 2:
             continue
         *first, last = (name for name, q in stacked.items() if q is not None)
         limits = rows[-1].limits or (0.0, rows[-1].duration_s)
+        out = list(dict.fromkeys(part for row in rows for part in row.left_out))
         rows = [_bare(row, limits) for row in rows]
         words = subtitle(result, few, few.runs, "RTT: each ACK's own sample" if rtt else "")
-        yield f"stack-{slug(group)}", Stack(capital(f"{', '.join(first)} and {last} of {group}"), words, [rows])
+        yield f"stack-{slug(group)}", Stack(capital(f"{', '.join(first)} and {last} of {group}"), words, [rows], out)
 
 
 def bbr_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, Stack]]:
     """BBR's gains, its bandwidth estimate, RTT and window, of the whole run and of its start, of a few runs."""
     having = [n for n, run in enumerate(run_set.runs) if any(q.stem.startswith(BBR) for q in run.named)]
-    for number in some(having, is_ordered([run_set.labels[n] for n in having]), _MAX_BBR):
+    shown = some(having, is_ordered([run_set.labels[n] for n in having]), _MAX_BBR)
+    more = f"{len(shown)} of {len(having)} runs with BBR, the others: netwarp plot DIR --only VALUE"
+    for number in shown:
         run, label = run_set.runs[number], run_set.labels[number]
-        one = replace(run_set, labels=[label], runs=[run], of=1)
+        one = replace(run_set, labels=[label], runs=[run], looks=(), of=1)
         for group in dict.fromkeys(q.group for q in run.named if q.stem.startswith(BBR)):
             columns = [rows for suffix in ("", START) if (rows := _bbr_rows(run, group, suffix))]
             words = subtitle(result, one, [run], "left: the run, right: its start" if len(columns) > 1 else "")
             stem = "-".join([f"{BBR}{slug(group)}", *([slug(label)] if len(having) > 1 else [])])
-            yield stem, Stack(f"BBR's phases, gains and bandwidth estimate of {group}", words, columns)
+            out = left_out(result, one, [run], more if len(shown) < len(having) else "")
+            yield stem, Stack(f"BBR's phases, gains and bandwidth estimate of {group}", words, columns, out)
 
 
 def _bbr_rows(run: PlottedRun, group: str, suffix: str) -> list[FigureSpec]:
@@ -71,14 +86,27 @@ def _bbr_rows(run: PlottedRun, group: str, suffix: str) -> list[FigureSpec]:
     return specs
 
 
-def _few(run_set: RunSet, most: int) -> RunSet:
-    """So many of the compared runs, from the lowest to the highest where they have an order."""
-    kept = some(range(len(run_set.runs)), is_ordered(run_set.labels), most)
-    labels, runs = [run_set.labels[n] for n in kept], [run_set.runs[n] for n in kept]
+def _parts(run_set: RunSet) -> Iterator[RunSet]:
+    """The compared runs a few at a time: all, or of values with an order some from the lowest to the highest."""
+    every = range(len(run_set.runs))
     shared = run_set.references if len(run_set.references) == 1 else ()
-    return replace(run_set, labels=labels, runs=runs, references=shared)
+    if is_ordered(run_set.labels):
+        parts = [some(every, True, _MAX_STACKED)]
+    else:
+        count = -(-len(every) // _MAX_STACKED)
+        size = -(-len(every) // count)  # two and two rather than three and one
+        parts = [every[begin : begin + size] for begin in range(0, len(every), size)]
+    for kept in parts:
+        yield replace(
+            run_set,
+            labels=[run_set.labels[n] for n in kept],
+            runs=[run_set.runs[n] for n in kept],
+            looks=[run_set.looks[n] for n in kept] if run_set.looks else (),
+            references=shared,
+            of=run_set.of if len(parts) == 1 else len(kept),
+        )
 
 
 def _bare(row: FigureSpec, limits: tuple[float, float]) -> FigureSpec:
     """A spec without what has no room in one row of several."""
-    return replace(row, limits=limits, schedules=())
+    return replace(row, limits=limits, schedules=(), left_out=())

@@ -20,15 +20,18 @@ from netwarp.store.errors import StoreError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from netwarp.plots.charts.chart import Chart
+
 
 @dataclass(frozen=True)
 class Task:
-    """A figure over time to draw: all variants in one, or each `alone`; files are `stem` and a format's ending.
+    """A figure to draw, over time with all variants in one or each `alone`, or of a metric; files are `stem` and a
+    format's ending.
 
     `look` is how it was asked to look, which a process of its own does not know.
     """
 
-    spec: FigureSpec | Stack
+    spec: "FigureSpec | Stack | Chart"
     stem: Path
     alone: bool
     formats: tuple[str, ...]
@@ -46,14 +49,18 @@ def draw(tasks: Sequence[Task]) -> list[Path]:
     return files
 
 
-def figure_of(spec: FigureSpec | Stack, *, alone: bool) -> "Figure":
+def figure_of(spec: "FigureSpec | Stack | Chart", *, alone: bool) -> "Figure":
     """The figure as drawn; if `alone`, each variant has a panel of its own."""
     from netwarp.plots.timeseries.figure import multiples, overlay  # noqa: PLC0415
     from netwarp.plots.timeseries.stack import stacked  # noqa: PLC0415
 
     if isinstance(spec, Stack):
         return stacked(spec)
-    return multiples(spec) if alone else overlay(spec)
+    if isinstance(spec, FigureSpec):
+        return multiples(spec) if alone else overlay(spec)
+    from netwarp.plots.charts.kinds import draw_chart  # noqa: PLC0415
+
+    return draw_chart(spec)
 
 
 def shares(tasks: Sequence[Task], count: int) -> list[list[Task]]:
@@ -71,6 +78,8 @@ def _effort(task: Task) -> float:
     """About how long a figure takes: what its axes cost, and what its lines cost."""
     if isinstance(task.spec, Stack):
         return 1.0 + sum(map(len, task.spec.columns))
+    if not isinstance(task.spec, FigureSpec):
+        return 2.0
     return (len(task.spec.shown_alone) if task.alone else 0.4 * len(task.spec.variants)) + 1.0
 
 

@@ -26,6 +26,7 @@ MAX_ENTRIES: Mapping[str, int] = {
     "presets": 1_000,
     "cases": 1_000,
     "expect": 1_000,
+    "figures": 100,
     "views": 100,
     "sweep": 20,
 }

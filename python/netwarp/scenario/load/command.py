@@ -24,14 +24,18 @@ def command_scenario(
     seeds: Sequence[int] = (1,),
     run: Mapping[str, str] | None = None,
     machine: Mapping[str, str] | None = None,
+    timeout: str | None = None,
 ) -> Scenario:
     """The scenario of a command that starts in `directory` with `env`, once with each value of what is `varied`.
 
-    `run` are options of its runs, `machine` those of the command's machine (`exec`), as they are written.
+    `run` are options of its runs, `machine` those of the command's machine (`exec`), `timeout` the virtual time that
+    it may take, as they are written.
     Raises ScenarioError.
     """
     given = {"command": list(words), "directory": str(directory), "env": dict(env), **(machine or {})}
-    lines = [f"name = {_toml(name_of(words))}", f"seeds = {_toml(list(seeds))}", "", "[exec]"]
+    lines = [f"name = {_toml(name_of(words))}", f"seeds = {_toml(list(seeds))}"]
+    lines += [] if timeout is None else [f"duration = {_toml(timeout)}"]
+    lines += ["", "[exec]"]
     lines += [f"{key} = {_toml(value)}" for key, value in given.items()]
     lines += ["", "[run]", *(f"{key} = {_toml(value)}" for key, value in (run or {}).items())]
     lines += ["", "[sweep]", *(f'"exec.env.{name}" = {_toml(list(values))}' for name, values in varied.items()), ""]

@@ -54,7 +54,7 @@ def session_scenario(
         **({} if pace is None else {"pace": pace}),
     }
     point = [f"sweep.{path}={toml([values[0]])}" for path, values in found.sweep.items()]
-    rest = [f"seeds={toml([found.seeds[0] if seed is None else seed])}", "views=[]"]
+    rest = [f"seeds={toml([found.seeds[0] if seed is None else seed])}", "views=[]", "figures=[]"]
     given = [f"exec.{name}={_toml(value)}" for name, value in command.items()]
     scenario = load_scenario(source, [*settings, *point, *rest, *given])
     assert isinstance(scenario, ExecScenario)

@@ -128,8 +128,12 @@ class Link(Model):
     )
     queue: Annotated[Directed[Queue | None], either_direction(plain_is_both=False)] = about(
         "Queue discipline of the sending end and its options, in tc's syntax. A plain value applies to the forward "
-        "direction only. Default: `pfifo` with room for two bandwidth-delay products, at least 1000 packets.",
+        "direction only. A `limit` may be relative: `0.5BDP`, a part of the rate at the start × the largest RTT of the "
+        "flows through it, or `20ms`, what that rate sends in this time. The lab has it in packets or bytes, as the "
+        "discipline counts (`netwarp show`). Default: `pfifo` with room for two bandwidth-delay products, at least "
+        "1000 packets.",
         "pfifo limit 100",
+        "fq_codel limit 0.5BDP",
         refused=["qdisc add pfifo", ""],
         default=_DEFAULT_QUEUE,
     )

@@ -17,7 +17,7 @@ from netwarp.scenario.source import split_dotted
 from netwarp.scenario.toml import TomlSyntaxError, parse_toml
 
 PLAIN = ("duration", "warmup", "modules", "kernel")
-SET_ONLY = ("name", "summary", "seeds", "views", "baseline")
+SET_ONLY = ("name", "summary", "seeds", "figures", "views", "baseline")
 GROUPS: dict[str, type[BaseModel]] = {"run": RunOptions, "record": Record, "exec": Exec}
 DIRECTED = ("rate", "delay", "jitter", "loss", "duplicate", "corrupt", "reorder", "queue", "trace", "outage")
 _FIELDS: dict[str, list[str]] = {
@@ -32,8 +32,8 @@ _FIELDS: dict[str, list[str]] = {
 def resolve_path(path: str, data: Mapping[str, Any], sweepable: bool = True) -> tuple[str, ...]:
     """The keys of `path`, checked against the format and the names in `data`.
 
-    `sweepable` leaves out what is no property of a run (`seeds`, `name`, `summary`, `views`, `baseline`). Raises
-    ValueError with a sentence that says which part is unknown and what was probably meant.
+    `sweepable` leaves out what is no property of a run (`seeds`, `name`, `summary`, `figures`, `views`, `baseline`).
+    Raises ValueError with a sentence that says which part is unknown and what was probably meant.
     """
     head, *rest = split_dotted(path)
     if head == "seeds" and sweepable:

@@ -20,6 +20,7 @@ from netwarp.module import Module, ModuleField, module_of
 from netwarp.names import KERNEL_NAME
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.model.change import Change, Tuner
+from netwarp.scenario.model.figures import FigureField
 from netwarp.scenario.model.link import Link
 from netwarp.scenario.model.node import Node
 from netwarp.scenario.model.run import Record, RunOptions
@@ -97,6 +98,14 @@ class Scenario(Model):
         "The case with which figures compare the others.", "BBR", refused=["CUBIC"], default=None
     )
     expect: tuple[OnDemand[Expectation], ...] = about("Which results are expected.", default=())
+    figures: tuple[OnDemand[FigureField], ...] = about(
+        "The figures that a run draws: names as `netwarp plot` takes them, patterns included, and tables with a "
+        "`metric`, the axes `by` which it is drawn, and a `kind`. Unless given, they are chosen by what varies. See "
+        "[figures.md](figures.md).",
+        ["rtt-bulk", {"metric": "flow.goodput_mbps", "by": ["links.bottleneck.queue"]}],
+        refused=[[""], [{"metric": "flow.goodput_mbps", "kind": "pie"}], "rtt-bulk"],
+        default=(),
+    )
     views: tuple[Annotated[str, AfterValidator(view_name)], ...] = about(
         "Names of views: tables and figures for a particular study, in addition to those of every result.",
         refused=[["nosuch"]],

@@ -15,6 +15,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from importlib import resources
 from itertools import chain
 from pathlib import Path
@@ -153,6 +154,7 @@ def load_trace(value: object, folder: Path) -> Trace:
     return parse_trace(text, path.name)
 
 
+@lru_cache(maxsize=8)
 def parse_trace(text: str, name: str) -> Trace:
     """The trace in a text; `name` stands for the file in messages (`name:line: …`). Raises ValueError."""
     lines = _lines(text)

@@ -13,6 +13,7 @@ UNCOUNTED: Mapping[str, str] = {
     "cases": "their values stand in the sections of each point",
     "baseline": "says what figures compare the others with",
     "expect": "is checked against the records afterwards",
+    "figures": "are drawn of the records afterwards",
     "views": "are made of the records afterwards",
     "tuners": "the one in use is hashed by its content, under the key `tuner`; the others do nothing",
     "run.tuner": "is the name of the tuner in use, whose content is hashed",

@@ -1,0 +1,49 @@
+//! The programs that a command has left running, for people.
+
+use std::fs;
+
+use anyhow::Result;
+
+/// So many are named at most; of a longer command line the beginning.
+const NAMED: usize = 5;
+const LONGEST: usize = 60;
+
+/// The command lines of programs that run, with their process ids, in the order of these; the number of those beyond.
+/// Threads of the kernel have no command line, and pid 1 is not counted.
+pub fn running() -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let Some(pid) = entry?
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<u32>().ok())
+        else {
+            continue;
+        };
+        // One that ends meanwhile is none.
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        if pid != 1 && !line.is_empty() {
+            found.push((pid, words(&line)));
+        }
+    }
+    found.sort();
+    let more = found.len().saturating_sub(NAMED);
+    let named = found.into_iter().take(NAMED);
+    let mut lines: Vec<_> = named
+        .map(|(pid, line)| format!("`{line}` (pid {pid})"))
+        .collect();
+    if more > 0 {
+        lines.push(format!("{more} more"));
+    }
+    Ok(lines)
+}
+
+/// Arguments, each ended by a NUL, as one line.
+fn words(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let words: String = text.trim_end_matches('\0').replace(['\0', '\n'], " ");
+    match words.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words,
+    }
+}

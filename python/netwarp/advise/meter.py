@@ -1,0 +1,98 @@
+"""How far a search is, and how long it still takes: a bar on a terminal, a line now and then elsewhere."""
+
+import threading
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+from netwarp.engines import Outcome
+from netwarp.plan import Run
+
+_EVERY_S = 10.0
+_FEW = 4
+"""Before so many runs have ended their pace says little."""
+
+
+class SearchMeter:
+    """Counts the runs of a search. Use as a context manager."""
+
+    def __init__(self, console: Console) -> None:
+        self._most = self._after = 0
+        self._console = console
+        self._lock = threading.Lock()
+        self._begin = self._said = time.monotonic()
+        self._done = self._kept = 0
+        self._stage = ""
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> "SearchMeter":
+        if self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[left]}"),
+                console=self._console,
+                transient=True,
+            )
+            self._task = self._bar.add_task("checking the question", total=None, left="")
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def expect(self, most: int, after: int) -> None:
+        """There are `most` runs at most, about `after` of them after the final (flips)."""
+        self._most, self._after = most, after
+        self._begin = time.monotonic()
+
+    def stage(self, name: str, runs: int) -> None:
+        """So many runs begin now; with the final it is known how many there are at most."""
+        with self._lock:
+            self._stage = name
+            if name == "final":
+                self._most = self._done + self._kept + runs + self._after
+            self._most = max(self._most, self._done + self._kept + runs)
+            self._show()
+
+    def run(self, event: str, run: Run, outcome: Outcome | None) -> None:
+        """Count a run that ends or was there already."""
+        with self._lock:
+            self._kept += event == "kept"
+            self._done += event == "end"
+            if event != "start":
+                self._show()
+
+    @property
+    def left(self) -> str:
+        """How long the rest takes at most, at the pace so far, in words; empty while that is not known."""
+        if self._done < _FEW:
+            return ""
+        each_s = (time.monotonic() - self._begin) / self._done
+        return f"at most {time_words(each_s * max(self._most - self._done - self._kept, 0))} left"
+
+    def _show(self) -> None:
+        counted = self._done + self._kept
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=self._stage, completed=counted, total=self._most, left=self.left)
+        elif self.left and time.monotonic() - self._said >= _EVERY_S:
+            self._said = time.monotonic()
+            text = f"{self._stage}: {counted} of at most {self._most} runs, {self.left}"
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def time_words(seconds: float) -> str:
+    """Seconds as people say them: `20 s`, `1 min 40 s`, `12 min`."""
+    if seconds < 60:
+        return f"{max(round(seconds), 1)} s"
+    if seconds < 600:
+        minutes, rest = divmod(round(seconds / 10) * 10, 60)
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    return f"{round(seconds / 60)} min"

@@ -1,0 +1,62 @@
+"""Which figures of metrics say most about a result."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from netwarp.analysis.summary.selection import NAME, SEED, names_of
+from netwarp.plots.charts.metric import axes_for
+from netwarp.plots.labels import numbers_of
+from netwarp.store.result import ResultDir
+
+_BOXES_FROM = 5
+_MAP_FROM = 3
+_OVERVIEW = (
+    ("flow", ("goodput_mbps",)),
+    ("flow", ("rtt_ms_p95", "delay_ms_p95")),
+    ("queue", ("sojourn_ms_p95", "length_pkts_mean")),
+    ("link", ("utilisation",)),
+    ("run", ("jain_index",)),
+)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A figure of a metric to draw: its axes, all that vary if there are none, and its kind."""
+
+    metric: str
+    by: tuple[str, ...] = ()
+    kind: str = "auto"
+
+    @property
+    def command(self) -> str:
+        """What draws it."""
+        axes = f" --by {','.join(self.by)}" if self.by else ""
+        return f"netwarp plot DIR --metric {self.metric}{axes}" + (
+            f" --kind {self.kind}" if self.kind != "auto" else ""
+        )
+
+
+def wishes(result: ResultDir) -> Iterator[Wish]:
+    """What to draw, the most telling first: metrics over all axes that vary, maps, boxes over seeds, distributions."""
+    summary = result.summary().filter(status="ok")
+    seeds = summary["seed"].n_unique()
+    axes = tuple(axis for axis in axes_for(result) if summary[axis].n_unique() > 1)
+    have = {scope: set(part["metric"].to_list()) for (scope,), part in summary.group_by("scope")}
+    chosen = [
+        (scope, next(one for one in options if one in have.get(scope, ())))
+        for scope, options in _OVERVIEW
+        if any(one in have.get(scope, ()) for one in options)
+    ]
+    many = {scope: len(names_of(summary, scope, metric)) > 1 for scope, metric in chosen}
+    if "completion_ms_p50" in have.get("flow", ()) and not axes:
+        yield Wish("flow.completion_ms", (NAME,))  # how the times of each group lie
+    for scope, metric in chosen if axes or seeds > 1 else ():
+        together = (NAME,) if scope == "flow" and many[scope] and len(axes) < 2 else ()
+        by = (*axes, *together) or (SEED,)
+        yield Wish(f"{scope}.{metric}", by, "box" if seeds >= _BOXES_FROM and axes and scope == "flow" else "auto")
+    if len(axes) == 2 and min(summary[axis].n_unique() for axis in axes) >= _MAP_FROM:
+        for scope, metric in chosen[:2]:
+            if numbers_of(summary[axes[1]].unique(maintain_order=True).to_list()) is None or seeds >= _BOXES_FROM:
+                yield Wish(f"{scope}.{metric}", axes, "heatmap")
+    for metric in ("flow.rtt_ms", "queue.sojourn_ms", "flow.completion_ms"):
+        yield Wish(metric, axes[:2] or (NAME,))

@@ -1,0 +1,81 @@
+"""The values of an axis in figures: what each is called, and the look that it has in every figure of a result."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netwarp.analysis.summary.selection import NAME, SEED, is_member
+from netwarp.plots.colours import CONGESTION_CONTROLS, Look, known_look, looks
+from netwarp.plots.labels import in_order, is_ordered, short_case, shortened_alike
+from netwarp.store.result import ResultDir
+from netwarp.store.summary import CASE, axis_text
+
+_FILE = "file:"
+_OF_OTHERS = ("prague", "bbr_draft")
+"""Controls in the table of looks that the kernel does not have: a file of that name is what the table means."""
+_NAMED = (".cc", ".queue", ".default_qdisc")
+
+
+@dataclass(frozen=True)
+class AxisValues:
+    """All values that the plan has on an axis, by their text: labels, looks, and whether they have an order.
+
+    `by_name`: they are known by their colours, as congestion controls are, and keep them in every figure.
+    """
+
+    labels: Mapping[str, str]
+    looks: Mapping[str, Look]
+    ordered: bool
+    by_name: bool = False
+
+    def label(self, value: Any) -> str:
+        """What a value is called; a dash where a run has none."""
+        return "–" if value is None else self.labels.get(axis_text(value), axis_text(value))
+
+    def look(self, value: Any) -> Look:
+        """Colour and dashes of a value of the plan."""
+        return self.looks[axis_text(value)]
+
+
+def axis_values(result: ResultDir, axis: str) -> AxisValues:
+    """The values of an axis, of `seed`, or of `name` (the flows), whether their runs have been made or not."""
+    if axis == NAME:
+        return of_values(groups_of(result))
+    values = [run.seed if axis == SEED else run.point.get(axis) for run in result.planned]
+    return of_values([value for value in values if value is not None], axis)
+
+
+def of_values(values: Sequence[Any], axis: str = "") -> AxisValues:
+    """Labels and looks of values, which may occur several times. A look goes by a value's place among all of them."""
+    known = in_order(list({axis_text(value): value for value in values}.values()))
+    texts = [axis_text(value) for value in known]
+    shown = [shown_as(value) for value in known]
+    # Two files of one name in different folders keep their paths.
+    shown = [text if shown.count(label) > 1 else label for text, label in zip(texts, shown, strict=True)]
+    labels = shortened_alike([short_case(label) for label in shown] if axis == CASE else shown)
+    ordered = is_ordered(known)
+    named = axis.endswith(_NAMED) or any(text.startswith(_FILE) for text in texts)
+    found = looks(labels if axis == CASE else shown, ordered, named=named)
+    by_name = not ordered and (named or any(known_look(text) for text in shown))
+    return AxisValues(dict(zip(texts, labels, strict=True)), dict(zip(texts, found, strict=True)), ordered, by_name)
+
+
+def groups_of(result: ResultDir) -> list[str]:
+    """The names of the flows that have metrics in any run; of several of one name the name alone."""
+    names = result.summary().filter(scope="flow")["name"].drop_nulls().unique(maintain_order=True).to_list()
+    return [name for name in names if not is_member(name, names)]
+
+
+def shown_as(value: Any) -> str:
+    """A value in words; of a module's file the name of the module, and its parameters.
+
+    A file that is called as one of the kernel's own modules keeps its ending, as it is another one.
+    """
+    text = axis_text(value)
+    if not text.startswith(_FILE):
+        return text
+    place, *parameters = text.removeprefix(_FILE).split()
+    file = place.rstrip("/").rpartition("/")[2]
+    name = file.removesuffix(".c").removeprefix("tcp_").removeprefix("sch_") or file
+    kernels = name in CONGESTION_CONTROLS and name not in _OF_OTHERS
+    return " ".join([file if kernels else name, *parameters])

@@ -1,0 +1,10 @@
+"""Coexistence: each congestion control beside each."""
+
+from pathlib import Path
+
+from netwarp.studies.base import Study
+
+STUDY = Study(
+    scenarios=Path(__file__).parent / "scenarios",
+    views={"coexistence-matrix": "netwarp.studies.coexistence_matrix.view:write"},
+)

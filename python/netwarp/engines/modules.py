@@ -138,7 +138,7 @@ def _place(match: re.Match[str], modules: list[Compiled]) -> str | None:
         for one in compiled.objects:
             if one.name == match["module"]:
                 # A call may be the last thing that a line, or a function, does.
-                offset = int(match["offset"], 16) - (0 if match["exact"] else 1)
+                offset = max(int(match["offset"], 16) - (0 if match["exact"] else 1), 0)
                 line = _line(compiled.path(one, debug=True), match["function"], offset)
                 return f"{match['function']}()" + (f" ({line})" if line else f" [{one.name}]")
     return None
@@ -153,7 +153,12 @@ def _line(debug: Path, function: str, offset: int) -> str | None:
     section = subprocess.run(["objdump", "-t", debug], capture_output=True, text=True, check=False)
     where = re.search(rf"^\S+ .{{7}} (\S+)\t\S+ (?:\S+ )?{re.escape(function)}$", section.stdout, re.MULTILINE)
     address = hex(int(start[1], 16) + offset)
-    command = ["addr2line", "-e", str(debug), "-j", where[1] if where else ".text", address]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    found = _PLACE.search(answer)
-    return f"{Path(answer[: found.start()]).name}:{found[1]}" if found else None
+    command = ["addr2line", "-i", "-e", str(debug), "-j", where[1] if where else ".text", address]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    found = [
+        f"{Path(line[: place.start()]).name}:{place[1]}"
+        for line in answer.splitlines()
+        if (place := _PLACE.search(line))
+    ]
+    # Of what is inlined from the kernel's headers, the line that calls it is the module's.
+    return next((line for line in found if ".c:" in line), found[0] if found else None)

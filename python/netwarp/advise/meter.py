@@ -5,9 +5,9 @@ import time
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from netwarp.engines import Outcome
+from netwarp.execute.progress import ProgressBar
 from netwarp.plan import Run
 
 _EVERY_S = 10.0
@@ -25,28 +25,16 @@ class SearchMeter:
         self._begin = self._said = time.monotonic()
         self._done = self._kept = 0
         self._stage = ""
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
+        self._bar = ProgressBar(console)
 
     def __enter__(self) -> "SearchMeter":
-        if self._console.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[left]}"),
-                console=self._console,
-                transient=True,
-            )
-            self._task = self._bar.add_task("checking the question", total=None, left="")
-            self._bar.start()
+        self._bar.start("checking the question", None)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar:
-            self._bar.stop()
+        self._bar.stop()
 
     def expect(self, most: int, after: int) -> None:
         """There are `most` runs at most, about `after` of them after the final (flips)."""
@@ -80,9 +68,8 @@ class SearchMeter:
 
     def _show(self) -> None:
         counted = self._done + self._kept
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, description=self._stage, completed=counted, total=self._most, left=self.left)
-        elif self.left and time.monotonic() - self._said >= _EVERY_S:
+        self._bar.update(counted, self.left, description=self._stage, total=self._most)
+        if not self._bar.is_shown and self.left and time.monotonic() - self._said >= _EVERY_S:
             self._said = time.monotonic()
             text = f"{self._stage}: {counted} of at most {self._most} runs, {self.left}"
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)

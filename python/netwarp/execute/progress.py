@@ -6,10 +6,50 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
 from netwarp.engines import Outcome
 from netwarp.plan import Plan, Run
+
+
+class ProgressBar:
+    """A bar on a terminal, with words of the caller's and further columns behind it; nothing elsewhere."""
+
+    def __init__(self, console: Console, *columns: ProgressColumn) -> None:
+        self._progress = (
+            Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[words]}"),
+                *columns,
+                console=console,
+                transient=True,
+            )
+            if console.is_terminal
+            else None
+        )
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is one."""
+        return self._progress is not None
+
+    def start(self, description: str, total: int | None) -> None:
+        """Begin to show it."""
+        if self._progress is not None:
+            self._task = self._progress.add_task(description, total=total, words="")
+            self._progress.start()
+
+    def update(self, completed: int, words: str, *, description: str | None = None, total: int | None = None) -> None:
+        """Move it on; what is None stays."""
+        if self._progress is not None:
+            self._progress.update(self._task, completed=completed, words=words, description=description, total=total)
+
+    def stop(self) -> None:
+        """Remove it."""
+        if self._progress is not None:
+            self._progress.stop()
 
 
 class RunProgress:
@@ -23,29 +63,16 @@ class RunProgress:
         self._lock = threading.Lock()
         self._begin = time.monotonic()
         self._done = self._failed = self._running = self._kept = 0
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
+        self._bar = ProgressBar(console, TimeRemainingColumn())
 
     def __enter__(self) -> "RunProgress":
-        if self._console.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[state]}"),
-                TimeRemainingColumn(),
-                console=self._console,
-                transient=True,
-            )
-            self._task = self._bar.add_task("runs", total=self._total, state="")
-            self._bar.start()
+        self._bar.start("runs", self._total)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar:
-            self._bar.stop()
+        self._bar.stop()
 
     def __call__(self, event: str, run: Run, outcome: Outcome | None) -> None:
         """Hear of a run: it starts, ends with `outcome`, or was there already."""
@@ -53,8 +80,7 @@ class RunProgress:
             self._count(event, outcome)
             if event == "end" and outcome is not None:
                 self._report(run, outcome)
-            if self._bar is not None and self._task is not None:
-                self._bar.update(self._task, completed=self._done + self._kept, state=self._state())
+            self._bar.update(self._done + self._kept, self._state())
 
     def _count(self, event: str, outcome: Outcome | None) -> None:
         if event == "start":
@@ -80,7 +106,7 @@ class RunProgress:
             if outcome.status == "failed":
                 for line in self._printed(run):
                     self._say(f"    {line}")
-        elif self._bar is None:
+        elif not self._bar.is_shown:
             self._say(f"{number} {run.label}: ok, {outcome.facts.get('real_s', 0.0):.2f} s")
         for note in outcome.notes:
             self._say(f"{number} {run.label}: note: {note}", "yellow")

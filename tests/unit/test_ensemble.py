@@ -128,3 +128,12 @@ def test_the_table_shows_medians_and_intervals(seeds: int, words: str) -> None:
     assert words in text
     assert "(1 suspect)" in text and "(1 failed)" in text
     assert "[9.10, 9." in text
+
+
+def test_the_caption_is_about_the_columns_that_are_shown() -> None:
+    """A metric that few runs have, and that is no column, says nothing of the brackets that are there."""
+    rare = {2: {"convergence_s": 1.0}, 5: {"convergence_s": 2.0}}
+    runs = [("cubic", seed, "ok", {"goodput_mbps": 9 + seed / 10} | rare.get(seed, {})) for seed in range(1, 9)]
+    frame = statistics_frame(summary(*runs), AXES)
+    assert frame.filter(metric="convergence_s")["confidence"].to_list() == [0.5]
+    assert "95% confidence interval" in str(ensemble_table(frame, AXES).caption)

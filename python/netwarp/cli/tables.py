@@ -63,7 +63,7 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
     shown = [m for m in MAIN_METRICS if medians.filter(scope=m[0], metric=m[1]).height]
     queue = busiest_queue(medians, axes)
     places = bool(_elsewhere(medians))
-    table = _table(title, _caption(statistics), _about(shown, queue))
+    table = _table(title, _caption(medians, shown), _about(shown, queue))
     for heading in (*map(axis_title, axes), *(["flow"] if len(flows) > 1 else [])):
         table.add_column(Text(heading))
     table.add_column("runs")
@@ -86,9 +86,11 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
     return table
 
 
-def _caption(statistics: pl.DataFrame) -> str:
-    """What the brackets mean; empty without any."""
-    sure = statistics["confidence"].drop_nulls()
+def _caption(statistics: pl.DataFrame, shown: Sequence[tuple[str, str, str, int]]) -> str:
+    """What the brackets of the columns mean; empty without any."""
+    columns = [f"{scope}.{metric}" for scope, metric, *_ in shown]
+    of_columns = pl.concat_str("scope", pl.lit("."), "metric").is_in(columns)
+    sure = statistics.filter(of_columns)["confidence"].drop_nulls()
     if sure.is_empty():
         return ""
     lowest = float(sure.min())  # type: ignore[arg-type]

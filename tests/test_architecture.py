@@ -55,6 +55,7 @@ STAGES = [
     "exports",
     "views",
     "report",
+    "notebook",
     "evaluation",
     "study",
     "dev",

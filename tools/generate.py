@@ -16,6 +16,7 @@ from tools import (
     records_page,
     rust_constants,
     rust_tables,
+    rust_wire,
     scenario_page,
 )
 
@@ -25,6 +26,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "agent/src/constants.rs": rust_constants.source,
     "agent/src/guard/layout.rs": recorder_layout.source,
     "agent/src/tables.rs": rust_tables.source,
+    "agent/src/wire.rs": rust_wire.source,
     "agent/testdata/lab.json": lab_page.example_text,
     "docs/commands.md": commands_page.markdown,
     "docs/lab.md": lab_page.markdown,

@@ -55,7 +55,6 @@ STAGES = [
     "exports",
     "views",
     "report",
-    "notebook",
     "evaluation",
     "study",
     "dev",

@@ -7,17 +7,7 @@ from pathlib import Path
 
 from netwarp.scenario import scenario_schema
 
-from tools import (
-    commands_page,
-    lab_page,
-    man_page,
-    metrics_page,
-    recorder_layout,
-    records_page,
-    rust_constants,
-    rust_tables,
-    scenario_page,
-)
+from tools import lab_page, metrics_page, recorder_layout, records_page, rust_constants, rust_tables, scenario_page
 
 ROOT = Path(__file__).parents[1]
 
@@ -26,13 +16,11 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "agent/src/guard/layout.rs": recorder_layout.source,
     "agent/src/tables.rs": rust_tables.source,
     "agent/testdata/lab.json": lab_page.example_text,
-    "docs/commands.md": commands_page.markdown,
     "docs/lab.md": lab_page.markdown,
     "docs/lab.schema.json": lab_page.schema_text,
     "docs/metrics.md": metrics_page.markdown,
     "docs/records.md": records_page.markdown,
     "docs/scenario.md": scenario_page.markdown,
-    "packaging/netwarp.data/data/share/man/man1/netwarp.1": man_page.source,
     "docs/scenario.schema.json": lambda: json.dumps(scenario_schema(), indent=1, ensure_ascii=False) + "\n",
 }
 """Each file by what makes its text."""

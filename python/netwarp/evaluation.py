@@ -126,7 +126,8 @@ def draw_figures(directory: Path, look: Look, *, every: bool = False) -> list[Pa
     Returns the files. Raises StoreError; SelectionError, with what there is, for a figure, flow or value that is not.
     """
     # Lazily: matplotlib takes longer to import than a command takes to say what is wrong.
-    from netwarp.plots import check_look, plot_result
+    from netwarp.plots import plot_result
+    from netwarp.plots.asked import check_look
     from netwarp.plots.look import looking, names
 
     result = open_verified(directory)
@@ -149,7 +150,7 @@ def draw_figures(directory: Path, look: Look, *, every: bool = False) -> list[Pa
 
 def write_scripts(directory: Path, look: Look) -> list[Path]:
     """Write the script of each figure that `look` names; returns the files. Raises StoreError, SelectionError."""
-    from netwarp.plots import check_look
+    from netwarp.plots.asked import check_look
     from netwarp.plots.look import looking
     from netwarp.plots.scripts.script import script_of
     from netwarp.plots.timeseries.result import figures_of

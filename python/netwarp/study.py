@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from netwarp.execute.manifest import manifest, plan_json
 from netwarp.module import KEPT as MODULES
 from netwarp.module import module_files
 from netwarp.plan import Plan, Run, make_plan
+from netwarp.plots.helpers import helpers, helpers_for_runs
 from netwarp.scenario import Scenario
 from netwarp.scenario.model.trace import KEPT, trace_files
 from netwarp.store.files import make_folder, write_bytes, write_text
@@ -89,17 +91,27 @@ def make_study(
         manifest=manifest(engine.spec.name, engine.own_identity, sys.argv),
     ) as result:
         keep_files(scenario, result)
-        shown_progress = heard or (_silent if live else None)
-        with nullcontext(shown_progress) if shown_progress else _progress(plan, console, result) as progress:
-            make = partial(execute, jobs=jobs, live=live) if dask is None else _on_cluster(dask, console)
-            execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=progress)
-        # Not sooner: the runs are made before it is loaded.
-        from netwarp.evaluation import evaluate
-        from netwarp.store.result import ResultDir
+        heard = heard or (_silent if live else None)
+        with helpers() as at_hand:
 
-        shown = console or _terminal()
-        study = evaluate(ResultDir(result.path), scenario, execution, plots=plots, page=page, console=shown)
-        return replace(study, notes=tuple(notes))
+            def prepare() -> None:
+                """Load what evaluates and draws, here and in the helpers."""
+                if plots:
+                    at_hand.start(helpers_for_runs(len(plan)))
+                    import_module("netwarp.plots.chosen")
+                import_module("netwarp.evaluation")
+
+            with nullcontext(heard) if heard else _progress(plan, console, result) as progress:
+                local = partial(execute, jobs=jobs, live=live, spare=prepare)
+                make = local if dask is None else _on_cluster(dask, console)
+                execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=progress)
+            # Not sooner: the runs are made before it is loaded.
+            from netwarp.evaluation import evaluate
+            from netwarp.store.result import ResultDir
+
+            shown = console or _terminal()
+            study = evaluate(ResultDir(result.path), scenario, execution, plots=plots, page=page, console=shown)
+            return replace(study, notes=tuple(notes))
 
 
 def note_warnings(engine: Engine, console: "Console | None") -> None:

@@ -2,9 +2,12 @@
 
 import re
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
-from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _TAG = re.compile(r"<[^>]+>")
@@ -13,7 +16,7 @@ _ID = re.compile(r'\bid="([^"]+)"')
 _REFERENCE = re.compile(r'(xlink:href="#|url\(#)([^")]+)')
 
 
-def inline(figure: Figure, key: str, label: str) -> Markup:
+def inline(figure: "Figure", key: str, label: str) -> Markup:
     """The figure as an `<svg>` element; `key` is unique in the page, so that its ids are, `label` is read aloud."""
     held = BytesIO()
     figure.savefig(

@@ -119,6 +119,15 @@ def summarise(result: ResultDir, reported: Collection[str] = ()) -> pl.DataFrame
     return summary
 
 
+def load_drawing() -> None:
+    """Load what draws figures, so that it begins at once. For a time in which there is nothing else to do."""
+    import netwarp.plots.chosen
+    import netwarp.report.index  # noqa: F401
+    from netwarp.plots.timeseries.tasks import load
+
+    load()
+
+
 def draw_figures(directory: Path, look: Look, *, every: bool = False) -> list[Path]:
     """Draw the figures of a result that its scenario wishes for, or those that `look` names, or `every` one there is,
     those of its scenario's views included.

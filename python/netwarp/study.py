@@ -10,7 +10,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,8 +97,10 @@ def make_study(
                 """Load what evaluates and draws, here and in the helpers."""
                 if plots:
                     at_hand.start(helpers_for_runs(len(plan)))
-                    import_module("netwarp.plots.chosen")
-                import_module("netwarp.evaluation")
+                from netwarp.evaluation import load_drawing
+
+                if plots:
+                    load_drawing()
 
             with nullcontext(heard) if heard else _progress(plan, console, result) as progress:
                 local = partial(execute, jobs=jobs, live=live, spare=prepare)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,3 +73,11 @@ def _effort(task: Task) -> float:
     if not isinstance(task.spec, FigureSpec):
         return 2.0
     return (len(task.spec.shown_alone) if task.alone else 0.4 * len(task.spec.variants)) + 1.0
+
+
+def load() -> None:
+    """Load all that `draw` uses, so that it begins at once."""
+    for module in ("timeseries.stack", "charts.kinds"):
+        import_module(f"netwarp.plots.{module}")
+    for kind in ("agg", "svg"):
+        import_module(f"matplotlib.backends.backend_{kind}")

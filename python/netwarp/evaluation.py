@@ -245,6 +245,7 @@ def _drawn(result: ResultDir, scenario: Scenario) -> tuple[tuple[Path, ...], tup
     from netwarp.plots.chosen import draw_chosen
     from netwarp.plots.look import current, looking
     from netwarp.report.index import Shown, write_index
+    from netwarp.report.svg import title_of
 
     names = tuple(wish.name for wish in scenario.figures if wish.name)
     drawn = draw_chosen(result, [wish.name or Wish(wish.metric, wish.by, wish.kind) for wish in scenario.figures])
@@ -255,7 +256,10 @@ def _drawn(result: ResultDir, scenario: Scenario) -> tuple[tuple[Path, ...], tup
     if current().out is None:
         entries = [Shown(one.stem, one.title, one.command) for one in drawn.entries]
         stems = dict.fromkeys(path.stem for path in views if path.suffix in FIGURES)
-        entries += [Shown(stem, stem.replace("-", " "), f"netwarp plot DIR {stem}") for stem in stems]
+        titles = {path.stem: title_of(read_text(path)) for path in views if path.suffix == ".svg"}
+        entries += [
+            Shown(stem, titles.get(stem) or stem.replace("-", " "), f"netwarp plot DIR {stem}") for stem in stems
+        ]
         missing = [one for one in drawn.missing if not any(one.endswith(f" {stem}") for stem in stems)]
         write_index(result, entries, drawn.left, missing)
     return tuple(drawn.files), tuple(views)

@@ -52,9 +52,7 @@ def of_values(values: Sequence[Any], axis: str = "") -> AxisValues:
     """Labels and looks of values, which may occur several times. A look goes by a value's place among all of them."""
     known = in_order(list({axis_text(value): value for value in values}.values()))
     texts = [axis_text(value) for value in known]
-    shown = [shown_as(value) for value in known]
-    # Two files of one name in different folders keep their paths.
-    shown = [text if shown.count(label) > 1 else label for text, label in zip(texts, shown, strict=True)]
+    shown = shown_apart(known)
     labels = shortened_alike([short_case(label) for label in shown] if axis == CASE else shown)
     ordered = is_ordered(known)
     named = axis.endswith(_NAMED) or any(text.startswith(_FILE) for text in texts)
@@ -72,6 +70,12 @@ def groups_of(result: ResultDir) -> list[str]:
 def _names(result: ResultDir) -> list[str]:
     """The names of all that has metrics in any run."""
     return result.summary()["name"].drop_nulls().unique(maintain_order=True).to_list()
+
+
+def shown_apart(values: Sequence[Any]) -> list[str]:
+    """Values in words, as `shown_as` has them; two files of one name in different folders keep their paths."""
+    shown = [shown_as(value) for value in values]
+    return [axis_text(v) if shown.count(label) > 1 else label for v, label in zip(values, shown, strict=True)]
 
 
 def shown_as(value: Any) -> str:

@@ -56,7 +56,6 @@ STAGES = [
     "exports",
     "views",
     "report",
-    "notebook",
     "evaluation",
     "study",
     "dev",

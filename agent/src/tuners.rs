@@ -5,7 +5,6 @@ use std::process::{Child, ExitStatus};
 
 use anyhow::{Context, Result, bail};
 
-use crate::backend::Costs;
 use crate::lab::Lab;
 use crate::machine::program::{self, describe_end};
 use crate::network::Network;
@@ -30,8 +29,8 @@ impl Tuners {
             let out = dir.join(format!("tuner-{}.out", tuner.node));
             let backend = network.backend;
             backend.name_randomness(&format!("tuner {}", tuner.node))?;
-            let node = network.node(&tuner.node)?;
-            let child = node
+            let child = network
+                .node(&tuner.node)?
                 .run(|| {
                     let errors = program::errors_of(&out);
                     let work_dir = backend.work_dir();
@@ -41,9 +40,7 @@ impl Tuners {
                         root: None,
                         rules: backend.program_rules(),
                     };
-                    backend.taking_time(&Costs::of_calls(node.syscall_ns()), &mut || {
-                        program::start(&tuner.program, &place, &out, &errors)
-                    })
+                    program::start(&tuner.program, &place, &out, &errors)
                 })?
                 .with_context(|| format!("tuner of {}", tuner.node))?;
             running.push(Tuner {

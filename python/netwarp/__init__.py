@@ -5,9 +5,8 @@
     study = nw.run("bufferbloat", sweep={"flows.bulk.cc": ["cubic", "bbr"]}, seeds=5)
     study.summary            # polars: a row per run and metric
     study.scan("acks")       # polars, lazy: every ACK of every run
-    study                    # in a notebook: verdicts, the table of the main metrics, a figure
 
-`dir(nw)` lists what there is, and docs/python.md explains it.
+See `netwarp.api` for what there is.
 """
 
 from __future__ import annotations
@@ -18,37 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from netwarp.api import (
-        EngineError,
-        Result,
-        Run,
-        Scenario,
-        ScenarioError,
-        StoreError,
-        Study,
-        load_result,
-        load_scenario,
-        run,
-        scenarios,
-    )
+    from netwarp.api import EngineError, ScenarioError, StoreError, Study, load_result, load_scenario, run
 
-__all__ = [
-    "EngineError",
-    "Result",
-    "Run",
-    "Scenario",
-    "ScenarioError",
-    "StoreError",
-    "Study",
-    "load_result",
-    "load_scenario",
-    "run",
-    "scenarios",
-]
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__all__ = ["EngineError", "ScenarioError", "StoreError", "Study", "load_result", "load_scenario", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,6 @@ from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.analysis.summary.expectations import Checked, check_expectations
 from netwarp.analysis.summary.harm import with_harm
 from netwarp.execute import Execution
-from netwarp.notebook import Result, Run, result_html
 from netwarp.plots.look import Look
 from netwarp.scenario import Scenario, parse_scenario
 from netwarp.store.errors import SelectionError, StoreError
@@ -32,9 +31,9 @@ from netwarp.words import nearest
 class Study:
     """A result: its directory, what was executed now, the summary's rows, what came of the expectations, figures, and
     what the scenario's views wrote (figures of theirs included). `notes` are what was said before its runs were made:
-    warnings of the compiler about their modules. A notebook shows verdicts, table and a figure."""
+    warnings of the compiler about their modules."""
 
-    result: Result
+    result: ResultDir
     execution: Execution
     summary: pl.DataFrame
     expectations: tuple[Checked, ...]
@@ -53,11 +52,6 @@ class Study:
         return self.result.scan(table)
 
     @property
-    def runs(self) -> list[Run]:
-        """The runs that have been made, in the plan's order."""
-        return self.result.runs
-
-    @property
     def statistics(self) -> pl.DataFrame:
         """Median and interval of each metric at each point (`statistics.parquet`)."""
         return statistics_frame(self.summary, self.result.axes)
@@ -72,9 +66,6 @@ class Study:
         """Whether any of its runs failed."""
         return bool((self.summary["status"] == "failed").any())
 
-    def _repr_html_(self) -> str:
-        return result_html(self.result, self.summary, self.expectations, self.findings)
-
 
 FIGURES = (".png", ".svg", ".pdf")
 _BEFORE = "before_the_fault"
@@ -82,7 +73,7 @@ _BEFORE = "before_the_fault"
 
 
 def evaluate(
-    result: Result, scenario: Scenario, execution: Execution, *, plots: bool, page: bool, console: Console
+    result: ResultDir, scenario: Scenario, execution: Execution, *, plots: bool, page: bool, console: Console
 ) -> Study:
     """Summarise the runs of a plan, check what was expected of them, and draw, as far as it was executed."""
     summary = summarise(result, reported=execution.done)
@@ -101,7 +92,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
     """
     console = console or Terminal(stderr=True)
     with console.status("verifying the records"):
-        result = Result(open_verified(directory).path)
+        result = open_verified(directory)
     scenario = scenario_of(result)
     with locked(directory):
         with console.status("computing metrics"):
@@ -114,7 +105,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
 
 def open_study(directory: Path) -> Study:
     """An old result as it stands: nothing is run, computed or drawn. Raises StoreError, ScenarioError."""
-    result = Result(open_verified(directory).path)
+    result = open_verified(directory)
     summary = result.summary()
     checked = tuple(check_expectations(summary, scenario_of(result).expect))
     figures = tuple(sorted(result.plots.glob("*.png")))
@@ -128,6 +119,15 @@ def summarise(result: ResultDir, reported: Collection[str] = ()) -> pl.DataFrame
     return summary
 
 
+def load_drawing() -> None:
+    """Load what draws figures, so that it begins at once. For a time in which there is nothing else to do."""
+    import netwarp.plots.chosen
+    import netwarp.report.index  # noqa: F401
+    from netwarp.plots.timeseries.tasks import load
+
+    load()
+
+
 def draw_figures(directory: Path, look: Look, *, every: bool = False) -> list[Path]:
     """Draw the figures of a result that its scenario wishes for, or those that `look` names, or `every` one there is,
     those of its scenario's views included.
@@ -135,7 +135,8 @@ def draw_figures(directory: Path, look: Look, *, every: bool = False) -> list[Pa
     Returns the files. Raises StoreError; SelectionError, with what there is, for a figure, flow or value that is not.
     """
     # Lazily: matplotlib takes longer to import than a command takes to say what is wrong.
-    from netwarp.plots import check_look, plot_result
+    from netwarp.plots import plot_result
+    from netwarp.plots.asked import check_look
     from netwarp.plots.look import looking, names
 
     result = open_verified(directory)
@@ -158,7 +159,7 @@ def draw_figures(directory: Path, look: Look, *, every: bool = False) -> list[Pa
 
 def write_scripts(directory: Path, look: Look) -> list[Path]:
     """Write the script of each figure that `look` names; returns the files. Raises StoreError, SelectionError."""
-    from netwarp.plots import check_look
+    from netwarp.plots.asked import check_look
     from netwarp.plots.look import looking
     from netwarp.plots.scripts.script import script_of
     from netwarp.plots.timeseries.result import figures_of
@@ -244,6 +245,7 @@ def _drawn(result: ResultDir, scenario: Scenario) -> tuple[tuple[Path, ...], tup
     from netwarp.plots.chosen import draw_chosen
     from netwarp.plots.look import current, looking
     from netwarp.report.index import Shown, write_index
+    from netwarp.report.svg import title_of
 
     names = tuple(wish.name for wish in scenario.figures if wish.name)
     drawn = draw_chosen(result, [wish.name or Wish(wish.metric, wish.by, wish.kind) for wish in scenario.figures])
@@ -254,7 +256,10 @@ def _drawn(result: ResultDir, scenario: Scenario) -> tuple[tuple[Path, ...], tup
     if current().out is None:
         entries = [Shown(one.stem, one.title, one.command) for one in drawn.entries]
         stems = dict.fromkeys(path.stem for path in views if path.suffix in FIGURES)
-        entries += [Shown(stem, stem.replace("-", " "), f"netwarp plot DIR {stem}") for stem in stems]
+        titles = {path.stem: title_of(read_text(path)) for path in views if path.suffix == ".svg"}
+        entries += [
+            Shown(stem, titles.get(stem) or stem.replace("-", " "), f"netwarp plot DIR {stem}") for stem in stems
+        ]
         missing = [one for one in drawn.missing if not any(one.endswith(f" {stem}") for stem in stems)]
         write_index(result, entries, drawn.left, missing)
     return tuple(drawn.files), tuple(views)

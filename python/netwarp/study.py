@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from netwarp.engines import Engine, Outcome, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute import Execution, execute
@@ -19,6 +19,7 @@ from netwarp.execute.manifest import manifest, plan_json
 from netwarp.module import KEPT as MODULES
 from netwarp.module import module_files
 from netwarp.plan import Plan, Run, make_plan
+from netwarp.plots.helpers import helpers, helpers_for_runs
 from netwarp.scenario import Scenario
 from netwarp.scenario.model.trace import KEPT, trace_files
 from netwarp.store.files import make_folder, write_bytes, write_text
@@ -29,21 +30,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from netwarp.evaluation import Study
-    from netwarp.execute.execution import Progress as Hearer
+    from netwarp.execute.execution import Progress
     from netwarp.execute.progress import RunProgress
 
 _EXCERPT_LINES = 10
 """Of each stream of a command whose run failed."""
-
-
-class Progress(Protocol):
-    """What hears of runs while a plan is executed."""
-
-    def __enter__(self) -> Callable[[str, Run, Outcome | None], None]:
-        """Begin to show; what is returned hears of each run."""
-
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        """End it."""
 
 
 def default_directory(scenario: Scenario) -> Path:
@@ -77,15 +68,13 @@ def make_study(
     page: bool = False,
     live: bool = False,
     console: "Console | None" = None,
-    heard: "Hearer | None" = None,
-    progress: "Callable[[Plan, Console | None], Progress] | None" = None,
+    heard: "Progress | None" = None,
 ) -> "Study":
     """Plan, execute (on the workers of the Dask scheduler at `dask`, if given), summarise, check, draw.
 
     Runs that are there already are kept, except for those with a status of `again`. What the commands of `live` runs
     print is seen here at once, and nothing else. With `page` write `report.html`. `heard` hears of every run in place
-    of the progress that is shown. `progress`
-    shows how the plan fills up, in place of a bar or lines on the console.
+    of the progress that is shown.
     Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     refuse_withheld(scenario, engine)
@@ -102,17 +91,28 @@ def make_study(
     ) as result:
         keep_files(scenario, result)
         heard = heard or (_silent if live else None)
-        shows: Progress = progress(plan, console) if progress else _progress(plan, console, result)
-        with nullcontext(heard) if heard else shows as hears:
-            make = partial(execute, jobs=jobs, live=live) if dask is None else _on_cluster(dask, console)
-            execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=hears)
-        # Not sooner: the runs are made before it is loaded.
-        from netwarp.evaluation import evaluate
-        from netwarp.notebook import Result
+        with helpers() as at_hand:
 
-        shown = console or _terminal()
-        study = evaluate(Result(result.path), scenario, execution, plots=plots, page=page, console=shown)
-        return replace(study, notes=tuple(notes))
+            def prepare() -> None:
+                """Load what evaluates and draws, here and in the helpers."""
+                if plots:
+                    at_hand.start(helpers_for_runs(len(plan)))
+                from netwarp.evaluation import load_drawing
+
+                if plots:
+                    load_drawing()
+
+            with nullcontext(heard) if heard else _progress(plan, console, result) as progress:
+                local = partial(execute, jobs=jobs, live=live, spare=prepare)
+                make = local if dask is None else _on_cluster(dask, console)
+                execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=progress)
+            # Not sooner: the runs are made before it is loaded.
+            from netwarp.evaluation import evaluate
+            from netwarp.store.result import ResultDir
+
+            shown = console or _terminal()
+            study = evaluate(ResultDir(result.path), scenario, execution, plots=plots, page=page, console=shown)
+            return replace(study, notes=tuple(notes))
 
 
 def note_warnings(engine: Engine, console: "Console | None") -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from netwarp.analysis.flow.phases import Phase, Span, bbr_spans
-from netwarp.analysis.run.distribution import cumulative, distributed_stem
+from netwarp.analysis.run.distribution import distributed_stem
 from netwarp.analysis.summary.selection import select
 from netwarp.plots import style
 from netwarp.plots.charts.chart import Chart, value_text, value_texts, wants_log
@@ -19,10 +19,10 @@ from netwarp.plots.labels import in_order, metric_label, numbers_of
 from netwarp.plots.look import Look, looking
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity
 from netwarp.plots.timeseries.strip import change_rows
-from netwarp.plots.timeseries.worker import Task, shares
+from netwarp.plots.timeseries.tasks import Task, shares
 from netwarp.plots.values import of_values, shown_as
 from netwarp.stats.censoring import Durations, held
-from netwarp.stats.weighting import TimeWeighted
+from netwarp.stats.weighting import TimeWeighted, cumulative
 from netwarp.store.description import changes_of
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import create_result, open_result

@@ -1,16 +1,18 @@
 """Parts of the page that need no browser: the drawing's layout, data for the panels, words."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from netwarp.plots import style
 from netwarp.report import quantities
 from netwarp.report.drawing import MAX_NODES, draw
 from netwarp.report.layout import places
-from netwarp.report.panels import _differences
-from netwarp.report.svg import compact
+from netwarp.report.panels import _axis, _differences, _words
+from netwarp.report.svg import compact, title_of
 from netwarp.store.network import Network, StepSeries, network_of
 
 
@@ -93,6 +95,26 @@ def test_an_svg_is_made_short() -> None:
         '<svg role="img" aria-label="a &amp; b" viewBox="0 0 9 9"><g><path id="f0-m1" d="M 1.23 2"/>'
         '<use xlink:href="#f0-m1"/><text>0.12345 ab</text></g></svg>'
     )
+
+
+def test_a_figure_knows_its_title(tmp_path: Path) -> None:
+    with style.drawing():
+        figure = style.new_figure(2.0)
+        style.head(figure, "Drops & marks", "a test", 0.1)
+        (file,) = style.save(figure, tmp_path / "drops", ("svg",))
+    text = file.read_text()
+    assert title_of(text) == "Drops & marks"
+    assert "<title>" not in compact(text, "f0", "Drops & marks"), "the label says it"
+    assert title_of("<svg></svg>") is None
+
+
+def test_panels_name_a_module_as_figures_do() -> None:
+    values = ["cubic", "file:./tcp_mine.c window=50", "file:a/tcp_two.c", "file:b/tcp_two.c", None]
+    words = _words(values)
+    assert words["file:./tcp_mine.c window=50"] == "mine window=50"
+    assert _axis("flows.bulk.cc", words, values)["values"] == [
+        *("cubic", "mine window=50", "file:a/tcp_two.c", "file:b/tcp_two.c", "null")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ static HOME: OnceLock<File> = OnceLock::new();
 /// A named network namespace; `ip netns exec NAME` works on it as well.
 pub struct Namespace {
     file: File,
-    syscall_ns: u64,
 }
 
 fn own() -> Result<File> {
@@ -47,10 +46,7 @@ impl Namespace {
             MsFlags::MS_BIND,
             None::<&str>,
         )?;
-        let namespace = Self {
-            file: own()?,
-            syscall_ns: 0,
-        };
+        let namespace = Self { file: own()? };
         setns(home()?, CloneFlags::CLONE_NEWNET)?;
         Ok(namespace)
     }
@@ -58,18 +54,12 @@ impl Namespace {
     /// The namespace of this thread.
     pub fn own() -> Result<Self> {
         home()?;
-        Ok(Self {
-            file: own()?,
-            syscall_ns: 0,
-        })
+        Ok(Self { file: own()? })
     }
 
     /// A node's namespace with its sysctls set.
     pub fn for_node(node: &Node) -> Result<Self> {
-        let namespace = Self {
-            syscall_ns: node.syscall_ns,
-            ..Self::create(&node.name)?
-        };
+        let namespace = Self::create(&node.name)?;
         namespace
             .run(|| sysctl::write(&node.sysctl))?
             .with_context(|| format!("node {}", node.name))?;
@@ -82,11 +72,6 @@ impl Namespace {
         let value = work();
         setns(home()?, CloneFlags::CLONE_NEWNET)?;
         Ok(value)
-    }
-
-    /// What each system call takes of programs that are started inside.
-    pub fn syscall_ns(&self) -> u64 {
-        self.syscall_ns
     }
 
     /// For attributes such as IFLA_NET_NS_FD.

@@ -1,20 +1,19 @@
 """`netwarp doctor`: what this machine lacks."""
 
-from dataclasses import asdict
+from typing import Annotated
 
-from netwarp.cli.common import ENVIRONMENT, OK, errors, print_json, stderr, stdout
-from netwarp.cli.options import Flag
+from cyclopts import Parameter
+
+from netwarp.cli.common import ENVIRONMENT, OK, errors, stderr, stdout
 
 
-def doctor(*, clean: Flag = False, json: Flag = False) -> int:
+def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
     """Check whether this machine can build and run labs, and print the command that fixes each problem.
 
     Parameters
     ----------
     clean
         Remove what killed processes have left in the cache and in TMPDIR, and end runs whose netwarp is gone.
-    json
-        Print the findings as JSON.
     """
     with errors():
         from netwarp import doctor as doctor_
@@ -22,10 +21,8 @@ def doctor(*, clean: Flag = False, json: Flag = False) -> int:
         if clean:
             doctor_.clean(console=stderr())
         findings = doctor_.diagnose()
-        if json:
-            print_json([asdict(finding) for finding in findings])
         out = stdout()
-        for finding in findings if not json else ():
+        for finding in findings:
             mark, style = ("✓", "green") if finding.ok else ("✗", "red")
             out.print(mark, style=style, end=" ")
             out.print(f"{finding.name}: {finding.detail}")

@@ -1,18 +1,20 @@
 """The command that imports measurements of other scripts."""
 
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from netwarp.cli.common import errors, say, stderr
-from netwarp.cli.options import Flag, Output
 
 
 def import_(
     directory: Path,
     /,
     *,
-    output: Output = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     plots: bool = True,
-    json: Flag = False,
+    json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Import measurements of other scripts with iperf3, ss, ifstat and tcpdump as a result; see docs/import.md.
 

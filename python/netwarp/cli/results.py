@@ -1,13 +1,12 @@
 """Commands on results, and what they print: the table, the expectations, the figures."""
 
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from netwarp.cli import values
 from netwarp.cli.common import (
     FAILED_EXPECTATION,
     FAILED_RUN,
@@ -15,13 +14,11 @@ from netwarp.cli.common import (
     OK,
     errors,
     positive,
-    print_json,
     say,
     stderr,
     stdout,
     write_json,
 )
-from netwarp.cli.options import Engine, Flag, Formats, Jobs, Kernel, Output, Read, Result
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
     from netwarp.analysis.summary.expectations import Checked
     from netwarp.evaluation import Study
     from netwarp.plots.look import Look
-    from netwarp.rerun import Rerun
     from netwarp.store.findings import Finding
 
 MAX_FINDINGS_WITH_VALUES = 12
@@ -94,22 +90,22 @@ def _print_expectations(expectations: "tuple[Checked, ...]", console: "Console")
 
 
 def plot(
-    directory: Result,
+    directory: Path,
     /,
-    *figures: Annotated[str, Parameter(completer=values.figures)],
+    *figures: str,
     all_: Annotated[bool, Parameter(name="--all", negative=())] = False,
-    metric: Annotated[str | None, Parameter(completer=values.metrics)] = None,
-    by: Annotated[str | None, Parameter(name="--by", completer=values.axes)] = None,
-    kind: Annotated[str, Parameter(completer=values.one_of("auto", "bar", "line", "box", "heatmap", "cdf"))] = "auto",
-    format_: Formats = "png,svg",
-    style: Annotated[str | None, Parameter(completer=values.one_of("acm", "ieee"))] = None,
+    metric: str | None = None,
+    by: Annotated[str | None, Parameter(name="--by")] = None,
+    kind: str = "auto",
+    format_: Annotated[str, Parameter(name="--format")] = "png,svg",
+    style: str | None = None,
     width: str | None = None,
     title: bool = True,
-    only: Annotated[str | None, Parameter(completer=values.shown)] = None,
+    only: str | None = None,
     xlim: str | None = None,
-    ylog: Flag = False,
-    script: Flag = False,
-    output: Output = None,
+    ylog: Annotated[bool, Parameter(negative=())] = False,
+    script: Annotated[bool, Parameter(negative=())] = False,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
 ) -> int:
     """Draw the figures of a result, one figure of a metric, or the recording of `netwarp watch`.
 
@@ -194,7 +190,7 @@ def _refuse_figures(figures: tuple[str, ...], script: bool, directory: Path) -> 
         raise SelectionError(f"{what}, so {word} has no meaning; leave one of them out")
 
 
-def _draw_metric(directory: Result, metric: str | None, by: str | None, kind: str, look: "Look") -> list[Path]:
+def _draw_metric(directory: Path, metric: str | None, by: str | None, kind: str, look: "Look") -> list[Path]:
     """A file of `netwarp watch`, or a metric of a result."""
     if directory.is_file():
         from netwarp.plots.timeseries.monitor import draw_monitor
@@ -206,7 +202,7 @@ def _draw_metric(directory: Result, metric: str | None, by: str | None, kind: st
     return draw_metric(directory, metric, _listed(by), kind=kind, formats=look.formats, out=look.out)
 
 
-def report(directory: Result, /, *, plots: bool = True, json: Flag = False) -> int:
+def report(directory: Path, /, *, plots: bool = True, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     """Compute the metrics, table, expectations and figures of a result again, and write them as one page.
 
     The page is report.html in the result directory: one file that works offline. No run is repeated.
@@ -228,15 +224,14 @@ def report(directory: Result, /, *, plots: bool = True, json: Flag = False) -> i
 
 
 def rerun(
-    directory: Result,
+    directory: Path,
     /,
     *,
-    output: Output = None,
-    jobs: Jobs = None,
-    engine: Engine = None,
-    kernel: Kernel = None,
-    read: Read = None,
-    json: Flag = False,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
+    engine: str | None = None,
+    kernel: str | None = None,
+    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
 ) -> int:
     """Repeat every run of a result and compare digests: the same scenario and seed give the same bytes.
 
@@ -246,20 +241,20 @@ def rerun(
         A result directory.
     output
         Keep the new runs in this directory; default: they are deleted after the comparison.
+    jobs
+        Number of runs at once; default: one for each CPU.
     engine
         The engine that executes the runs, as in `netwarp run`.
+    kernel
+        A kernel of `netwarp kernel list`; default: the newest that fits.
     read
         A file or directory that the scenario's programs may read, in addition to the system's; may be repeated.
-    json
-        Print what differs in each run as JSON.
     """
     with errors():
         from netwarp.engines import EngineOptions, find_engine
         from netwarp.rerun import rerun as rerun_
-        from netwarp.store.result import open_result
 
         positive("--jobs", jobs)
-        open_result(directory)  # before an engine is looked for, which may be missing as well
         chosen = find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ())))
         found = rerun_(directory, chosen, jobs=jobs, keep=output, console=stderr())
         if found.changed:
@@ -267,25 +262,12 @@ def rerun(
                 f"{', '.join(found.changed)} changed since the result was made, so differences are to be expected",
                 style="yellow",
             )
-        if json:
-            print_json(
-                {
-                    "identical": found.identical,
-                    "changed": found.changed,
-                    "runs": [asdict(run) for run in found.runs],
-                }
-            )
-            return _code_of(found)
         for run in found.runs:
             differing = ", ".join(map(str, run.differences)) or "identical"
             sys.stdout.write(f"{run.id}  {run.label}: {differing}\n")
         same = sum(not run.differences for run in found.runs)
         sys.stdout.write(f"{same} of {len(found.runs)} runs are identical\n")
-        return _code_of(found)
+        if found.interrupted:
+            return INTERRUPTED
+        return OK if found.identical else FAILED_EXPECTATION
     raise AssertionError("unreachable")
-
-
-def _code_of(found: "Rerun") -> int:
-    if found.interrupted:
-        return INTERRUPTED
-    return OK if found.identical else FAILED_EXPECTATION

@@ -28,13 +28,15 @@ def execute(
     again: Collection[str] = (),
     live: bool = False,
     progress: Progress = lambda event, run, outcome: None,
+    spare: Callable[[], None] = lambda: None,
 ) -> Execution:
     """Make every run of `plan` that `result` does not have yet, `jobs` at once: by default one for each CPU, but in
     real time one alone, as runs disturb each other. Those with a status of `again` are made anew, and replaced.
 
     What the commands of `live` runs print is seen here at once. `progress` hears ("start" | "end" | "kept", run,
     outcome), from this thread for "end". A KeyboardInterrupt ends the runs in flight, which leave nothing, keeps what
-    is done, and returns with `interrupted`. Raises StoreError, and EngineError where what runs are made with has
+    is done, and returns with `interrupted`. `spare` is called at most once, in a thread, when a CPU has no more runs to
+    make; not in real time. Raises StoreError, and EngineError where what runs are made with has
     changed since the plan was made.
     """
     execution = Execution()
@@ -53,11 +55,14 @@ def execute(
                 cancelled.set()  # here, before this thread takes the next run
             return outcome
 
-    usual = len(processors()) if engine.capabilities.clock == "virtual" else 1
-    with _conclusion_loaded_meanwhile() as started, ThreadPoolExecutor(jobs or usual) as pool:
+    virtual = engine.capabilities.clock == "virtual"
+    usual = len(processors()) if virtual else 1
+    with _loaded_meanwhile(spare) as (started, idle), ThreadPoolExecutor(jobs or usual) as pool:
         pending = {pool.submit(work, run): run for run in todo}
         try:
             while pending:
+                if virtual and len(pending) < len(processors()):
+                    idle()
                 _collect(pending, execution, progress)
                 if fail_fast and execution.failed:
                     break
@@ -71,25 +76,29 @@ def execute(
 
 
 @contextlib.contextmanager
-def _conclusion_loaded_meanwhile() -> Iterator[Callable[[], None]]:
-    """Load what concludes runs while the first of them are being made: from the call of what this yields on.
+def _loaded_meanwhile(spare: Callable[[], None]) -> Iterator[tuple[Callable[[], None], Callable[[], None]]]:
+    """Load what concludes runs while the first of them are being made, and call `spare` while the last ones are: each
+    from the call of one of the two that this yields on.
 
     In a thread of its own, which no signal interrupts in the middle of an import: numpy cannot be loaded twice.
     """
-    started, over = threading.Event(), threading.Event()
+    started, idle, over = threading.Event(), threading.Event(), threading.Event()
 
     def load() -> None:
         started.wait()
         if not over.wait(_FIRST_S):
             import_module("netwarp.execute.conclusion")
+        idle.wait()
+        if not over.is_set():
+            spare()
 
     loading = threading.Thread(target=load)
     loading.start()
     try:
-        yield started.set
+        yield started.set, idle.set
     finally:
-        over.set()
-        started.set()
+        for event in (over, started, idle):
+            event.set()
         loading.join()
 
 

@@ -11,13 +11,14 @@ from netwarp.plots.charts.chart import Chart
 from netwarp.plots.charts.metric import charts
 from netwarp.plots.charts.overview import Wish, wishes
 from netwarp.plots.formats import FORMATS
+from netwarp.plots.helpers import helpers
 from netwarp.plots.look import current, names
 from netwarp.plots.timeseries.comparison import Comparison, comparisons
 from netwarp.plots.timeseries.curves import CWND, GOODPUT, QUEUE, RTT, STATE
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
 from netwarp.plots.timeseries.result import Figure, figures_of_set, helpers_for, may_name
 from netwarp.plots.timeseries.several import BBR, INTERFACES, IPERF3
-from netwarp.plots.timeseries.worker import Helpers, Task
+from netwarp.plots.timeseries.tasks import Task
 from netwarp.store.errors import SelectionError, store_errors
 from netwarp.store.files import make_folder
 from netwarp.store.result import ResultDir
@@ -61,15 +62,15 @@ def draw_chosen(result: ResultDir, wished: Sequence[str | Wish], formats: Sequen
     folder = asked.out or make_folder(result.plots)
     with store_errors(folder, "create"):
         folder.mkdir(exist_ok=True, parents=True)
-    # To start a process takes as long as to draw some figures.
-    few = 0 < len(wished) < _FEW
-    with Helpers(0 if few else helpers_for(result)) as helpers:
+    with helpers() as at_hand:
+        # To start a process takes as long as to draw some figures.
+        at_hand.start(0 if 0 < len(wished) < _FEW else helpers_for(result))
         found = _Found(result)
         if not wished or not found.take(wished):
             found.take_most_telling()
         kinds = asked.formats or tuple(formats)
         tasks = [Task(spec, folder / stem, alone, kinds) for stem, spec, alone in found.tasks]
-        files = sorted(helpers.draw(tasks))
+        files = sorted(at_hand.draw(tasks))
     return Drawn(files, found.entries, list(dict.fromkeys(found.left)), found.missing)
 
 

@@ -25,6 +25,7 @@ _METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
+_TITLED = ("svg", "pdf")
 _FAST = {"compress_level": 3}
 INK = "#222222"
 MUTED = "#666666"
@@ -201,8 +202,10 @@ def head_in(title: str, subtitle: str, left_in: float, left_out: Sequence[str] =
 def head(figure: Figure, title: str, subtitle: str, left: float, left_out: Sequence[str] = ()) -> None:
     """Title and, smaller, subtitle at the top left (`left` in parts of the figure), in lines that fit.
 
-    What is left out of the figure comes first, and is there without a title as well.
+    What is left out of the figure comes first, and is there without a title as well. Files have the title as metadata
+    in any case.
     """
+    figure.set_label(title)
     wide, height = figure.get_size_inches()
     title, subtitle = _head(title, subtitle, left_out, left * float(wide))
     top = 0.13
@@ -276,7 +279,9 @@ def save(figure: Figure, stem: Path, formats: Sequence[str] = FORMATS) -> list[P
 
 
 def _save(figure: Figure, file: Path, kind: str) -> Path:
-    options: dict[str, Any] = {"metadata": _METADATA[kind]}
+    options: dict[str, Any] = {"metadata": dict(_METADATA[kind])}
+    if kind in _TITLED and figure.get_label():
+        options["metadata"]["Title"] = figure.get_label()
     if kind == "png":
         options["pil_kwargs"] = _FAST
         options["dpi"] = dots_per_inch()

@@ -1,7 +1,7 @@
 """The values of an axis in figures: what each is called, and the look that it has in every figure of a result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from netwarp.analysis.summary.selection import NAME, SEED, is_member
@@ -40,7 +40,10 @@ class AxisValues:
 def axis_values(result: ResultDir, axis: str) -> AxisValues:
     """The values of an axis, of `seed`, or of `name` (the flows), whether their runs have been made or not."""
     if axis == NAME:
-        return of_values(groups_of(result))
+        groups = groups_of(result)
+        flows, others = of_values(groups), of_values([name for name in _names(result) if name not in groups])
+        # Queues and links have looks of their own, which leave those of the flows as they are.
+        return replace(flows, labels={**others.labels, **flows.labels}, looks={**others.looks, **flows.looks})
     values = [run.seed if axis == SEED else run.point.get(axis) for run in result.planned]
     return of_values([value for value in values if value is not None], axis)
 
@@ -49,9 +52,7 @@ def of_values(values: Sequence[Any], axis: str = "") -> AxisValues:
     """Labels and looks of values, which may occur several times. A look goes by a value's place among all of them."""
     known = in_order(list({axis_text(value): value for value in values}.values()))
     texts = [axis_text(value) for value in known]
-    shown = [shown_as(value) for value in known]
-    # Two files of one name in different folders keep their paths.
-    shown = [text if shown.count(label) > 1 else label for text, label in zip(texts, shown, strict=True)]
+    shown = shown_apart(known)
     labels = shortened_alike([short_case(label) for label in shown] if axis == CASE else shown)
     ordered = is_ordered(known)
     named = axis.endswith(_NAMED) or any(text.startswith(_FILE) for text in texts)
@@ -64,6 +65,17 @@ def groups_of(result: ResultDir) -> list[str]:
     """The names of the flows that have metrics in any run; of several of one name the name alone."""
     names = result.summary().filter(scope="flow")["name"].drop_nulls().unique(maintain_order=True).to_list()
     return [name for name in names if not is_member(name, names)]
+
+
+def _names(result: ResultDir) -> list[str]:
+    """The names of all that has metrics in any run."""
+    return result.summary()["name"].drop_nulls().unique(maintain_order=True).to_list()
+
+
+def shown_apart(values: Sequence[Any]) -> list[str]:
+    """Values in words, as `shown_as` has them; two files of one name in different folders keep their paths."""
+    shown = [shown_as(value) for value in values]
+    return [axis_text(v) if shown.count(label) > 1 else label for v, label in zip(values, shown, strict=True)]
 
 
 def shown_as(value: Any) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from netwarp.report.svg import compact
+from netwarp.report.svg import compact, title_of
 from netwarp.report.tables import Table, table_of
 from netwarp.store.files import read_text
 from netwarp.store.findings import NAME as FINDINGS
@@ -18,7 +18,7 @@ _MAX_TABLES = 16
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of a view: a name for its files and its SVG."""
+    """A figure of a view: a name for its files, its title and its SVG."""
 
     stem: str
     title: str
@@ -51,7 +51,7 @@ def extras(result: ResultDir, files: Sequence[Path]) -> Extras:
                 left.append(name)
             continue
         text = read_text(path)
-        title = path.stem.replace("-", " ").replace("_", " ")
+        title = title_of(text) or path.stem.replace("-", " ").replace("_", " ")
         picture = Picture(path.stem, title, compact(text, f"v{len(pictures)}", title))
         if len(picture.svg) > room:
             left.append(name)

@@ -7,7 +7,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from netwarp.analysis.run.distribution import cumulative
 from netwarp.plots import style
 from netwarp.plots.charts.chart import Chart, series_text
 from netwarp.plots.charts.kinds import draw_chart
@@ -16,6 +15,7 @@ from netwarp.plots.charts.overview import wishes
 from netwarp.plots.timeseries import timeline
 from netwarp.plots.timeseries.timeline import Lifetime, StepSeries, Timeline
 from netwarp.report.svg import inline
+from netwarp.stats.weighting import cumulative
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir

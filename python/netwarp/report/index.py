@@ -34,7 +34,7 @@ def write_index(result: ResultDir, shown: Sequence[Shown], left: Sequence[str], 
     for one in shown:
         files = [kind for kind in ("png", "svg", "pdf") if (result.plots / f"{one.stem}.{kind}").is_file()]
         if files:
-            figures.append({"stem": one.stem, "title": one.title, "command": one.command, "files": files})
+            figures.append({"stem": one.stem, "title": one.title, "drawn_by": one.command, "files": files})
     content = {
         "name": str(result.plan.get("name") or "result"),
         "figures": figures,

@@ -1,6 +1,6 @@
 """What happened over time, as data for the page's interactive panels: measures × runs × flows, made short."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -16,6 +16,7 @@ from netwarp.plots.colours import looks
 from netwarp.plots.labels import in_order, is_ordered
 from netwarp.plots.timeseries.curves import JAIN
 from netwarp.plots.timeseries.series import reduce_series
+from netwarp.plots.values import shown_apart
 from netwarp.report.selection import Choice, at, members
 from netwarp.stats.weighting import Values
 from netwarp.store.result import ResultDir
@@ -63,19 +64,26 @@ def panels(result: ResultDir, choice: Choice, queues: Sequence[str]) -> dict[str
     columns = _columns(curves)
     measures = list({curve.measure.key: curve.measure for curve in curves}.values())
     measures.sort(key=_rank)
+    axes = {axis: _words([at(run, axis) for run in choice.runs]) for axis in choice.axes}
     flows = list(dict.fromkeys(curve.flow for curve in curves if curve.flow))
     omitted = dict.fromkeys(chain(choice.omitted, *(sentences for _, _, sentences in loaded)))
     return {
         "tick_s": _TICK_S,
         "columns": columns,
-        "axes": [_axis(axis, [at(run, axis) for run in choice.runs]) for axis in choice.axes],
+        "axes": [_axis(axis, words, [at(run, axis) for run in choice.runs]) for axis, words in axes.items()],
         "flows": flows,
         "flow_colours": [colour for colour, _ in looks(flows)],
         "phases": _PHASES,
         "measures": [vars(measure) | {"log": _wants_log(measure, curves)} for measure in measures],
         "omitted": list(omitted),
         "runs": [
-            _run_json(result.run(run.id), run.seed, [axis_text(at(run, axis)) for axis in choice.axes], found, phases)
+            _run_json(
+                result.run(run.id),
+                run.seed,
+                [words[axis_text(at(run, axis))] for axis, words in axes.items()],
+                found,
+                phases,
+            )
             | {"curves": [_curve_json(curve, measures, flows, columns) for curve in found]}
             for run, (found, phases, _) in zip(choice.runs, loaded, strict=True)
         ],
@@ -98,15 +106,20 @@ def _run_json(
     }
 
 
-def _axis(path: str, values: Sequence[Any]) -> dict[str, Any]:
-    """An axis: values that have an order in it, others as the plan has them."""
+def _words(values: Sequence[Any]) -> dict[str, str]:
+    """The values of an axis, each with how it is shown: those that have an order in it, others as the plan has them."""
     found = in_order(list({axis_text(value): value for value in values}.values()))
-    ordered = is_ordered([value for value in found if value is not None])
+    return dict(zip(map(axis_text, found), shown_apart(found), strict=True))
+
+
+def _axis(path: str, words: Mapping[str, str], values: Sequence[Any]) -> dict[str, Any]:
+    """An axis: its values as they are shown, each with its colour."""
+    ordered = is_ordered(list({axis_text(value): value for value in values if value is not None}.values()))
     return {
         "path": path,
         "title": axis_title(path),
-        "values": [axis_text(value) for value in found],
-        "colours": [colour for colour, _ in looks([axis_text(value) for value in found], ordered)],
+        "values": list(words.values()),
+        "colours": [colour for colour, _ in looks(list(words), ordered)],
     }
 
 

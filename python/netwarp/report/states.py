@@ -11,7 +11,7 @@ from netwarp.plots.timeseries.comparison import run_sets
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Panel, Stack, Variant
 from netwarp.plots.timeseries.result import Figure, states_of
 from netwarp.plots.timeseries.series import reduce_series
-from netwarp.plots.timeseries.worker import figure_of
+from netwarp.plots.timeseries.tasks import figure_of
 from netwarp.report.figures import Drawn
 from netwarp.report.svg import inline
 from netwarp.store.result import ResultDir

@@ -1,19 +1,24 @@
 """Figures of matplotlib as SVG that a page can hold: nothing rasterised, text as text, short."""
 
+import html
 import re
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
-from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _TAG = re.compile(r"<[^>]+>")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _ID = re.compile(r'\bid="([^"]+)"')
+_TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 _REFERENCE = re.compile(r'(xlink:href="#|url\(#)([^")]+)')
 
 
-def inline(figure: Figure, key: str, label: str) -> Markup:
+def inline(figure: "Figure", key: str, label: str) -> Markup:
     """The figure as an `<svg>` element; `key` is unique in the page, so that its ids are, `label` is read aloud."""
     held = BytesIO()
     figure.savefig(
@@ -28,13 +33,19 @@ def compact(text: str, key: str, label: str) -> Markup:
     Ids that nothing refers to go, the others get the key before them.
     """
     body = text[text.index("<svg") :]
-    body = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<title>.*?</title>", "", body, flags=re.DOTALL)
     body = _TAG.sub(lambda tag: _NUMBER.sub(_rounded, tag[0]), _CONTROL.sub("", body))
     used = {match[2] for match in _REFERENCE.finditer(body)}
     body = _ID.sub(lambda match: f'id="{key}-{match[1]}"' if match[1] in used else "", body)
     body = _REFERENCE.sub(rf"\1{key}-\2", body)
     body = re.sub(r">\s+<", "><", re.sub(r"\s*\n\s*", " ", body)).replace("<g >", "<g>")
     return Markup(body.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1).strip())
+
+
+def title_of(text: str) -> str | None:
+    """The title in an SVG file; None if it has none."""
+    found = _TITLE.search(text)
+    return None if found is None else html.unescape(found[1])
 
 
 def _rounded(match: re.Match[str]) -> str:

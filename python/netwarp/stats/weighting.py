@@ -121,3 +121,23 @@ def growth(times_ns: Times, counter: NDArray[np.uint64] | NDArray[np.int64], win
     if last == 0:
         return None
     return int(counter[last - 1]) - (int(counter[first - 1]) if first else 0)
+
+
+def cumulative(held: TimeWeighted, points: int = 600) -> tuple[Values, Values]:
+    """The empirical distribution function: (values, sorted; share of the weight at or below each), about `points`.
+
+    Thinned evenly in the share, with both ends kept, so that a steep part keeps its shape. It ends below 1 where the
+    rest is only known to be greater.
+    """
+    if len(held) == 0:
+        return np.empty(0), np.empty(0)
+    order = np.argsort(held.values, kind="stable")
+    values = held.values[order]
+    shares = np.cumsum(held.weights_ns[order]) / int(held.weights_ns.sum())
+    known = np.isfinite(values)
+    values, shares = values[known], shares[known]
+    if len(values) > points:
+        kept = np.unique(np.append(np.searchsorted(shares, np.linspace(0, 1, points)), len(values) - 1))
+        kept = kept[kept < len(values)]
+        values, shares = values[kept], shares[kept]
+    return values, shares

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
+if TYPE_CHECKING:
+    import polars as pl
 
 CASE = "case"
 MISSING = "missing"
@@ -28,7 +29,7 @@ class RunOutcome:
     run: PlannedRun
     status: str
     reason: str | None
-    metrics: pl.DataFrame | None
+    metrics: "pl.DataFrame | None"
 
 
 def axes_of(plan: Mapping[str, Any], runs: Sequence[PlannedRun]) -> list[str]:
@@ -49,12 +50,15 @@ def planned_runs(plan: Mapping[str, Any]) -> list[PlannedRun]:
     ]
 
 
-def summary_frame(axes: Sequence[str], outcomes: Sequence[RunOutcome]) -> pl.DataFrame:
+def summary_frame(axes: Sequence[str], outcomes: Sequence[RunOutcome]) -> "pl.DataFrame":
     """Columns: run_id, seed, status, one per axis (its path), scope, name, metric, value; rows in the plan's order.
 
     A failed run has one row, with scope, name, metric and value absent. An axis column is of the type all its values
     share, else text (tables and lists as JSON).
     """
+    # Lazily, here and below: a process that only draws needs the words for values, and no tables.
+    import polars as pl
+
     columns = {axis: axis_series(axis, [o.run.point.get(axis) for o in outcomes]) for axis in axes}
     heads = pl.DataFrame(
         {
@@ -75,8 +79,10 @@ def summary_frame(axes: Sequence[str], outcomes: Sequence[RunOutcome]) -> pl.Dat
     return heads.join(pl.concat([empty, *metrics]), on="run_id", how="left", maintain_order="left_right")
 
 
-def axis_series(axis: str, values: Sequence[Any]) -> pl.Series:
+def axis_series(axis: str, values: Sequence[Any]) -> "pl.Series":
     """The values of one axis as a column: bool, int, float if all are, else text."""
+    import polars as pl
+
     present = [value for value in values if value is not None]
     kinds = {type(value) for value in present}
     if kinds == {bool}:

@@ -67,23 +67,3 @@ def _queue(packets: Packets, stem: str, window: Window) -> TimeWeighted:
         return time_weighted(*length_steps(packets), window)
     sojourns = sojourns_ms(packets, window)
     return TimeWeighted(sojourns, np.ones(len(sojourns), np.int64))
-
-
-def cumulative(held: TimeWeighted, points: int = 600) -> tuple[np.ndarray, np.ndarray]:
-    """The empirical distribution function: (values, sorted; share of the weight at or below each), about `points`.
-
-    Thinned evenly in the share, with both ends kept, so that a steep part keeps its shape. It ends below 1 where the
-    rest is only known to be greater.
-    """
-    if len(held) == 0:
-        return np.empty(0), np.empty(0)
-    order = np.argsort(held.values, kind="stable")
-    values = held.values[order]
-    shares = np.cumsum(held.weights_ns[order]) / int(held.weights_ns.sum())
-    known = np.isfinite(values)
-    values, shares = values[known], shares[known]
-    if len(values) > points:
-        kept = np.unique(np.append(np.searchsorted(shares, np.linspace(0, 1, points)), len(values) - 1))
-        kept = kept[kept < len(values)]
-        values, shares = values[kept], shares[kept]
-    return values, shares

@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from netwarp.analysis.run.distribution import cumulative
 from netwarp.plots import style
 from netwarp.plots.charts.chart import LEGEND_CHARS, LOG_FROM, Chart, in_front, panel, room_in, tall_enough
 from netwarp.plots.colours import DASHES
@@ -16,7 +15,7 @@ from netwarp.plots.labels import wrapped
 from netwarp.plots.legibility import IN_TURNS, MAX_ORDERED
 from netwarp.plots.look import current
 from netwarp.plots.timeseries.figure_spec import Curve, Dash
-from netwarp.stats.weighting import TimeWeighted, weighted_percentiles
+from netwarp.stats.weighting import TimeWeighted, cumulative, weighted_percentiles
 
 _HEIGHT_IN = 3.2
 

@@ -1,12 +1,12 @@
 """All figures of a result directory."""
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from netwarp.plots.formats import FORMATS
+from netwarp.plots.helpers import helpers, helpers_for_runs
 from netwarp.plots.labels import is_ordered, slug
 from netwarp.plots.legibility import fits_one_panel
 from netwarp.plots.look import current
@@ -16,13 +16,11 @@ from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
 from netwarp.plots.timeseries.figure_specs import lines_of, shares_of, spec_of
 from netwarp.plots.timeseries.several import BBR
 from netwarp.plots.timeseries.stacks import bbr_of, stacks_of
-from netwarp.plots.timeseries.worker import Helpers, Task
+from netwarp.plots.timeseries.tasks import Task
 from netwarp.store.errors import store_errors
 from netwarp.store.files import make_folder
 from netwarp.store.result import ResultDir, open_result
 from netwarp.store.rundir import RunDir
-
-_MAX_PROCESSES = 8
 
 
 def draw_result(result_dir: Path, formats: tuple[str, ...] = FORMATS, out: Path | None = None) -> list[Path]:
@@ -48,10 +46,11 @@ def draw_comparisons(
     folder = asked.out or out or make_folder(result.plots)
     with store_errors(folder, "create"):
         folder.mkdir(exist_ok=True, parents=True)
-    with Helpers(helpers_for(result)) as helpers:
+    with helpers() as at_hand:
+        at_hand.start(helpers_for(result))
         figures = figures_of(result, curves_of, alone=alone)
         tasks = [Task(one.spec, folder / one.stem, one.alone, formats) for one in figures if asked.draws(one.stem)]
-        return sorted(helpers.draw(tasks))
+        return sorted(at_hand.draw(tasks))
 
 
 @dataclass(frozen=True)
@@ -112,8 +111,8 @@ def states_of(result: ResultDir, run_set: RunSet) -> Iterator[Figure]:
 
 
 def helpers_for(result: ResultDir) -> int:
-    """How many processes help: one less than there are CPUs, none where there is little to draw."""
-    return min(len(os.sched_getaffinity(0)), _MAX_PROCESSES, len(result.planned)) - 1
+    """How many processes are to help with a result."""
+    return helpers_for_runs(len(result.planned))
 
 
 def _stem(name: str, run_set: RunSet) -> str:

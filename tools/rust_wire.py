@@ -10,6 +10,8 @@ from netwarp.lab_format.wires.property import Attribute, LabField
 TYPES = {int: "u64", float: "f64", bool: "bool", str | None: "Option<String>", LabLoss | None: "Option<Loss>"}
 """The types of a wire's fields, in Rust."""
 _SET = {"u64": "self.{name} > 0", "f64": "self.{name} > 0.0"}
+_CALL_WIDTH = 60
+"""rustfmt breaks calls whose arguments are longer."""
 _ZEROS = {"zero32": 4, "zero64": 8}
 _HEAD = """\
 //! One direction of a link's wire. Made by `make generate` from `python/netwarp/lab_format/wires/`.
@@ -73,7 +75,7 @@ def _lines() -> Iterator[str]:
     for found in PROPERTIES:
         if found.attribute:
             yield f"            // {found.attribute.name}"
-            yield f"            {_attribute(found.attribute, found.fields[0].name)},"
+            yield from _attribute(found.attribute, found.fields[0].name)
     yield "        ]"
     yield "    }"
     yield "}"
@@ -83,7 +85,7 @@ def _set(field: LabField) -> str:
     return _SET.get(TYPES[field.type], "self.{name}.is_some()").format(name=field.name)
 
 
-def _attribute(found: Attribute, field: str) -> str:
+def _attribute(found: Attribute, field: str) -> Iterator[str]:
     cells: list[str] = []
     zeros = 0
     for cell in found.cells:
@@ -93,4 +95,10 @@ def _attribute(found: Attribute, field: str) -> str:
             cells.append(f"{cell.capitalize()}(self.{field})")
             zeros = 0
     cells += [f"Zero({zeros})"] if zeros else []
-    return f"attribute({found.number}, {str(found.repeated).lower()}, &[{', '.join(cells)}])"
+    values = [str(found.number), str(found.repeated).lower(), f"&[{', '.join(cells)}]"]
+    if len(", ".join(values)) <= _CALL_WIDTH:
+        yield f"            attribute({', '.join(values)}),"
+    else:
+        yield "            attribute("
+        yield from (f"                {value}," for value in values)
+        yield "            ),"

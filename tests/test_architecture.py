@@ -36,6 +36,7 @@ STAGES = [
     "studies",
     "c_source",
     "module",
+    "lab_format",
     "flows",
     "scenario",
     "plan",

@@ -18,8 +18,8 @@ from rich.console import Console
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.engines import Engine
 from netwarp.explain import ChosenRun, Explanation, explain, open_pair
+from netwarp.lab_format.wires.netem import LossModel
 from netwarp.scenario import Scenario, parse_scenario
-from netwarp.scenario.model.netem import LossModel
 from netwarp.scenario.model.paths import toml
 from netwarp.store.description import End
 from netwarp.store.errors import SelectionError

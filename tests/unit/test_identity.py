@@ -10,10 +10,11 @@ from typing import Any, get_args
 import pytest
 from netwarp.fields import Directed, Distribution
 from netwarp.flows import KINDS
+from netwarp.lab_format.wires import PROPERTIES
+from netwarp.lab_format.wires.netem import FourState, GilbertElliott, Jitter, RandomLoss
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, parse_scenario
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.model.netem import FourState, GilbertElliott, Jitter, RandomLoss
 from netwarp.scenario.model.trace import Row, Trace
 from netwarp.scenario.points.identity import UNCOUNTED
 from netwarp.scenario.points.resolve import Resolver
@@ -99,10 +100,8 @@ VALUES: dict[str, TOML] = {
     "Link.interfaces": ("", '["a", "b"]'),
     "Link.addresses": ("", '["10.9.0.1/24", "10.9.0.2/24"]'),
     "Link.rate": ("1gbit", "2gbit"),
+    **{f"Link.{one.name}": (one.nothing_written, one.examples[0]) for one in PROPERTIES if one.nothing == 0},
     "Link.delay": ("1s", "2s"),
-    "Link.duplicate": ("0%", "1%"),
-    "Link.corrupt": ("0%", "1%"),
-    "Link.reorder": ("0%", "1%"),
     "Link.queue": ("pfifo limit 5", "pfifo limit 6"),
     "Link.mtu": ("", "1400"),
     "Link.offload": ("", "true"),

@@ -30,7 +30,7 @@ def series(tail: str, name: str, way: int = 0, text: str = DUMBBELL) -> list[tup
     states = timeline(parse_scenario(text + tail), "bottleneck", way)
     found: list[tuple[float, Any]] = []
     for at, state in states:
-        value = getattr(state, name)
+        value = state.value(name)
         if not found or found[-1][1] != value:
             found.append((at / MS, value))
     return found

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp import units
-from netwarp.scenario.model.netem import FourState, GilbertElliott, Jitter, RandomLoss, parse_jitter, parse_loss
+from netwarp.lab_format.wires.netem import FourState, GilbertElliott, Jitter, RandomLoss, parse_jitter, parse_loss
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from netwarp.scenario.model import Scenario
 
 RESOLUTION = (
     *("constants.py", "qdisc.py", "units.py", "names.py", "fields.py", "files.py", "c_source.py", "module.py"),
-    *("flows", "scenario", "plan.py", "lab"),
+    *("lab_format", "flows", "scenario", "plan.py", "lab"),
 )
 """Which of netwarp's own sources make a lab of a scenario."""
 

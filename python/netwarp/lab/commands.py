@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from netwarp.constants import UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S
 from netwarp.fields import NODE_WIRE
 from netwarp.flows import kind_of
-from netwarp.lab.model import Lab, LabEnd, LabFlowChange, LabLink, LabLoss, LabOpportunities, LabWire
+from netwarp.lab.model import Lab, LabEnd, LabFlowChange, LabLink, LabOpportunities, LabWire
 from netwarp.lab.tc import change_lines, end_lines
-from netwarp.units import format_duration, format_percent, format_rate
+from netwarp.lab_format.wires import PROPERTIES
+from netwarp.units import format_duration, format_rate
 
-TC_UNIT_NS = 1_000
 TC_EXACT_NS = 8_000
 """tc cuts times to microseconds and gives them to the kernel in ticks of 64 ns (get_time(), PSCHED_SHIFT): of these it
 says exactly what a wire has."""
@@ -190,33 +190,11 @@ def netem_words(wire: LabWire) -> str:
     queue grow on the wire; without a rate one at which any packet takes less than a nanosecond, which keeps them in
     order."""
     words = [f"netem limit {wire['limit_pkts']}"]
-    if wire["delay_ns"] or wire["jitter_ns"]:
-        words.append(f"delay {_tc_time(wire['delay_ns'])}")
-    if wire["jitter_ns"]:
-        words.append(_tc_time(wire["jitter_ns"]))
-        if wire["jitter_correlation"]:
-            words.append(format_percent(wire["jitter_correlation"]))
-        if wire["distribution"]:
-            words.append(f"distribution {wire['distribution']}")
-    if wire["loss"]:
-        words.append(_loss_words(wire["loss"]))
-    for name, fraction in (
-        ("duplicate", wire["duplicate"]),
-        ("corrupt", wire["corrupt"]),
-        ("reorder", wire["reorder"]),
-    ):
-        if fraction:
-            words.append(f"{name} {format_percent(fraction)}")
+    words += [word for found in PROPERTIES for word in found.tc_words(wire)]
     bytes_per_s = UNLIMITED_WIRE_BYTES_PER_S
     if wire["rate_bps"] is not None:
         bytes_per_s = wire["rate_bps"] // 8 + WIRE_ALLOWANCE_BYTES_PER_S
     return " ".join([*words, f"rate {8 * bytes_per_s}bit"])
-
-
-def _tc_time(time_ns: int) -> str:
-    """A time as tc takes it, to the microsecond: it knows no smaller unit."""
-    rounded_ns = (time_ns + TC_UNIT_NS // 2) // TC_UNIT_NS * TC_UNIT_NS
-    return format_duration(rounded_ns) if rounded_ns else "0us"
 
 
 def _exact_times(device: str, wire: LabWire) -> list[str]:
@@ -225,13 +203,3 @@ def _exact_times(device: str, wire: LabWire) -> list[str]:
         return []
     jitter = f", jitter {wire['jitter_ns']}ns" if wire["jitter_ns"] else ""
     return [f"# {device} exactly: delay {wire['delay_ns']}ns{jitter}; tc counts in microseconds and 64 ns"]
-
-
-def _loss_words(loss: LabLoss) -> str:
-    """`loss random 1% 25%`, `loss gemodel p r 1-h 1-k`, `loss state p13 p31 p32 p23 p14`."""
-    numbers = [format_percent(value) for value in loss.values() if isinstance(value, float)]
-    if loss["model"] != "random":
-        return f"loss {loss['model']} {' '.join(numbers)}"
-    if not loss["correlation"]:
-        numbers = numbers[:1]
-    return f"loss random {' '.join(numbers)}{' ecn' if loss['ecn'] else ''}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netwarp.lab.model import Lab, LabEnd, LabLink
+from netwarp.lab_format.wires import PROPERTIES
 from netwarp.qdisc import Qdisc
 from netwarp.units import format_duration, format_rate
 
@@ -75,7 +76,4 @@ def _list(lab: Lab) -> list[str]:
 
 
 def _impairments(end: LabEnd) -> str:
-    wire = end["wire"]
-    jitter = f" ± {format_duration(wire['jitter_ns'])}" if wire["jitter_ns"] else ""
-    named = {"loss": wire["loss"], "dup": wire["duplicate"], "corrupt": wire["corrupt"], "reorder": wire["reorder"]}
-    return jitter + "".join(f", {name}" for name, value in named.items() if value)
+    return "".join(found.drawn(end["wire"]) for found in PROPERTIES)

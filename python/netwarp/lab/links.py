@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.lab.draws import seed_for
@@ -13,7 +12,6 @@ from netwarp.lab.model import (
     LabChange,
     LabEnd,
     LabLink,
-    LabLoss,
     LabNewQueue,
     LabOpportunities,
     LabQueue,
@@ -22,9 +20,8 @@ from netwarp.lab.model import (
 )
 from netwarp.lab.network import NS_PER_S, Hop, NetworkGraph
 from netwarp.lab.sizes import Sizes
+from netwarp.lab_format.wires import PROPERTIES
 from netwarp.qdisc import Qdisc
-from netwarp.scenario.model import Link
-from netwarp.scenario.model.netem import LossModel, RandomLoss
 from netwarp.scenario.model.opportunities import BYTES, NS_PER_MS, OVERHEAD_BYTES, Opportunities
 from netwarp.scenario.model.timeline import State
 
@@ -75,7 +72,7 @@ def _build_end(
     opportunities = network.opportunities(hop)
     limit = _most_in_flight_pkts([state for _, state in timeline], opportunities)
     wire_seed = seed_for(seed, name, _STREAMS[hop.direction])
-    wires = [_wire(link, hop.direction, state, limit, wire_seed) for _, state in timeline]
+    wires = [_wire(state, limit, wire_seed) for _, state in timeline]
     queues = _queues([sizes.queue(hop, state) for _, state in timeline])
     raw = link.raw.get(node)
     rate_bps = timeline[0][1].rate
@@ -141,25 +138,10 @@ def _opportunities(trace: Opportunities, duration_ns: int) -> LabOpportunities:
     }
 
 
-def _wire(link: Link, direction: int, state: State, limit: int, seed: int) -> LabWire:
-    distribution = state.jitter.distribution if state.jitter.ns and state.jitter.distribution != "uniform" else None
-    return {
-        "rate_bps": state.rate,
-        "delay_ns": state.delay,
-        "jitter_ns": state.jitter.ns,
-        "jitter_correlation": state.jitter.correlation,
-        "distribution": distribution,
-        "loss": _loss(state.loss),
-        "duplicate": link.duplicate.of(direction),
-        "corrupt": link.corrupt.of(direction),
-        "reorder": link.reorder.of(direction),
-        "limit_pkts": limit,
-        "seed": seed,
-    }
-
-
-def _loss(loss: LossModel) -> LabLoss | None:
-    return None if isinstance(loss, RandomLoss) and loss.p == 0 else cast(LabLoss, loss.model_dump())
+def _wire(state: State, limit: int, seed: int) -> LabWire:
+    values = [found.lab_values(state.wire[found.name]) for found in PROPERTIES]
+    found = {name: value for one in values for name, value in one.items()}
+    return {"rate_bps": state.rate, **found, "limit_pkts": limit, "seed": seed}
 
 
 def _mac(index: int) -> str:

@@ -6,10 +6,12 @@ tests read. The agent refuses fields that it does not know.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict
+
+from netwarp.lab_format.wires import PROPERTIES
 
 T0_NS = 10 * 10**9
 FIRST_INDEX = 11
@@ -54,59 +56,26 @@ class LabNode(TypedDict):
     ]
 
 
-class LabRandomLoss(TypedDict):
-    """Independent losses, or correlated ones: `loss random` of tc-netem(8)."""
-
-    model: Literal["random"]
-    p: Annotated[float, meaning("probability of loss")]
-    correlation: Annotated[float, meaning("with the previous packet")]
-    ecn: Annotated[bool, meaning("packets that can be marked are marked instead of lost")]
-
-
-class LabGilbertElliott(TypedDict):
-    """Losses of two states (Gilbert and Elliott): `loss gemodel` of tc-netem(8)."""
-
-    model: Literal["gemodel"]
-    p: Annotated[float, meaning("from the good state to the bad")]
-    r: Annotated[float, meaning("from the bad state to the good")]
-    one_minus_h: Annotated[float, meaning("probability of loss in the bad state")]
-    one_minus_k: Annotated[float, meaning("probability of loss in the good state")]
-
-
-class LabStateLoss(TypedDict):
-    """Losses of four states: `loss state` of tc-netem(8)."""
-
-    model: Literal["state"]
-    p13: Annotated[float, meaning("from the good state into a burst of losses")]
-    p31: Annotated[float, meaning("out of it")]
-    p32: Annotated[float, meaning("from a burst into a gap within it")]
-    p23: Annotated[float, meaning("back")]
-    p14: Annotated[float, meaning("of a single loss")]
-
-
-LabLoss = LabRandomLoss | LabGilbertElliott | LabStateLoss
-
-
-class LabWire(TypedDict):
-    """One direction of a link's wire: a netem on the peer's interface in the hidden namespace.
+if TYPE_CHECKING:
+    LabWire = dict[str, Any]
+else:
+    LabWire = TypedDict(
+        "LabWire",
+        {
+            "rate_bps": Annotated[int | None, meaning("null: no serialisation delay, as with opportunities")],
+            **{
+                field.name: Annotated[field.type, meaning(field.meaning)] if field.meaning else field.type
+                for found in PROPERTIES
+                for field in found.fields
+            },
+            "limit_pkts": Annotated[int, meaning("limit of the netem; more than it can ever hold")],
+            "seed": Annotated[int, meaning("of its random numbers")],
+        },
+    )
+    LabWire.__doc__ = """One direction of a link's wire: a netem on the peer's interface in the hidden namespace.
 
     `rate_bps` None: no serialisation delay, because the opportunities have let the packet pass whole.
     """
-
-    rate_bps: Annotated[
-        int | None,
-        meaning("null: no serialisation delay, as with opportunities"),
-    ]
-    delay_ns: int
-    jitter_ns: int
-    jitter_correlation: Annotated[float, meaning("with the previous packet")]
-    distribution: Annotated[str | None, meaning("of the jitter: a table of iproute2; null is netem's uniform one")]
-    loss: LabLoss | None
-    duplicate: Annotated[float, meaning("probability")]
-    corrupt: Annotated[float, meaning("probability")]
-    reorder: Annotated[float, meaning("probability that a packet is not delayed")]
-    limit_pkts: Annotated[int, meaning("limit of the netem; more than it can ever hold")]
-    seed: Annotated[int, meaning("of its random numbers")]
 
 
 class LabOpportunities(TypedDict):

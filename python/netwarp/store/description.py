@@ -8,15 +8,11 @@ from typing import Any
 
 from netwarp.flows import kind_of
 from netwarp.flows.kind import FlowKind, Transport
+from netwarp.lab_format.wires import PROPERTIES, WireProperty
 from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
 from netwarp.store.opportunities import Opportunities, opportunities_of
 
-_WIRE_WORDS = {
-    "rate_bps": ("rate", "Mbit/s", 1e6),
-    "delay_ns": ("delay", "ms", 1e6),
-    "jitter_ns": ("jitter", "ms", 1e6),
-}
 _UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 
 
@@ -213,20 +209,9 @@ def changes_of(lab: Mapping[str, Any]) -> tuple[Change, ...]:
 
 
 def _wire_words(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    words = []
-    for key, (name, unit, factor) in _WIRE_WORDS.items():
-        old, new = before.get(key) or 0, after.get(key) or 0
-        if old != new:
-            words.append(f"{name} {old / factor:g} → {new / factor:g} {unit}")
-    if before.get("loss") != after.get("loss"):
-        words.append(f"loss {_loss_words(before.get('loss'))} → {_loss_words(after.get('loss'))}")
-    return words
-
-
-def _loss_words(loss: Mapping[str, Any] | None) -> str:
-    if not loss:
-        return "0 %"
-    return f"{loss['p'] * 100:g} %" if loss.get("model") == "random" else str(loss.get("model"))
+    old, new = ((wire.get("rate_bps") or 0) / 1e6 for wire in (before, after))
+    words = [f"rate {old:g} → {new:g} Mbit/s"] if old != new else []
+    return words + [word for found in PROPERTIES if (word := found.change_words(before, after))]
 
 
 def _warmup_ns(run: Mapping[str, Any]) -> int:
@@ -282,9 +267,9 @@ def _end(link: Mapping[str, Any], end: Mapping[str, Any], lab: Mapping[str, Any]
         node=str(end["node"]),
         interface_index=int(end["index"]),
         rates=_rates(end, lab.get("changes", [])),
-        # netem splits a packet of many segments before it corrupts one.
-        copies=_ever("duplicate", end, lab) or (bool(link.get("offload")) and _ever("corrupt", end, lab)),
-        corrupts=_ever("corrupt", end, lab),
+        copies=any(_ever(one, end, lab) for one in PROPERTIES if one.copies)
+        or (bool(link.get("offload")) and any(_ever(one, end, lab) for one in PROPERTIES if one.copies_aggregates)),
+        corrupts=any(_ever(one, end, lab) for one in PROPERTIES if one.corrupts),
         offload=bool(link.get("offload")),
         opportunities=opportunities_of(end),
         # A netem that was found is a part of the interface's queue.
@@ -304,8 +289,8 @@ def _delays_ns(end: Mapping[str, Any], lab: Mapping[str, Any]) -> tuple[int, int
     for wire in _wires(end, lab):
         delay, jitter = int(wire.get("delay_ns") or 0), int(wire.get("jitter_ns") or 0)
         reach = jitter * (4 if wire.get("distribution") else 1)
-        # What is reordered is not delayed at all (tc-netem(8)).
-        least.append(0 if wire.get("reorder") else max(delay - reach, 0))
+        skips = any(one.acts(wire) for one in PROPERTIES if one.skips_delay)
+        least.append(0 if skips else max(delay - reach, 0))
         most.append(delay + reach)
     return min(least, default=0), max(most, default=0)
 
@@ -315,9 +300,9 @@ def _wires(end: Mapping[str, Any], lab: Mapping[str, Any]) -> Iterable[Mapping[s
     return [wire for wire in (end.get("wire"), *changes) if wire]
 
 
-def _ever(impairment: str, end: Mapping[str, Any], lab: Mapping[str, Any]) -> bool:
+def _ever(impairment: WireProperty, end: Mapping[str, Any], lab: Mapping[str, Any]) -> bool:
     """Whether the wire that leaves this end does this to packets at any time of the run."""
-    return any(wire.get(impairment) for wire in _wires(end, lab))
+    return any(impairment.acts(wire) for wire in _wires(end, lab))
 
 
 def _rates(end: Mapping[str, Any], changes: Any) -> tuple[tuple[int, int], ...] | None:

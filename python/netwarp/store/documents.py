@@ -3,48 +3,27 @@
 A document that does not fit is refused with a sentence that names the field; fields that nobody reads may be anything.
 """
 
-from ipaddress import ip_address
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from netwarp.names import is_plain
+from netwarp.lab_format.quantities import (
+    MAX_DELAY_NS,
+    MAX_RUN_NS,
+    Address,
+    Int64,
+    Label,
+    Name,
+    Port,
+    Rate,
+    Text,
+    Time,
+)
+from netwarp.lab_format.wires import PROPERTIES
 from netwarp.store.errors import StoreError
 
-_MAX_TEXT = 10_000
-MAX_RUN_NS = 30 * 24 * 3600 * 10**9
-"""How long a run may last; what reads records makes series of so much time."""
-Time = Annotated[int, Field(ge=-MAX_RUN_NS, le=MAX_RUN_NS)]
-"""A moment of a run, or a duration in it, in ns."""
-MAX_DELAY_NS = 366 * 24 * 3600 * 10**9
-Delay = Annotated[int, Field(ge=0, le=MAX_DELAY_NS)]
-Rate = Annotated[int, Field(ge=0, le=10**14)]
-Fraction = Annotated[float | int, Field(ge=0, le=1)]
-Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Text = Annotated[str, Field(max_length=_MAX_TEXT)]
-
-
-def _plain(text: str) -> str:
-    if not is_plain(text):
-        raise ValueError("should be one printable line that does not begin with =, +, -, @ or a blank")
-    return text
-
-
-Label = Annotated[Text, AfterValidator(_plain)]
-"""The name of a case (names.py)."""
-Name = Annotated[Label, Field(max_length=200, pattern=r"^[^/]+$")]
-"""A name that may become a part of a file's name."""
 RunId = Annotated[str, Field(pattern=r"^[0-9a-zA-Z_-]{1,64}$")]
 """A run's id is the name of a directory: never a path."""
-
-
-def _address(text: str) -> str:
-    ip_address(text)
-    return text
-
-
-Address = Annotated[Text, AfterValidator(_address)]
-Port = Annotated[int, Field(ge=0, lt=2**16)]
 
 
 class Document(BaseModel):
@@ -114,20 +93,6 @@ class ManifestDocument(Document):
     resumed: list[dict[str, Any]] = []
 
 
-class LossDocument(Document):
-    """How a wire loses packets."""
-
-    model: Text
-    p: Fraction | None = None
-    correlation: Fraction | None = None
-
-    @model_validator(mode="after")
-    def _has_its_probability(self) -> "LossDocument":
-        if self.model == "random" and self.p is None:
-            raise ValueError("a random loss has a probability `p`")
-        return self
-
-
 class OpportunitiesDocument(Document):
     """When a wire lets packets through instead of having a rate."""
 
@@ -142,12 +107,10 @@ class WireDocument(Document):
     """What a wire does to packets, as far as it is read."""
 
     rate_bps: Rate | None = None
-    delay_ns: Delay | None = None
-    jitter_ns: Delay | None = None
-    loss: LossDocument | None = None
-    duplicate: Fraction | None = None
-    corrupt: Fraction | None = None
-    reorder: Fraction | None = None
+
+    # As the record of each property says.
+    __annotations__ |= {field.name: field.read for found in PROPERTIES for field in found.fields}
+    vars().update({field.name: None for found in PROPERTIES for field in found.fields})
 
 
 class QueueDocument(Document):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
+from netwarp.lab_format.wires import PROPERTIES
 from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
 from netwarp.store.opportunities import opportunities_of
@@ -93,7 +94,7 @@ def _direction(end: Mapping[str, Any], peer: Mapping[str, Any], changes: Any) ->
         delay_ns=int(wire.get("delay_ns") or 0),
         jitter_ns=int(wire.get("jitter_ns") or 0),
         queue=str(qdisc) if (qdisc := Qdisc.of(end.get("queue"))) else None,
-        impairments=tuple(_impairments(wire)),
+        impairments=tuple(words for found in PROPERTIES if (words := found.described(wire))),
         series=tuple(_step_series(wire, [change for change in changes if change["index"] == end["index"]])),
         traced=opportunities is not None,
         raw=tuple(map(str, end.get("raw") or ())),
@@ -103,35 +104,14 @@ def _direction(end: Mapping[str, Any], peer: Mapping[str, Any], changes: Any) ->
 def _step_series(wire: Mapping[str, Any], changes: list[Mapping[str, Any]]) -> Iterator[StepSeries]:
     """The properties of a wire that its changes touch."""
     wires = [(0, wire), *((int(change["at_ns"]), change["wire"]) for change in changes if change.get("wire"))]
-    for key, name, unit, factor in (("rate_bps", "rate", "Mbit/s", 1e-6), ("delay_ns", "delay", "ms", 1e-6)):
-        yield from _series_of(name, unit, [(at_ns, (then.get(key) or 0) * factor) for at_ns, then in wires])
-    yield from _series_of("loss", "%", [(at_ns, _loss_pct(then.get("loss"))) for at_ns, then in wires])
+    rates = [(at_ns, (then.get("rate_bps") or 0) * 1e-6) for at_ns, then in wires]
+    yield from _series_of("rate", "Mbit/s", rates)
+    for found in PROPERTIES:
+        if found.drawn_over_time:
+            yield from _series_of(found.name, found.unit, [(at_ns, found.amount(then)) for at_ns, then in wires])
 
 
 def _series_of(name: str, unit: str, steps: list[tuple[int, float]]) -> Iterator[StepSeries]:
     kept = [step for number, step in enumerate(steps) if number == 0 or step[1] != steps[number - 1][1]]
     if len(kept) > 1 and not any(isnan(value) for _, value in kept):
         yield StepSeries(name, unit, tuple(kept))
-
-
-def _loss_pct(loss: Mapping[str, Any] | None) -> float:
-    """The probability of loss in percent; NaN of a model that has not just one."""
-    if not loss:
-        return 0.0
-    return 100 * float(loss["p"]) if loss.get("model") == "random" else float("nan")
-
-
-def _impairments(wire: Mapping[str, Any]) -> list[str]:
-    loss = wire.get("loss")
-    words = [_loss(loss)] if loss else []
-    for key, name in (("duplicate", "duplicates"), ("corrupt", "corrupts"), ("reorder", "reorders")):
-        if wire.get(key):
-            words.append(f"{name} {100 * wire[key]:.4g} %")
-    return words
-
-
-def _loss(loss: Mapping[str, Any]) -> str:
-    if loss.get("model") != "random":
-        return f"loss by {loss.get('model')}"
-    correlated = f", correlated {100 * loss['correlation']:.4g} %" if loss.get("correlation") else ""
-    return f"loss {100 * loss['p']:.4g} %{correlated}"

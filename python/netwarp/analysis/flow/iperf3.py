@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from netwarp.analysis.flow.deliveries import Deliveries
 from netwarp.analysis.tuples import flow_of_tuples
+from netwarp.lab_format.quantities import MAX_RUN_NS
 from netwarp.stats.weighting import Times, Values, Window
 from netwarp.store.description import Flow
-from netwarp.store.documents import MAX_RUN_NS
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_json
 from netwarp.store.rundir import RunDir

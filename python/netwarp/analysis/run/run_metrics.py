@@ -14,7 +14,7 @@ from netwarp.store.rundir import RunDir
 
 SOURCES = (
     *("constants.py", "qdisc.py", "units.py", "names.py", "fields.py", "files.py", "c_source.py", "module.py"),
-    *("flows", "store", "stats", "analysis"),
+    *("lab_format", "flows", "store", "stats", "analysis"),
 )
 """What of netwarp decides a metric."""
 _LIBRARIES = ("numpy", "polars", "scipy")

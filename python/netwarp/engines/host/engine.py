@@ -25,6 +25,7 @@ from netwarp.engines.programs import (
     tc_directory,
 )
 from netwarp.engines.supervisor import console_tail, end, end_in_words, read_outcome, start, wait
+from netwarp.lab_format.wires import PROPERTIES
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import kernel_features
 from netwarp.scenario.model import Scenario
@@ -191,7 +192,7 @@ def _impaired(refused: Refused, found: Sequence[tuple[Keys, str]]) -> Iterator[t
     if _NETEM not in refused.qdiscs:
         return
     lack = f"this kernel ({platform.release()}) has no netem (module sch_netem)"
-    only_delay = {what for _, what in found} <= {"delay", "jitter"}
+    only_delay = {what for _, what in found} <= {one.name for one in PROPERTIES if one.only_delays}
     for keys, what in found:
         if only_delay and what == "delay" and len(keys) == len(("links", "NAME", "delay")):
             path = ".".join(map(str, keys))

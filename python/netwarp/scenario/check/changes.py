@@ -11,7 +11,7 @@ from netwarp.scenario.check.flow_changes import check_flow_change, check_flow_ti
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import Change, Link, Scenario
 from netwarp.scenario.model.flow_timeline import FLOW_PROPERTIES
-from netwarp.scenario.model.timeline import PROPERTIES, TimelineError, occurrences, timeline, values_of
+from netwarp.scenario.model.timeline import CHANGEABLE, TimelineError, occurrences, timeline, values_of
 from netwarp.scenario.source import Keys
 from netwarp.units import format_duration, format_rate
 
@@ -58,11 +58,11 @@ def _check_change(index: int, change: Change, scenario: Scenario) -> Iterator[Fo
         yield from check_flow_change(index, change, scenario)
         return
     for name in FLOW_PROPERTIES:
-        if name not in PROPERTIES and getattr(change, name) is not None:
+        if name not in CHANGEABLE and getattr(change, name) is not None:
             yield (*keys, name), f"a link has no `{name}`; name a `flow` in place of the link"
-    named = [name for name in PROPERTIES if getattr(change, name) is not None]
+    named = [name for name in CHANGEABLE if getattr(change, name) is not None]
     if not named and change.outage is None:
-        yield keys, "changes nothing; give one of rate, delay, jitter, loss, queue, outage"
+        yield keys, f"changes nothing; give one of {', '.join((*CHANGEABLE, 'outage'))}"
     yield from _check_ramp(keys, change, named)
     link = scenario.links.get(change.link or "")
     if link is None:

@@ -8,7 +8,7 @@ from netwarp.flows import FlowBase, kind_of
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import Change, Scenario
 from netwarp.scenario.model.flow_timeline import FLOW_PROPERTIES, flow_timeline
-from netwarp.scenario.model.timeline import PROPERTIES, TimelineError
+from netwarp.scenario.model.timeline import CHANGEABLE, TimelineError
 from netwarp.scenario.source import Keys
 from netwarp.units import format_duration
 
@@ -23,7 +23,7 @@ def check_flow_change(index: int, change: Change, scenario: Scenario) -> Iterato
     if flow is None:
         yield (*keys, "flow"), f'there is no flow "{group}"{did_you_mean(group, scenario.flows)}'
         return
-    for name in (*PROPERTIES, "outage"):
+    for name in (*CHANGEABLE, "outage"):
         if name not in FLOW_PROPERTIES and getattr(change, name) is not None:
             yield (*keys, name), f"a flow has no `{name}`; name the `link` that changes in place of the flow"
     named = [name for name in FLOW_PROPERTIES if getattr(change, name) is not None]

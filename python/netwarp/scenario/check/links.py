@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from netwarp.lab_format.wires import PROPERTIES
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import Link, Scenario
 from netwarp.scenario.model.addresses import Interface, link_addresses
@@ -30,11 +31,10 @@ def check_link(name: str, link: Link, scenario: Scenario) -> Iterator[Found]:
 
 def _check_values(keys: Keys, link: Link) -> Iterator[Found]:
     for direction, name in enumerate(("forward", "reverse")):
-        if link.reorder.of(direction) > 0 and link.delay.of(direction) == 0:
-            yield (
-                (*keys, "reorder"),
-                f"reordering ({name}) lets packets overtake those that wait out the delay, so it needs a delay above 0",
-            )
+        values = {found.name: getattr(link, found.name).of(direction) for found in PROPERTIES}
+        for found in PROPERTIES:
+            if why := found.problem(values, name):
+                yield (*keys, found.name), why
         if direction < len(link.ends) and link.ends[direction] in link.raw and link.queue.of(direction) is not None:
             yield (
                 (*keys, "queue"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from netwarp.fields import (
     Directed,
@@ -17,7 +17,7 @@ from netwarp.fields import (
     about,
     either_direction,
 )
-from netwarp.scenario.model.netem import JitterField, LossField
+from netwarp.lab_format.wires import CHANGING
 
 _OF_A_FLOW = {"link": None, "delay": None, "flow": "web"}
 
@@ -96,15 +96,10 @@ class Change(Model):
         ge=0,
         strict=True,
     )
-    delay: Annotated[Directed[Duration | None], either_direction(plain_is_both=True)] | None = about(
-        "The delay from then on.", "50ms", refused=["50"], default=None
-    )
-    jitter: Annotated[Directed[JitterField | None], either_direction(plain_is_both=True)] | None = about(
-        "The jitter from then on.", "5ms", refused=["5"], default=None
-    )
-    loss: Annotated[Directed[LossField | None], either_direction(plain_is_both=True)] | None = about(
-        "The loss from then on.", "2%", refused=["2"], default=None
-    )
+    if not TYPE_CHECKING:
+        # The fields of the wire's properties, each as its record says.
+        __annotations__ |= {found.name: found.change_field()[0] for found in CHANGING}
+        vars().update({found.name: found.change_field()[1] for found in CHANGING})
     queue: Annotated[Directed[Queue | None], either_direction(plain_is_both=False)] | None = about(
         "The queue from then on. If it is of another kind, queued packets are dropped.",
         "pfifo limit 20",

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
 
 from netwarp.fields import (
     Directed,
-    Duration,
     InterfaceName,
     Line,
     Model,
     Name,
-    Percent,
     Queue,
     Rate,
     about,
     both_directions,
     either_direction,
 )
-from netwarp.scenario.model.netem import Jitter, JitterField, LossField, RandomLoss
+from netwarp.lab_format.wires import PROPERTIES
+from netwarp.lab_format.wires.netem import Jitter, LossModel
 from netwarp.scenario.model.trace import Trace, TraceField
 
 Addresses = Annotated[
@@ -30,10 +29,6 @@ Addresses = Annotated[
         {"title": "addresses", "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
     ),
 ]
-_NO_DELAY = Directed[Duration].model_construct(forward=0, reverse=0)
-_NO_JITTER = Directed[JitterField].model_construct(forward=Jitter(ns=0), reverse=Jitter(ns=0))
-_NO_LOSS = Directed[LossField].model_construct(forward=RandomLoss(p=0.0), reverse=RandomLoss(p=0.0))
-_NEVER = Directed[Percent].model_construct(forward=0.0, reverse=0.0)
 _DEFAULT_QUEUE = Directed[Queue | None].model_construct(forward=None, reverse=None)
 _NO_TRACE = Directed[TraceField | None].model_construct(forward=None, reverse=None)
 
@@ -93,39 +88,14 @@ class Link(Model):
         default=None,
         validate_default=True,
     )
-    delay: Annotated[Directed[Duration], both_directions("0s")] = about(
-        "One-way propagation delay of the wire. A plain value applies to each direction.",
-        "10ms",
-        refused=[10, "-10ms"],
-        default=_NO_DELAY,
-    )
-    jitter: Annotated[Directed[JitterField], both_directions("0s")] = about(
-        "How much the delay varies: `TIME [CORRELATION%] [DISTRIBUTION]`, where the distribution is uniform, normal, "
-        "pareto or paretonormal. Packets stay in order.",
-        "2ms normal",
-        refused=["2ms gamma"],
-        default=_NO_JITTER,
-    )
-    loss: Annotated[Directed[LossField], both_directions("0%")] = about(
-        "Packet loss on the wire in netem's syntax: `P [CORRELATION] [ecn]`, `gemodel P [R [1-H [1-K]]]`, "
-        "`state P13 [P31 [P32 [P23 [P14]]]]`. With `ecn`, packets that ECN can mark are marked instead of lost.",
-        "gemodel 1% 10%",
-        refused=["0.5", "101%"],
-        default=_NO_LOSS,
-    )
-    duplicate: Annotated[Directed[Percent], both_directions("0%")] = about(
-        "Share of packets that the wire delivers twice.", "0.1%", refused=[0.1], default=_NEVER
-    )
-    corrupt: Annotated[Directed[Percent], both_directions("0%")] = about(
-        "Share of packets in which the wire flips a bit.", "0.1%", refused=["-1%"], default=_NEVER
-    )
-    reorder: Annotated[Directed[Percent], both_directions("0%")] = about(
-        "Share of packets that overtake those before them: they skip the delay.",
-        "1%",
-        refused=["150%"],
-        beside={"delay": "10ms"},
-        default=_NEVER,
-    )
+    if TYPE_CHECKING:
+        delay: Directed[int]
+        jitter: Directed[Jitter]
+        loss: Directed[LossModel]
+    else:
+        # The fields of the wire's properties, each as its record says.
+        __annotations__ |= {found.name: found.link_field()[0] for found in PROPERTIES}
+        vars().update({found.name: found.link_field()[1] for found in PROPERTIES})
     queue: Annotated[Directed[Queue | None], either_direction(plain_is_both=False)] = about(
         "Queue discipline of the sending end and its options, in tc's syntax. A plain value applies to the forward "
         "direction only. A `limit` may be relative: `0.5BDP`, a part of the rate at the start × the largest RTT of the "

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from netwarp.flows import flow_fields
+from netwarp.lab_format.wires import BY_NAME
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import SECTIONS, Change, Link, Node, Record, RunOptions, Tuner
 from netwarp.scenario.model.exec import Exec
@@ -19,7 +20,7 @@ from netwarp.scenario.toml import TomlSyntaxError, parse_toml
 PLAIN = ("duration", "warmup", "modules", "kernel")
 SET_ONLY = ("name", "summary", "seeds", "figures", "views", "baseline")
 GROUPS: dict[str, type[BaseModel]] = {"run": RunOptions, "record": Record, "exec": Exec}
-DIRECTED = ("rate", "delay", "jitter", "loss", "duplicate", "corrupt", "reorder", "queue", "trace", "outage")
+DIRECTED = ("rate", *BY_NAME, "queue", "trace", "outage")
 _FIELDS: dict[str, list[str]] = {
     "nodes": list(Node.model_fields),
     "links": list(Link.model_fields),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from netwarp.lab_format.wires.netem import Jitter, RandomLoss
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.model.netem import Jitter, RandomLoss
 from netwarp.scenario.model.views import known_views
 from netwarp.units import format_duration, format_percent
 

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from netwarp.fields import Distribution
+from netwarp.lab_format.wires import BY_NAME, CHANGING, PROPERTIES
+from netwarp.lab_format.wires.netem import Jitter, RandomLoss
 from netwarp.scenario.model import Change, Scenario
-from netwarp.scenario.model.netem import Jitter, LossModel, RandomLoss
 from netwarp.scenario.source import Keys
 from netwarp.units import format_duration
 
-PROPERTIES = ("rate", "delay", "jitter", "loss", "queue")
+CHANGEABLE = ("rate", *(found.name for found in CHANGING), "queue")
+"""What may change of a link."""
 DEFAULT_STEPS = 50
 """Into how many steps a ramp is divided that does not say."""
 MAX_STATES = 100_000
@@ -29,10 +31,30 @@ class State:
     opportunities instead of a rate."""
 
     rate: int | None
-    delay: int
-    jitter: Jitter
-    loss: LossModel
     queue: str | None
+    wire: Mapping[str, Any]
+    """The wire's properties by name."""
+
+    @property
+    def delay(self) -> int:
+        """In ns."""
+        return int(self.wire["delay"])
+
+    @property
+    def jitter(self) -> Jitter:
+        """How much the delay varies."""
+        found: Jitter = self.wire["jitter"]
+        return found
+
+    def value(self, name: str) -> Any:
+        """The value of what changes, by its name."""
+        return self.wire[name] if name in self.wire else getattr(self, name)
+
+    def with_values(self, values: Mapping[str, Any]) -> State:
+        """The state after these values are set."""
+        wire = {name: value for name, value in values.items() if name in self.wire}
+        own = {name: value for name, value in values.items() if name not in self.wire}
+        return replace(self, **own, wire={**self.wire, **wire} if wire else self.wire)
 
 
 @dataclass(frozen=True)
@@ -45,6 +67,14 @@ class FlowState:
     rate: int | None
     think: Distribution | None
     active: int
+
+    def value(self, name: str) -> Any:
+        """The value of what changes, by its name."""
+        return getattr(self, name)
+
+    def with_values(self, values: Mapping[str, Any]) -> FlowState:
+        """The state after these values are set."""
+        return replace(self, **values)
 
 
 S = TypeVar("S", State, FlowState)
@@ -77,7 +107,7 @@ def timeline(scenario: Scenario, link: str, direction: int) -> tuple[tuple[int, 
     queue = tuner.queue if tuner and tuner.queue and tuner.tunes(first.ends[direction]) else first.queue.of(direction)
     trace = first.trace.of(direction)
     rate = None if trace and trace.opportunities else first.rate.of(direction)
-    state = State(rate, first.delay.of(direction), first.jitter.of(direction), first.loss.of(direction), queue)
+    state = State(rate, queue, {found.name: getattr(first, found.name).of(direction) for found in PROPERTIES})
     states: dict[int, State] = {0: state}
     for at, changed in walk(scenario, _link_entries(scenario, link, direction), state, f'link "{link}"'):
         states[at] = changed
@@ -106,7 +136,7 @@ def walk(scenario: Scenario, entries: list[Entry], state: S, subject: str) -> It
                     heapq.heappush(entries, step)
                 busy |= {name: (entry.at + change.over, entry.change) for name in values}
                 continue
-        state = replace(state, **values)
+        state = state.with_values(values)
         yield entry.at, state
 
 
@@ -152,7 +182,7 @@ def too_many(keys: Keys, subject: str) -> TimelineError:
 
 def values_of(change: Change, direction: int) -> dict[str, Any]:
     """What the change sets in this direction."""
-    named = {name: getattr(change, name) for name in PROPERTIES}
+    named: dict[str, Any] = {name: getattr(change, name) for name in CHANGEABLE}
     return {
         name: value.of(direction)
         for name, value in named.items()
@@ -179,44 +209,35 @@ def _refuse_overlap(entry: Entry, busy: Mapping[str, tuple[int, int]], subject: 
             )
 
 
-def _ramp(entry: Entry, change: Change, state: object, subject: str) -> Iterator[Entry]:
+def _ramp(entry: Entry, change: Change, state: State | FlowState, subject: str) -> Iterator[Entry]:
     """The steps of a ramp, evenly spaced (the last may be shorter), on the straight line from what is to what shall."""
     assert change.over is not None
     assert entry.change is not None
-    step = change.step or max(change.over // DEFAULT_STEPS, 1)
-    for passed in (*bounded(range(step, change.over, step), 0, entry.change, "step", subject), change.over):
+    over = change.over
+    step = change.step or max(over // DEFAULT_STEPS, 1)
+    for passed in (*bounded(range(step, over, step), 0, entry.change, "step", subject), over):
         values = {}
         for name, target in entry.values.items():
             try:
-                values[name] = _between(getattr(state, name), target, passed, change.over)
+                values[name] = _between(name, state.value(name), target, (passed, over))
             except ValueError as error:
                 raise TimelineError(("changes", entry.change, name), str(error)) from None
         # Its own steps are not checked against the ramp: they carry no change.
         yield Entry(entry.at + passed, entry.order, None, values)
 
 
-def _between(start: Any, end: Any, passed: int, whole: int) -> Any:
-    """What lies `passed` of the `whole` way from start to end."""
+def _between(name: str, start: Any, end: Any, part: tuple[int, int]) -> Any:
+    """The value `part` (n of m) of the way from start to end. Raises ValueError if there is no such way."""
+    passed, whole = part
     if passed == whole:
         return end
-    if isinstance(start, int) and isinstance(end, int):
-        return start + round((end - start) * passed / whole)
+    if name in BY_NAME:
+        return BY_NAME[name].between(start, end, part)
     if isinstance(start, Distribution) and isinstance(end, Distribution):
         if start.distribution == end.distribution:
-            return end.model_copy(update={"mean": _between(start.mean, end.mean, passed, whole)})
+            return end.model_copy(update={"mean": _between(name, start.mean, end.mean, part)})
         raise ValueError(f"a ramp of `think` keeps its distribution; it was {start.distribution}, name the same")
-    if isinstance(start, Jitter) and isinstance(end, Jitter):
-        shape = end if end.ns else start
-        same = (start.distribution, start.correlation) == (end.distribution, end.correlation)
-        if same or not start.ns or not end.ns:
-            return shape.model_copy(update={"ns": _between(start.ns, end.ns, passed, whole)})
-        raise ValueError("a ramp of the jitter keeps its distribution and correlation; name the same at its end")
-    if isinstance(start, RandomLoss) and isinstance(end, RandomLoss):
-        shape_ = end if end.p else start
-        same = (start.correlation, start.ecn) == (end.correlation, end.ecn)
-        if same or not start.p or not end.p:
-            return shape_.model_copy(update={"p": start.p + (end.p - start.p) * passed / whole})
-    raise ValueError('a ramp of the loss leads from one random loss to another, such as "0%" to "5%"')
+    return start + round((end - start) * passed / whole)
 
 
 def _outages(scenario: Scenario, link: str, direction: int) -> list[tuple[int, int]]:
@@ -246,7 +267,7 @@ def _with_outages(states: Mapping[int, State], outages: list[tuple[int, int]]) -
     for at in sorted({*states, *marks}):
         state = states.get(at, state)
         lost = marks.get(at, lost)
-        found.append((at, replace(state, loss=EVERYTHING_LOST) if lost else state))
+        found.append((at, state.with_values({"loss": EVERYTHING_LOST}) if lost else state))
     return found
 
 

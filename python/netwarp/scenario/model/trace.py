@@ -25,7 +25,7 @@ from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_seri
 
 from netwarp.fields import Model
 from netwarp.files import FolderOf, folder_in, read_file
-from netwarp.scenario.model.netem import LossModel, parse_loss
+from netwarp.lab_format.wires.netem import LossModel, parse_loss
 from netwarp.scenario.model.opportunities import Opportunities, parse_opportunities
 from netwarp.units import parse_duration, parse_positive_rate
 from netwarp.words import did_you_mean

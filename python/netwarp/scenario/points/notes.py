@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, product
 
+from netwarp.lab_format.wires import PROPERTIES
 from netwarp.scenario.check import qdiscs
 from netwarp.scenario.check.changes import change_of_queue
 from netwarp.scenario.errors import COMMAND_LINE, Problem
 from netwarp.scenario.load.loader import problems_at
 from netwarp.scenario.model import Case, Scenario
-from netwarp.scenario.model.netem import RandomLoss
 from netwarp.scenario.model.paths import resolve_path
 from netwarp.scenario.model.timeline import timeline
 from netwarp.scenario.points.resolve import Resolver
@@ -94,21 +94,12 @@ def _lost_queues(scenario: Scenario) -> Iterator[Found]:
 
 
 def _correlations(scenario: Scenario) -> Iterator[Found]:
-    """netem's correlations do not do what their name says (get_crandom(), tabledist() in sch_netem.c)."""
+    """What the records of a wire's properties say about their values."""
     for name, link in scenario.links.items():
         for direction in range(2):
-            loss = link.loss.of(direction)
-            if isinstance(loss, RandomLoss) and loss.p and loss.correlation:
-                yield (
-                    ("links", name, "loss"),
-                    "netem's correlated loss loses fewer packets than configured, because correlated draws stay away "
-                    "from the extremes; for bursts at a known rate use gemodel",
-                )
-            if link.jitter.of(direction).correlation:
-                yield (
-                    ("links", name, "jitter"),
-                    "the correlation has no effect: netem takes a remainder of the correlated number, which forgets it",
-                )
+            for found in PROPERTIES:
+                if note := found.note(getattr(link, found.name).of(direction)):
+                    yield ("links", name, found.name), note
 
 
 def _adaptive_red(scenario: Scenario) -> Iterator[Found]:

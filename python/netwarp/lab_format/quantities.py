@@ -1,0 +1,46 @@
+"""The kinds of value that a lab holds: each a type with its unit and its bounds."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from netwarp.names import is_plain
+
+_MAX_TEXT = 10_000
+MAX_RUN_NS = 30 * 24 * 3600 * 10**9
+"""How long a run may last; what reads records makes series of so much time."""
+MAX_DELAY_NS = 366 * 24 * 3600 * 10**9
+Time = Annotated[int, Field(ge=-MAX_RUN_NS, le=MAX_RUN_NS)]
+"""An instant of a run, or a duration in it, in ns."""
+Delay = Annotated[int, Field(ge=0, le=MAX_DELAY_NS)]
+"""How long a wire delays a packet, in ns."""
+Rate = Annotated[int, Field(ge=0, le=10**14)]
+"""In bit/s."""
+Share = Annotated[float, Field(ge=0, le=1)]
+"""A probability, or a part of a whole: 0 to 1."""
+Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Text = Annotated[str, Field(max_length=_MAX_TEXT)]
+
+
+def _plain(text: str) -> str:
+    if not is_plain(text):
+        raise ValueError("should be one printable line that does not begin with =, +, -, @ or a blank")
+    return text
+
+
+Label = Annotated[Text, AfterValidator(_plain)]
+"""The name of a case (names.py)."""
+Name = Annotated[Label, Field(max_length=200, pattern=r"^[^/]+$")]
+"""A name that may become a part of a file's name."""
+
+
+def _address(text: str) -> str:
+    ip_address(text)
+    return text
+
+
+Address = Annotated[Text, AfterValidator(_address)]
+Port = Annotated[int, Field(ge=0, lt=2**16)]

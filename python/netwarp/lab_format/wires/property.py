@@ -1,0 +1,160 @@
+"""What a property of a wire is: one record for everything that the stages ask about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
+
+from netwarp.fields import Directed, about, both_directions, either_direction
+from netwarp.lab_format.quantities import Share
+from netwarp.units import format_percent
+
+LabWire: TypeAlias = Mapping[str, Any]
+"""A wire as a lab has it: the fields of all properties by name."""
+
+_DIRECTED: Any = Directed
+"""The same, for types that are known at runtime only."""
+
+
+@dataclass(frozen=True)
+class LabField:
+    """A field of a lab's wire: `type` is what its engine gets, `read` what a stored result may have."""
+
+    name: str
+    type: Any
+    read: Any
+    default: Any
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute of netem that holds one property alone (linux/pkt_sched.h).
+
+    `cells` are its content in order: `share` (a probability in 32 bits), `time` (ns in 64 bits), `zero32`, `zero64`. A
+    change repeats it only if `repeated`, or if it differs: some begin a sequence of random numbers again.
+    """
+
+    name: str
+    number: int
+    cells: tuple[str, ...]
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class WireProperty:
+    """One property of a wire. Subclasses say what is not as for a share of packets."""
+
+    name: str
+    """The field of a link in a scenario, and netem's word."""
+    meaning: str
+    """The description of that field."""
+    examples: tuple[Any, ...]
+    refused: tuple[Any, ...]
+    kind: Any
+    """The type of a value for one direction."""
+    nothing: Any
+    """The value of a wire without this property, and as a scenario writes it."""
+    nothing_written: str
+    fields: tuple[LabField, ...]
+    """The fields of a lab's wire; the first one is set (not zero) where the wire has the property."""
+    beside: Mapping[str, Any] | None = None
+    """Other fields of the link that the examples need."""
+    change: tuple[str, str] | None = None
+    """If `[[changes]]` may set it: an example, and a value that is refused."""
+    attribute: Attribute | None = None
+    """What sets it in netem; None if it is in an attribute or structure shared with others (`network/wire.rs`)."""
+    verb: str = ""
+    """The word in a report for what the wire does: `duplicates`."""
+    short: str = ""
+    """The word in a drawing of the network; default: its name."""
+    copies: bool = False
+    """Whether the wire delivers more packets than it took."""
+    copies_aggregates: bool = False
+    """Whether it does with offloads only: netem splits an aggregate first."""
+    corrupts: bool = False
+    """Whether a checksum may discard what the wire delivers, which no queue and no wire counts."""
+    skips_delay: bool = False
+    """Whether packets may leave the wire without any delay."""
+    only_delays: bool = False
+    """Whether it is a delay alone, without which a lab runs as well."""
+    module: str = "sch_netem"
+    """The kernel module that provides it on kernels other than netwarp's own."""
+
+    def link_field(self) -> tuple[Any, Any]:
+        """Type and default of the field of a link in a scenario."""
+        default = _DIRECTED[self.kind].model_construct(forward=self.nothing, reverse=self.nothing)
+        field = about(
+            self.meaning, *self.examples, refused=list(self.refused), beside=self.beside or {}, default=default
+        )
+        return Annotated[_DIRECTED[self.kind], both_directions(self.nothing_written)], field
+
+    def change_field(self) -> tuple[Any, Any]:
+        """Type and default of the field of a change in a scenario."""
+        assert self.change is not None
+        example, refused = self.change
+        field = about(f"The {self.name} from then on.", example, refused=[refused], default=None)
+        return Annotated[_DIRECTED[self.kind | None], either_direction(plain_is_both=True)] | None, field
+
+    def does(self, value: Any) -> bool:
+        """Whether a value of the scenario does something to packets."""
+        return bool(value)
+
+    def problem(self, values: Mapping[str, Any], direction: str) -> str | None:
+        """What is wrong among the properties of one direction (`forward`, `reverse`); None if nothing is."""
+        return None
+
+    def note(self, value: Any) -> str | None:
+        """What the author of a scenario should know about a value; None if nothing is unusual."""
+        return None
+
+    def between(self, start: Any, end: Any, part: tuple[int, int]) -> Any:
+        """The value of a ramp, `part` (n of m) of the way. Raises ValueError if there is no such way."""
+        passed, whole = part
+        return start + (end - start) * passed / whole
+
+    def lab_values(self, value: Any) -> dict[str, Any]:
+        """The lab's fields of a value."""
+        return {self.fields[0].name: value}
+
+    def acts(self, wire: LabWire) -> bool:
+        """Whether a wire of a lab has the property."""
+        return bool(wire.get(self.fields[0].name))
+
+    def tc_words(self, wire: LabWire) -> Iterator[str]:
+        """What netem is told, in the syntax of tc-netem(8)."""
+        if self.acts(wire):
+            yield f"{self.name} {format_percent(wire[self.fields[0].name])}"
+
+    def drawn(self, wire: LabWire) -> str:
+        """The wire's property in a drawing of the network; empty if it has none."""
+        return f", {self.short or self.name}" if self.acts(wire) else ""
+
+    def described(self, wire: LabWire) -> str | None:
+        """What the wire does to packets besides delaying them, in words; None if nothing."""
+        return f"{self.verb} {100 * wire[self.fields[0].name]:.4g} %" if self.acts(wire) else None
+
+    def amount(self, wire: LabWire) -> float:
+        """The property as one number in `unit`; NaN if it is not just one."""
+        return 100 * float(wire.get(self.fields[0].name) or 0)
+
+    def change_words(self, before: LabWire, after: LabWire) -> str | None:
+        """A change in words; None if it stays the same."""
+        old, new = self.amount(before), self.amount(after)
+        return f"{self.name} {old:g} → {new:g} {self.unit}" if old != new else None
+
+    @property
+    def unit(self) -> str:
+        """The unit of `amount`."""
+        return "%"
+
+    @property
+    def drawn_over_time(self) -> bool:
+        """Whether a figure shows `amount` over time."""
+        return self.change is not None
+
+
+def share_field(name: str, meaning: str = "probability") -> LabField:
+    """A field that holds a probability."""
+    return LabField(name, float, Share | None, 0.0, meaning)

@@ -7,7 +7,16 @@ from pathlib import Path
 
 from netwarp.scenario import scenario_schema
 
-from tools import lab_page, metrics_page, recorder_layout, records_page, rust_constants, rust_tables, scenario_page
+from tools import (
+    lab_page,
+    metrics_page,
+    recorder_layout,
+    records_page,
+    rust_constants,
+    rust_tables,
+    rust_wire,
+    scenario_page,
+)
 
 ROOT = Path(__file__).parents[1]
 
@@ -15,6 +24,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "agent/src/constants.rs": rust_constants.source,
     "agent/src/guard/layout.rs": recorder_layout.source,
     "agent/src/tables.rs": rust_tables.source,
+    "agent/src/wire.rs": rust_wire.source,
     "agent/testdata/lab.json": lab_page.example_text,
     "docs/lab.md": lab_page.markdown,
     "docs/lab.schema.json": lab_page.schema_text,

@@ -11,6 +11,8 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::wire::Wire;
+
 /// `run.json`: of what describes a run, the agent needs its lab.
 #[derive(Debug, Deserialize)]
 pub struct RunFile {
@@ -214,50 +216,6 @@ pub struct Opportunities {
     pub _mean_rate_bps: u64,
     /// `17x3 20`: three at 17 ms, one at 20 ms.
     pub trace: String,
-}
-
-/// One direction of a link between its two interfaces. Probabilities are 0 to 1. Without a rate it takes no time to
-/// send a packet.
-#[derive(Debug, Clone, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(deny_unknown_fields)]
-pub struct Wire {
-    pub rate_bps: Option<u64>,
-    pub delay_ns: u64,
-    pub jitter_ns: u64,
-    pub jitter_correlation: f64,
-    pub distribution: Option<String>,
-    pub loss: Option<Loss>,
-    pub duplicate: f64,
-    pub corrupt: f64,
-    pub reorder: f64,
-    pub limit_pkts: u32,
-    pub seed: u64,
-}
-
-/// netem's models of loss, see tc-netem(8).
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(tag = "model", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Loss {
-    Random {
-        p: f64,
-        correlation: f64,
-        ecn: bool,
-    },
-    Gemodel {
-        p: f64,
-        r: f64,
-        one_minus_h: f64,
-        one_minus_k: f64,
-    },
-    State {
-        p13: f64,
-        p31: f64,
-        p32: f64,
-        p23: f64,
-        p14: f64,
-    },
 }
 
 #[derive(Debug, Deserialize)]

@@ -3,6 +3,7 @@
 //! the host (`host`); on a machine that is a node of a lab, its session with netwarp (`node`).
 
 mod backend;
+mod cells;
 mod confine;
 mod constants;
 mod exec;
@@ -28,6 +29,7 @@ mod time;
 mod traffic;
 mod tuners;
 mod watch;
+mod wire;
 
 use std::process::ExitCode;
 

@@ -8,9 +8,11 @@ use super::namespace::Namespace;
 use super::nodes::Network;
 use super::{bridge, link, tc};
 use crate::backend::Wiring;
+use crate::cells::probability;
 use crate::constants::{UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S};
-use crate::lab::{Change, End, Lab, Link, Loss, Wire};
+use crate::lab::{Change, End, Lab, Link};
 use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
+use crate::wire::{Loss, Wire};
 
 const RTM_NEWQDISC: u16 = 36;
 const RTM_NEWTFILTER: u16 = 44;
@@ -49,12 +51,7 @@ pub(super) fn is_impaired(lab: &Lab, from: &End) -> bool {
     changes
         .filter_map(|c| c.wire.as_ref())
         .chain([&from.wire])
-        .any(|wire| {
-            wire.delay_ns > 0
-                || wire.jitter_ns > 0
-                || wire.loss.is_some()
-                || wire.duplicate + wire.corrupt + wire.reorder > 0.0
-        })
+        .any(Wire::acts)
 }
 
 /// Has the wires' interfaces know that they are connected, once the nodes' are up.
@@ -156,7 +153,7 @@ pub(super) fn netem(to: &End, wire: &Wire, before: Option<&Wire>) -> Result<Requ
         .text(TCA_KIND, "netem")
         .nest(TCA_OPTIONS, |r| {
             let r = fixed_attributes(r.raw(&options), wire);
-            let r = random_attributes(r, wire, before);
+            let r = own_attributes(random_attributes(r, wire, before), wire, before);
             loss_attribute(
                 table.iter().fold(r, |r, t| r.attr(TCA_NETEM_DELAY_DIST, t)),
                 wire,
@@ -170,13 +167,10 @@ pub(super) fn netem(to: &End, wire: &Wire, before: Option<&Wire>) -> Result<Requ
 const TCA_NETEM_CORR: u16 = 1;
 const TCA_NETEM_DELAY_DIST: u16 = 2;
 const TCA_NETEM_REORDER: u16 = 3;
-const TCA_NETEM_CORRUPT: u16 = 4;
 const TCA_NETEM_LOSS: u16 = 5;
 const TCA_NETEM_RATE: u16 = 6;
 const TCA_NETEM_ECN: u16 = 7;
 const TCA_NETEM_RATE64: u16 = 8;
-const TCA_NETEM_LATENCY64: u16 = 10;
-const TCA_NETEM_JITTER64: u16 = 11;
 const TCA_NETEM_PRNG_SEED: u16 = 14;
 
 fn words(values: &[u32]) -> Vec<u8> {
@@ -193,8 +187,6 @@ fn fixed_attributes(request: Request, wire: &Wire) -> Request {
         .attr(TCA_NETEM_RATE, &words(&[rate32, 0, 0, 0]))
         .attr(TCA_NETEM_ECN, &words(&[u32::from(marks(wire))]))
         .u64(TCA_NETEM_RATE64, bytes_per_s)
-        .u64(TCA_NETEM_LATENCY64, wire.delay_ns)
-        .u64(TCA_NETEM_JITTER64, wire.jitter_ns)
 }
 
 /// Seed and correlations: given again, they would begin the random sequences anew (prandom_seed_state(),
@@ -213,11 +205,19 @@ fn random_attributes(request: Request, wire: &Wire, before: Option<&Wire>) -> Re
     if reorder > 0 || before.is_some_and(|b| b.reorder > 0.0) {
         request = request.attr(TCA_NETEM_REORDER, &words(&[reorder, 0]));
     }
-    let corrupt = probability(wire.corrupt);
-    if before.is_none_or(|b| probability(b.corrupt) != corrupt) {
-        request = request.attr(TCA_NETEM_CORRUPT, &words(&[corrupt, 0]));
-    }
     request
+}
+
+/// The attributes of properties that have one alone (`wire.rs`).
+fn own_attributes(request: Request, wire: &Wire, before: Option<&Wire>) -> Request {
+    let former = before.map(Wire::attributes).unwrap_or_default();
+    wire.attributes()
+        .into_iter()
+        .enumerate()
+        .filter(|(at, new)| {
+            new.repeated || former.get(*at).is_none_or(|old| old.content != new.content)
+        })
+        .fold(request, |r, (_, new)| r.attr(new.number, &new.content))
 }
 
 /// Whether what can be marked is marked in place of being lost.
@@ -268,11 +268,6 @@ fn loss_attribute(request: Request, wire: &Wire, before: Option<&Wire>) -> Reque
     })
 }
 
-/// A probability as netem has it: a share of 2³² − 1.
-fn probability(p: f64) -> u32 {
-    (p.clamp(0.0, 1.0) * f64::from(u32::MAX)).round() as u32
-}
-
 /// The table of the jitter's distribution, where netem has to be given it: at first if it is not netem's own (uniform),
 /// and when it changes. netem cannot forget a table, so uniform becomes a table then.
 fn jitter_table(wire: &Wire, before: Option<&Wire>) -> Result<Option<Vec<u8>>> {
@@ -316,14 +311,6 @@ fn distribution_table(name: &str) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn probabilities_fill_the_whole_range() {
-        assert_eq!(probability(0.0), 0);
-        assert_eq!(probability(1.0), u32::MAX);
-        assert_eq!(probability(0.5), 1 << 31);
-        assert_eq!(probability(2.0), u32::MAX);
-    }
 
     #[test]
     fn the_uniform_table_is_even_around_zero() {

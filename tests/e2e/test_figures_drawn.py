@@ -275,7 +275,8 @@ def test_print(results: dict[str, Path], tmp_path: Path, tmp_path_factory: pytes
     assert names == sorted(f"{stem}.{kind}" for stem in stems for kind in ("pdf", "svg")), answer.err
     svg = (tmp_path / "cwnd-bulk--cubic.svg").read_text()
     assert f'width="{3.33 * 72:g}' in svg
-    assert "Congestion window of bulk" not in svg
+    described, drawn = svg.split("</metadata>")
+    assert "<title>Congestion window of bulk</title>" in described and "Congestion window of bulk" not in drawn
     assert b"/Type3" not in (tmp_path / "cwnd-bulk--cubic.pdf").read_bytes()
 
 

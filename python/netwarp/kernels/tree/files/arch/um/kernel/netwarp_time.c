@@ -76,6 +76,7 @@ void netwarp_slept(unsigned long long ns)
 	if (!netwarp_works())
 		slept_ns += ns;
 	delayed_ns = delays = 0;
+	netwarp_happens();
 }
 
 static void forget(struct netwarp_task *task)
@@ -103,6 +104,7 @@ static void pass(unsigned long long ns, enum netwarp_charge why)
 {
 	netwarp_charge(ns, why);
 	time_travel_ndelay(ns);
+	netwarp_happens();
 }
 
 static void pay(struct netwarp_task *task)
@@ -212,6 +214,7 @@ void netwarp_lend_clock(struct netwarp_clock *clock)
 	long long monotonic_ahead;
 
 	current->thread.netwarp.polls = 0;
+	netwarp_happens();
 	if (goes_on == current) {
 		lent = left;
 	} else if (is_global_init(current)) {

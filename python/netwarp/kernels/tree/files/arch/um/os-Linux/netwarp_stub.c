@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -200,29 +201,37 @@ static void on_child(int sig)
 	errno = err;
 }
 
-/* Returns when the stub is in its handler. */
-void netwarp_await_stub(unsigned long stack)
+/* Waits until the stub is in its handler, at most for `ms` if that is not 0; whether it is. */
+static int await_stub(unsigned long stack, long ms)
 {
+	struct timespec limit = { ms / 1000, ms % 1000 * 1000000 };
 	struct stub_data *data = (struct stub_data *)stack;
-	int turn;
+	int turn, in_time = 1;
 
 	awaited = data;
 	if (child_changed) {
 		child_changed = 0;
 		look_after_children();
 	}
-	while (!((turn = __atomic_load_n(&data->turn, __ATOMIC_ACQUIRE)) & STUB_TURN_KERNEL)) {
+	while (in_time && !((turn = __atomic_load_n(&data->turn, __ATOMIC_ACQUIRE)) & STUB_TURN_KERNEL)) {
 		if (turn & STUB_TURN_LOOK) {
 			__atomic_fetch_and(&data->turn, ~STUB_TURN_LOOK, __ATOMIC_SEQ_CST);
 			look_after_children();
 		} else {
-			syscall(__NR_futex, &data->turn, FUTEX_WAIT, turn, NULL, NULL, 0);
+			in_time = !syscall(__NR_futex, &data->turn, FUTEX_WAIT, turn, ms ? &limit : NULL, NULL, 0) ||
+				  errno != ETIMEDOUT;
 		}
 	}
 	awaited = NULL;
+	return in_time;
 }
 
-static void give_turn(struct mm_id *id)
+void netwarp_await_stub(unsigned long stack)
+{
+	await_stub(stack, 0);
+}
+
+static int give_turn_for(struct mm_id *id, long ms)
 {
 	struct stub_data *data = data_of(id);
 
@@ -230,7 +239,12 @@ static void give_turn(struct mm_id *id)
 	if (__atomic_exchange_n(&data->turn, STUB_TURN_PROGRAM, __ATOMIC_SEQ_CST) & STUB_TURN_LOOK)
 		child_changed = 1;
 	wake(data);
-	netwarp_await_stub(id->stack);
+	return await_stub(id->stack, ms);
+}
+
+static void give_turn(struct mm_id *id)
+{
+	give_turn_for(id, 0);
 }
 
 /* Has the stub do at once what is queued for it. */
@@ -329,11 +343,23 @@ static void get_registers(struct mm_id *id, struct uml_pt_regs *regs, int step)
 	regs->gp[HOST_ORIG_AX] = -1;
 }
 
+/*
+ * Real time that a program computes until it is looked at (netwarp_spin.c), in ms:
+ * four times as long after each time, and at last no more, until it needs the
+ * kernel. So who computes is hardly slowed down, and who does so without end is
+ * still seen by the guard.
+ */
+#define FIRST_LOOK	100L
+#define LAST_LOOK	6400L
+
+static long next_look = FIRST_LOOK;
+static long looked;	/* after so long, if the program was stopped for that */
+
 /* Nothing that the program did. */
 static int is_from_outside(int sig, const siginfo_t *si)
 {
 	if (sig == SIGUSR2)
-		return !netwarp_asked();
+		return !looked && !netwarp_asked();
 	return netwarp_is_foreign(sig, si->si_code);
 }
 
@@ -356,18 +382,48 @@ int netwarp_run_stub(struct mm_id *id, struct uml_pt_regs *regs, siginfo_t *si, 
 	if (!regs->fp_held)
 		put_fp(data, regs);
 	regs->fp_held = 1;
+	looked = 0;
 	do {
-		give_turn(id);
+		if (!give_turn_for(id, step ? 0 : next_look)) {
+			looked = next_look;
+			kill(id->pid, SIGUSR2);
+			await_stub(id->stack, 0);
+		}
 		if (data->err < 0)
 			return data->err;
 		id->syscall_data_len = 0;
 		sig = data->signal;
 		*si = *(siginfo_t *)at(data, data->info_offset, sizeof(*si));
 	} while (is_from_outside(sig, si));
+	if (!step && sig != SIGUSR2)
+		next_look = FIRST_LOOK;
 	get_registers(id, regs, step);
 	if (sig == SIGSYS) {
 		regs->gp[HOST_ORIG_AX] = si->si_syscall;
 		regs->gp[HOST_AX] = -ENOSYS;
 	}
 	return sig;
+}
+
+/*
+ * The program was stopped with SIGUSR2: if it was to be looked at, it lets others
+ * run if it waits. Returns what it has met meanwhile, or SIGUSR2.
+ */
+int netwarp_look(struct mm_id *id, struct uml_pt_regs *regs, siginfo_t *si)
+{
+	struct netwarp_clock *clock = &data_of(id)->clock;
+	long ms = looked;
+	int sig;
+
+	if (!ms || !netwarp_may_look())
+		return SIGUSR2;
+	next_look = ms < LAST_LOOK ? 4 * ms : 0;
+	/* It asks for the time, which is no waiting of this kind. */
+	clock->reads = 0;
+	sig = netwarp_prove_spin(id, regs, si, ms);
+	if (sig || clock->reads)
+		return sig ? sig : SIGUSR2;
+	netwarp_park();
+	next_look = FIRST_LOOK;
+	return SIGUSR2;
 }

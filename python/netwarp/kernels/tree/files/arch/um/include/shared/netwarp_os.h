@@ -22,6 +22,11 @@ unsigned long long netwarp_read_tsc(void);
 void netwarp_trap_tsc(void);
 int netwarp_emulated_tsc(unsigned long *gp);
 unsigned long netwarp_text(unsigned long ip);
+unsigned long long netwarp_memory(void);
+int netwarp_read_text(unsigned long ip, void *text, unsigned long size);
+int netwarp_may_look(void);
+void netwarp_park(void);
+void netwarp_happens(void);
 void netwarp_answer(unsigned long ip);
 void netwarp_answer_of_kernel(unsigned long ip, unsigned long sp);
 

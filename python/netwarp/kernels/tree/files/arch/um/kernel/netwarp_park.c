@@ -100,5 +100,6 @@ void netwarp_park(void)
 /* Whether the running program may be executed by steps. */
 int netwarp_may_look(void)
 {
-	return current->mm && !is_global_init(current) && !test_thread_flag(TIF_SINGLESTEP);
+	return current->mm && !is_global_init(current) && !test_thread_flag(TIF_SINGLESTEP) &&
+	       !current->thread.netwarp.computes;
 }

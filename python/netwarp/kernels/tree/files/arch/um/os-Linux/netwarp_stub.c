@@ -401,6 +401,9 @@ int netwarp_run_stub(struct mm_id *id, struct uml_pt_regs *regs, siginfo_t *si, 
 	if (sig == SIGSYS) {
 		regs->gp[HOST_ORIG_AX] = si->si_syscall;
 		regs->gp[HOST_AX] = -ENOSYS;
+		/* The processor has copied EFLAGS there, the stepping's own flag included. */
+		if (step)
+			regs->gp[HOST_R11] &= ~TRAP_FLAG;
 	}
 	return sig;
 }

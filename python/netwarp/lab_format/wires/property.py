@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
-from netwarp.fields import Directed, about, both_directions, either_direction
+from netwarp.fields import Directed, Percent, about, both_directions, either_direction
 from netwarp.lab_format.quantities import Share
 from netwarp.units import format_percent
 
@@ -14,7 +14,7 @@ LabWire: TypeAlias = Mapping[str, Any]
 """A wire as a lab has it: the fields of all properties by name."""
 
 _DIRECTED: Any = Directed
-"""The same, for types that are known at runtime only."""
+"""`Directed`, for types that are known at runtime only."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Attribute:
     repeated: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WireProperty:
     """One property of a wire. Subclasses say what is not as for a share of packets."""
 
@@ -52,11 +52,11 @@ class WireProperty:
     """The description of that field."""
     examples: tuple[Any, ...]
     refused: tuple[Any, ...]
-    kind: Any
+    kind: Any = Percent
     """The type of a value for one direction."""
-    nothing: Any
+    nothing: Any = 0.0
     """The value of a wire without this property, and as a scenario writes it."""
-    nothing_written: str
+    nothing_written: str = "0%"
     fields: tuple[LabField, ...]
     """The fields of a lab's wire; the first one is set (not zero) where the wire has the property."""
     beside: Mapping[str, Any] | None = None
@@ -79,8 +79,6 @@ class WireProperty:
     """Whether packets may leave the wire without any delay."""
     only_delays: bool = False
     """Whether it is a delay alone, without which a lab runs as well."""
-    module: str = "sch_netem"
-    """The kernel module that provides it on kernels other than netwarp's own."""
 
     def link_field(self) -> tuple[Any, Any]:
         """Type and default of the field of a link in a scenario."""

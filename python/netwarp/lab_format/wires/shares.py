@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from netwarp.fields import Percent
 from netwarp.lab_format.wires.property import Attribute, WireProperty, share_field
 
 
@@ -26,9 +25,6 @@ DUPLICATE = WireProperty(
     meaning="Share of packets that the wire delivers twice.",
     examples=("0.1%",),
     refused=(0.1,),
-    kind=Percent,
-    nothing=0.0,
-    nothing_written="0%",
     fields=(share_field("duplicate"),),
     verb="duplicates",
     short="dup",
@@ -40,9 +36,6 @@ CORRUPT = WireProperty(
     meaning="Share of packets in which the wire flips a bit.",
     examples=("0.1%",),
     refused=("-1%",),
-    kind=Percent,
-    nothing=0.0,
-    nothing_written="0%",
     fields=(share_field("corrupt"),),
     attribute=Attribute("TCA_NETEM_CORRUPT", 4, ("share", "zero32")),
     verb="corrupts",
@@ -55,9 +48,6 @@ REORDER = _Reorder(
     meaning="Share of packets that overtake those before them: they skip the delay.",
     examples=("1%",),
     refused=("150%",),
-    kind=Percent,
-    nothing=0.0,
-    nothing_written="0%",
     fields=(share_field("reorder", "probability that a packet is not delayed"),),
     beside={"delay": "10ms"},
     verb="reorders",

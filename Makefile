@@ -2,6 +2,7 @@
 #
 #   make setup    system packages, Python environment, agent, kernel: what running labs needs
 #   make demo     setup, then the first scenario
+#   make static-agent  the agent as one file, which `--engine ssh` copies to other machines
 #   make quick    the tests that need no kernel, browser or tshark, in half a minute
 #   make test     setup, what only tests need (Chromium, tshark), then all tests
 #   make check    formatting, lint, types, generated files
@@ -21,7 +22,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo quick test check generate bench nightly torture fuzz kernel clean packages test-packages \
+.PHONY: setup demo static-agent quick test check generate bench nightly torture fuzz kernel clean packages test-packages \
 	program-packages
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -35,10 +36,10 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 PACKAGES := linux-source-6.12 flex bison bc libelf-dev libssl-dev iproute2 iperf3 iputils-ping ethtool tcpdump kmod \
 	xz-utils patch gcc make python3-venv
-TEST_PACKAGES := tshark chromium ifstat mininet openvswitch-switch openssh-server openssh-client nginx-light curl irtt flent netsniff-ng sudo \
-	redis-server redis-tools haproxy keepalived
+TEST_PACKAGES := zsh fish tshark chromium ifstat mininet openvswitch-switch openssh-server openssh-client nginx-light curl irtt flent netsniff-ng sudo \
+	cgroup-tools wireguard-tools redis-server redis-tools haproxy keepalived
 
-AGENT_INPUTS := pyproject.toml packaging/netwarp.data/scripts/netwarp $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock capture/Cargo.toml) \
+AGENT_INPUTS := pyproject.toml packaging/netwarp.data/scripts/netwarp packaging/netwarp.data/data/share/man/man1/netwarp.1 $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock capture/Cargo.toml) \
 	$(shell find agent/src capture/src -type f 2>/dev/null)
 
 # Bytecode is made once, whatever the environment says: without it each command would compile all that it imports.
@@ -52,7 +53,7 @@ demo: setup
 quick: $(STAMPS)/dev $(STAMPS)/netwarp
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest --numprocesses 2 --dist worksteal -m 'not slow' tests/unit tests/test_*.py
 
-test: setup test-packages $(STAMPS)/dev
+test: setup test-packages $(STAMPS)/dev static-agent
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 	$(CARGO) test --quiet --locked $(MANIFEST)
 	$(CARGO) test --quiet --locked $(CAPTURE)
@@ -73,7 +74,7 @@ generate: $(STAMPS)/dev
 bench: setup $(STAMPS)/dev
 	$(BIN)/python -m bench
 
-nightly: setup program-packages $(STAMPS)/dev
+nightly: setup program-packages $(STAMPS)/dev static-agent
 	$(BIN)/python -m bench.repeats
 	$(BIN)/python -m bench.kills
 	$(BIN)/python -m bench.ssh_kills
@@ -147,15 +148,22 @@ $(STAMPS)/dev: requirements-dev.lock $(STAMPS)/python
 	@touch $@
 
 # Editable: Python sources are used in place; the agent is built in release mode and put beside the interpreter.
+# maturin builds first, as pip would show nothing of it; what pip then asks for is built already.
 $(STAMPS)/netwarp: $(AGENT_INPUTS) $(STAMPS)/python
 	@command -v $(CARGO) >/dev/null || { \
 	  echo "Building the agent needs Rust (rustc and cargo, 1.90 or newer), and cargo is not on PATH. Install it with rustup." >&2; \
 	  exit 1; }
-	@echo "Building the agent"
+	@echo "Building the agent (about a minute of each CPU that the compiler can use)"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" maturin build --release --locked --strip --out $(VENV)/wheels
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP_INSTALL) \
 	  --no-deps --no-build-isolation --editable .
 	@test -x $(BIN)/netwarp-agent && test -x $(BIN)/netwarp
+	@touch $@
+
+# Linked with all that it needs, since other machines may have another C library. Only the engine ssh wants it.
+static-agent: $(STAMPS)/static-agent
+$(STAMPS)/static-agent: $(AGENT_INPUTS) $(STAMPS)/netwarp
 	@echo "Building the agent as one file for other machines"
-	RUSTFLAGS='-C target-feature=+crt-static' $(CARGO) build --quiet --release --locked --target $(HOST) $(MANIFEST)
+	RUSTFLAGS='-C target-feature=+crt-static' $(CARGO) build --release --locked --target $(HOST) $(MANIFEST)
 	install -m 755 agent/target/$(HOST)/release/netwarp-agent $(BIN)/netwarp-agent-static
 	@touch $@

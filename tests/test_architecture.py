@@ -56,6 +56,7 @@ STAGES = [
     "exports",
     "views",
     "report",
+    "notebook",
     "evaluation",
     "study",
     "dev",

@@ -8,7 +8,9 @@ from pathlib import Path
 from netwarp.scenario import scenario_schema
 
 from tools import (
+    commands_page,
     lab_page,
+    man_page,
     metrics_page,
     recorder_layout,
     records_page,
@@ -26,11 +28,13 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "agent/src/tables.rs": rust_tables.source,
     "agent/src/wire.rs": rust_wire.source,
     "agent/testdata/lab.json": lab_page.example_text,
+    "docs/commands.md": commands_page.markdown,
     "docs/lab.md": lab_page.markdown,
     "docs/lab.schema.json": lab_page.schema_text,
     "docs/metrics.md": metrics_page.markdown,
     "docs/records.md": records_page.markdown,
     "docs/scenario.md": scenario_page.markdown,
+    "packaging/netwarp.data/data/share/man/man1/netwarp.1": man_page.source,
     "docs/scenario.schema.json": lambda: json.dumps(scenario_schema(), indent=1, ensure_ascii=False) + "\n",
 }
 """Each file by what makes its text."""

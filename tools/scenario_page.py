@@ -251,7 +251,10 @@ or into one of these further tables:
 | by direction | a plain value, or `{{ forward = …, reverse = … }}` | |
 
 `--set PATH=VALUE` replaces the value at a path, or adds a tuner (`--set 'tuners.big.sysctl={{…}}'`); `--sweep PATH=[…]`
-adds an axis, or replaces the axis of that path. A path that the chosen cases set cannot be set this way as well;
-`--case` chooses other cases.
+adds an axis, or replaces the axis of that path. VALUE is read as TOML if it is TOML, and otherwise as text, so text
+needs no quotes: `--set flows.bulk.cc=bbr`, `--set 'links.bottleneck.queue=pfifo limit 20'` (the quotes are for the
+shell, because of the blanks), `--sweep flows.bulk.cc=cubic,bbr`. Text that is also TOML, such as a number, is text
+in quotes: `--set 'name="2024"'`. In a table (`{{ forward = "10ms" }}`) text is always in quotes. A path that the chosen
+cases set cannot be set this way as well; `--case` chooses other cases.
 
 """

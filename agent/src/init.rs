@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::backend::{self, Backend};
+use crate::backend::{self, Backend, Charge};
 use crate::constants::LAB_FORMAT;
 use crate::exec::{self, Facts};
 use crate::lab::{Lab, RunFile};
@@ -29,8 +29,9 @@ pub fn main(engine: &str) -> ExitCode {
     };
     let dir = backend.run_dir();
     let outcome = backend.boot().and_then(|()| run(backend, &dir));
+    let charged = backend.charged();
     let told = match &outcome {
-        Ok(facts) => with_status("ok", facts.clone()),
+        Ok(facts) => with_status("ok", with_charges(facts.clone(), &charged)),
         Err(e) => with_status(
             "failed",
             Facts::from_iter([("reason".into(), format!("{e:#}").into())]),
@@ -60,6 +61,13 @@ fn write_outcome(dir: &Path, text: &str) -> std::io::Result<()> {
 /// Unlike `eprintln!` it does not end the program where the console's disk is full.
 fn complain(what: &str) {
     let _ = writeln!(std::io::stderr(), "netwarp: {what}");
+}
+
+fn with_charges(mut facts: Facts, charged: &[Charge]) -> Facts {
+    if !charged.is_empty() {
+        facts.insert("charged".into(), serde_json::json!(charged));
+    }
+    facts
 }
 
 fn with_status(status: &str, mut facts: Facts) -> Facts {

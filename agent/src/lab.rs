@@ -100,6 +100,8 @@ pub struct Node {
     #[serde(rename = "forward")]
     pub _forward: bool,
     pub sysctl: Sysctls,
+    /// What a system call takes of its programs.
+    pub syscall_ns: u64,
 }
 
 /// Names and values in the order in which they are written: some settings write others.
@@ -332,6 +334,14 @@ pub struct Exec {
     pub env: BTreeMap<String, String>,
     pub record: Recorded,
     pub rate_bps: Option<u64>,
+    /// Quantiles of the time that a program takes to start; empty: none.
+    pub start_ns: Vec<u64>,
+    /// What a system call takes.
+    pub syscall_ns: u64,
+    /// Quantiles of how far CLOCK_REALTIME of a namespace is ahead; empty: they are right.
+    pub clock_off_ns: Vec<i64>,
+    /// Whether computing takes the time that it takes on the host.
+    pub compute: bool,
     /// Where it starts, if there is a network.
     pub node: Option<String>,
     /// What it reads.

@@ -5,6 +5,7 @@ use std::process::{Child, ExitStatus};
 
 use anyhow::{Context, Result, bail};
 
+use crate::backend::Costs;
 use crate::lab::Lab;
 use crate::machine::program::{self, describe_end};
 use crate::network::Network;
@@ -29,8 +30,8 @@ impl Tuners {
             let out = dir.join(format!("tuner-{}.out", tuner.node));
             let backend = network.backend;
             backend.name_randomness(&format!("tuner {}", tuner.node))?;
-            let child = network
-                .node(&tuner.node)?
+            let node = network.node(&tuner.node)?;
+            let child = node
                 .run(|| {
                     let errors = program::errors_of(&out);
                     let work_dir = backend.work_dir();
@@ -40,7 +41,9 @@ impl Tuners {
                         root: None,
                         rules: backend.program_rules(),
                     };
-                    program::start(&tuner.program, &place, &out, &errors)
+                    backend.taking_time(&Costs::of_calls(node.syscall_ns()), &mut || {
+                        program::start(&tuner.program, &place, &out, &errors)
+                    })
                 })?
                 .with_context(|| format!("tuner of {}", tuner.node))?;
             running.push(Tuner {

@@ -5,8 +5,9 @@
     study = nw.run("bufferbloat", sweep={"flows.bulk.cc": ["cubic", "bbr"]}, seeds=5)
     study.summary            # polars: a row per run and metric
     study.scan("acks")       # polars, lazy: every ACK of every run
+    study                    # in a notebook: verdicts, the table of the main metrics, a figure
 
-See `netwarp.api` for what there is.
+`dir(nw)` lists what there is, and docs/python.md explains it.
 """
 
 from __future__ import annotations
@@ -17,9 +18,37 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from netwarp.api import EngineError, ScenarioError, StoreError, Study, load_result, load_scenario, run
+    from netwarp.api import (
+        EngineError,
+        Result,
+        Run,
+        Scenario,
+        ScenarioError,
+        StoreError,
+        Study,
+        load_result,
+        load_scenario,
+        run,
+        scenarios,
+    )
 
-__all__ = ["EngineError", "ScenarioError", "StoreError", "Study", "load_result", "load_scenario", "run"]
+__all__ = [
+    "EngineError",
+    "Result",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "StoreError",
+    "Study",
+    "load_result",
+    "load_scenario",
+    "run",
+    "scenarios",
+]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
 
 
 def __getattr__(name: str) -> Any:

@@ -46,7 +46,7 @@ def find_agent() -> Path:
 
 def find_static_agent() -> Path:
     """The agent as one file that needs no library, so that it runs on other machines. Raises AgentMissingError."""
-    return _find(STATIC_AGENT, "the agent as one file for other machines: `make setup` builds it")
+    return _find(STATIC_AGENT, "the agent as one file for other machines: `make static-agent` builds it, once")
 
 
 def _find(program: str, what: str) -> Path:

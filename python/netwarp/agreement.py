@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from netwarp.compare import Comparison, Row, Verdict, compare, open_input
+from netwarp.compare.formats import as_json as comparison_as_json
 from netwarp.compare.render import weight
 from netwarp.engines import SSH, Engine, EngineError, EngineOptions, find_engine
 from netwarp.plan import make_plan
@@ -122,6 +124,17 @@ def page(found: Sequence[Agreement], engines: Sequence[str], machine: str) -> st
     for one in found:
         lines += ["", f"## {one.scenario}", *_section(one, a, b)]
     return "\n".join(lines) + "\n"
+
+
+def as_json(one: Agreement) -> dict[str, Any]:
+    """What came of a scenario, as what JSON can hold."""
+    return {
+        "scenario": one.scenario,
+        "settings": list(one.settings),
+        "comparison": None if one.comparison is None else comparison_as_json(one.comparison),
+        "reasons": list(one.reasons),
+        "left_out": list(one.left_out),
+    }
 
 
 def _line(one: Agreement) -> str:

@@ -6,19 +6,37 @@ from pathlib import Path
 from typing import Any
 
 from netwarp import c_source
-from netwarp import scenario as scenarios
+from netwarp import scenario as loading
 from netwarp.engines import EngineError, EngineOptions, find_engine
 from netwarp.evaluation import Study, open_study
 from netwarp.kernels.modules import registered_in_binary
+from netwarp.notebook import NotebookProgress, Result, Run, in_notebook
 from netwarp.scenario import Scenario, ScenarioError
 from netwarp.scenario.model.paths import setting_of
 from netwarp.store.errors import StoreError
 from netwarp.study import default_directory, make_study
 from netwarp.terminal import Terminal
 
-__all__ = ["EngineError", "ScenarioError", "StoreError", "Study", "load_result", "load_scenario", "run"]
+__all__ = [
+    "EngineError",
+    "Result",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "StoreError",
+    "Study",
+    "load_result",
+    "load_scenario",
+    "run",
+    "scenarios",
+]
 
 c_source.read_binary = registered_in_binary
+
+
+def scenarios() -> dict[str, str]:
+    """The shipped scenarios: the name of each, and what it shows."""
+    return {name: loading.load_scenario(name).summary for name in loading.shipped_scenarios()}
 
 
 def load_scenario(
@@ -32,7 +50,7 @@ def load_scenario(
     """
     settings = [setting_of(path, value) for path, value in (set or {}).items()]
     settings += [setting_of(f"sweep.{path}", list(values)) for path, values in (sweep or {}).items()]
-    return scenarios.load_scenario(source, settings)
+    return loading.load_scenario(source, settings)
 
 
 def run(
@@ -85,6 +103,7 @@ def run(
         dask=dask,
         plots=plots,
         console=Terminal(stderr=True, quiet=quiet),
+        progress=NotebookProgress if in_notebook() and not quiet else None,
     )
 
 

@@ -13,6 +13,7 @@ from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.analysis.summary.expectations import Checked, check_expectations
 from netwarp.analysis.summary.harm import with_harm
 from netwarp.execute import Execution
+from netwarp.notebook import Result, Run, result_html
 from netwarp.plots.look import Look
 from netwarp.scenario import Scenario, parse_scenario
 from netwarp.store.errors import SelectionError, StoreError
@@ -31,9 +32,9 @@ from netwarp.words import nearest
 class Study:
     """A result: its directory, what was executed now, the summary's rows, what came of the expectations, figures, and
     what the scenario's views wrote (figures of theirs included). `notes` are what was said before its runs were made:
-    warnings of the compiler about their modules."""
+    warnings of the compiler about their modules. A notebook shows verdicts, table and a figure."""
 
-    result: ResultDir
+    result: Result
     execution: Execution
     summary: pl.DataFrame
     expectations: tuple[Checked, ...]
@@ -52,6 +53,11 @@ class Study:
         return self.result.scan(table)
 
     @property
+    def runs(self) -> list[Run]:
+        """The runs that have been made, in the plan's order."""
+        return self.result.runs
+
+    @property
     def statistics(self) -> pl.DataFrame:
         """Median and interval of each metric at each point (`statistics.parquet`)."""
         return statistics_frame(self.summary, self.result.axes)
@@ -66,6 +72,9 @@ class Study:
         """Whether any of its runs failed."""
         return bool((self.summary["status"] == "failed").any())
 
+    def _repr_html_(self) -> str:
+        return result_html(self.result, self.summary, self.expectations, self.findings)
+
 
 FIGURES = (".png", ".svg", ".pdf")
 _BEFORE = "before_the_fault"
@@ -73,7 +82,7 @@ _BEFORE = "before_the_fault"
 
 
 def evaluate(
-    result: ResultDir, scenario: Scenario, execution: Execution, *, plots: bool, page: bool, console: Console
+    result: Result, scenario: Scenario, execution: Execution, *, plots: bool, page: bool, console: Console
 ) -> Study:
     """Summarise the runs of a plan, check what was expected of them, and draw, as far as it was executed."""
     summary = summarise(result, reported=execution.done)
@@ -92,7 +101,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
     """
     console = console or Terminal(stderr=True)
     with console.status("verifying the records"):
-        result = open_verified(directory)
+        result = Result(open_verified(directory).path)
     scenario = scenario_of(result)
     with locked(directory):
         with console.status("computing metrics"):
@@ -105,7 +114,7 @@ def analyse_again(directory: Path, *, plots: bool = True, console: Console | Non
 
 def open_study(directory: Path) -> Study:
     """An old result as it stands: nothing is run, computed or drawn. Raises StoreError, ScenarioError."""
-    result = open_verified(directory)
+    result = Result(open_verified(directory).path)
     summary = result.summary()
     checked = tuple(check_expectations(summary, scenario_of(result).expect))
     figures = tuple(sorted(result.plots.glob("*.png")))

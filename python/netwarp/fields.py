@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -265,6 +266,72 @@ DurationDistribution = Annotated[
     Distribution,
     BeforeValidator(lambda value: _spread(value, units.parse_duration, "200ms")),
     kind("duration, fixed or drawn", "200ms", "200ms exponential", "200ms pareto"),
+]
+
+
+class Spread(Model):
+    """A time that is always `least_ns` (`constant`), uniform from there to `most_ns`, or `exponential` with a mean of
+    `least_ns`."""
+
+    distribution: Literal["constant", "uniform", "exponential"] = "constant"
+    least_ns: int
+    most_ns: int
+
+    def quantiles_ns(self) -> list[int]:
+        """Its quantiles at equal steps from 0 to 1; empty if it is always 0.
+
+        The last step of an exponential one, a thousandth of all draws, ends at its middle.
+        """
+        if self.distribution == "uniform":
+            return [self.least_ns, self.most_ns]
+        if not self.least_ns:
+            return []
+        if self.distribution == "constant":
+            return [self.least_ns]
+        shares = [*(step / _STEPS for step in range(_STEPS)), 1 - 0.5 / _STEPS]
+        return [round(-self.least_ns * math.log1p(-share)) for share in shares]
+
+
+_STEPS = 1024
+"""Of a distribution as the kernel takes it (netwarp_costs.c)."""
+
+
+def _signed(text: str, minus: bool) -> int:
+    """A duration, or 0; with a minus before it, if that makes sense."""
+    if minus and text.startswith("-"):
+        return -_signed(text[1:], False)
+    return 0 if text == "0" else units.parse_duration(text)
+
+
+def _spread_of_time(value: object, minus: bool) -> object:
+    """`0`, `X`, `X to Y` or `X exponential`; of a time that may also be early (`minus`) `-X`, too."""
+    if isinstance(value, Spread):
+        return value
+    match str(value).split():
+        case [least, "to", most]:
+            low, high = _signed(least, minus), _signed(most, minus)
+            if high <= low:
+                raise ValueError(f'"{value}" ends before it begins; write the smaller one first')
+            return {"distribution": "uniform", "least_ns": low, "most_ns": high}
+        case [mean, "exponential"] if not minus:
+            found = _positive_duration(mean)
+            return {"distribution": "exponential", "least_ns": found, "most_ns": found}
+        case [always]:
+            found = _signed(always, minus)
+            return {"least_ns": found, "most_ns": found}
+    example = '"-10ms to 10ms", "-5ms"' if minus else '"0.3ms to 1ms", "0.5ms", "0.5ms exponential"'
+    raise ValueError(f'"{str(value)[:80]}" is not understood; write {example} or 0')
+
+
+StartTime = Annotated[
+    Spread,
+    BeforeValidator(lambda value: _spread_of_time(value, minus=False)),
+    kind("duration, fixed or drawn", "0.3ms to 1ms", "0.5ms", "0.5ms exponential", number=0),
+]
+ClockOffset = Annotated[
+    Spread,
+    BeforeValidator(lambda value: _spread_of_time(value, minus=True)),
+    kind("offset, fixed or drawn", "-10ms to 10ms", "-5ms", number=0),
 ]
 SizeDistribution = Annotated[
     Distribution,

@@ -17,6 +17,7 @@ from netwarp.execute import execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.plan import Plan, Run, make_plan
+from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scratch import RUNS, scratch
 from netwarp.store.digests import Difference, compare_digests, digest_run
 from netwarp.store.documents import RunDocument, checked
@@ -119,6 +120,11 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
     if asked is None:
         raise StoreError(f"{old.path} does not say which runs were requested (plan.json); an older netwarp wrote it")
     scenario = scenario_of(old)
+    if isinstance(scenario, ExecScenario) and scenario.exec.compute_time:
+        raise SelectionError(
+            f"what the programs of {old.path} computed took the host's time (compute_time), so that it cannot be "
+            "repeated"
+        )
     refuse_withheld(scenario, engine)
     try:
         identity = identity_of(engine, scenario)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from netwarp.engines import Engine, Outcome, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute import Execution, execute
@@ -30,11 +30,21 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from netwarp.evaluation import Study
-    from netwarp.execute.execution import Progress
+    from netwarp.execute.execution import Progress as Hearer
     from netwarp.execute.progress import RunProgress
 
 _EXCERPT_LINES = 10
 """Of each stream of a command whose run failed."""
+
+
+class Progress(Protocol):
+    """What hears of runs while a plan is executed."""
+
+    def __enter__(self) -> Callable[[str, Run, Outcome | None], None]:
+        """Begin to show; what is returned hears of each run."""
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        """End it."""
 
 
 def default_directory(scenario: Scenario) -> Path:
@@ -68,13 +78,14 @@ def make_study(
     page: bool = False,
     live: bool = False,
     console: "Console | None" = None,
-    heard: "Progress | None" = None,
+    heard: "Hearer | None" = None,
+    progress: "Callable[[Plan, Console | None], Progress] | None" = None,
 ) -> "Study":
     """Plan, execute (on the workers of the Dask scheduler at `dask`, if given), summarise, check, draw.
 
     Runs that are there already are kept, except for those with a status of `again`. What the commands of `live` runs
     print is seen here at once, and nothing else. With `page` write `report.html`. `heard` hears of every run in place
-    of the progress that is shown.
+    of the progress that is shown. `progress` shows how the plan fills up, in place of a bar or lines on the console.
     Raises ScenarioError, StoreError (PlanMismatchError), EngineError.
     """
     refuse_withheld(scenario, engine)
@@ -102,16 +113,17 @@ def make_study(
                 if plots:
                     load_drawing()
 
-            with nullcontext(heard) if heard else _progress(plan, console, result) as progress:
+            shows: Progress = progress(plan, console) if progress else _progress(plan, console, result)
+            with nullcontext(heard) if heard else shows as hears:
                 local = partial(execute, jobs=jobs, live=live, spare=prepare)
                 make = local if dask is None else _on_cluster(dask, console)
-                execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=progress)
+                execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=hears)
             # Not sooner: the runs are made before it is loaded.
             from netwarp.evaluation import evaluate
-            from netwarp.store.result import ResultDir
+            from netwarp.notebook import Result
 
             shown = console or _terminal()
-            study = evaluate(ResultDir(result.path), scenario, execution, plots=plots, page=page, console=shown)
+            study = evaluate(Result(result.path), scenario, execution, plots=plots, page=page, console=shown)
             return replace(study, notes=tuple(notes))
 
 

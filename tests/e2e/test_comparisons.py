@@ -125,7 +125,7 @@ def test_what_cannot_be_compared(place: Path, tmp_path: Path) -> None:
         wrong = netwarp("compare", *arguments)
         assert (wrong.code, wrong.out) == (2, "") and wrong.words.startswith("error: "), wrong
     nothing = netwarp("compare", place / "one", tmp_path)
-    assert nothing.code != 0 and "is not a result directory" in nothing.words
+    assert nothing.code == 2 and "is not a result directory" in nothing.words
 
 
 def test_the_table_of_an_ensemble(place: Path) -> None:

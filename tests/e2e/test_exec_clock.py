@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from e2e_command import netwarp
 from e2e_compile import compiled
+from e2e_runs import only_run
+
+S = 10**9
 
 READINGS = r"""
 #include <stdio.h>
@@ -77,12 +81,80 @@ def test_what_a_program_reads_is_what_the_kernel_says(tmp_path: Path) -> None:
 
 
 def test_readings_count_as_if_they_were_asked_for(tmp_path: Path) -> None:
-    """Who spins until a timer of a second runs out reads as often, and is as late."""
+    """Who spins until a timer of a second runs out reads as often, and is as late: two readings of a 1,024th at most,
+    the one during which the timer ran out and the one that tells."""
     program = compiled(Path(__file__).with_name("spins.c"), tmp_path / "spins")
     script = f"sleep 1; {program} clock; sleep 1; {program} ask"
     answer = netwarp("exec", "-o", tmp_path / "result", "--", "sh", "-c", script, cwd=tmp_path)
-    by_itself, asked = answer.out.splitlines()
-    calls, late_ns = map(int, by_itself.split())
-    assert 10_000 < calls < 18_000
-    assert 0 <= late_ns < 300_000
-    assert by_itself == asked
+    by_itself, asked = (tuple(map(int, line.split())) for line in answer.out.splitlines())
+    for calls, late_ns in (by_itself, asked):
+        assert 200_000 < calls < 210_000
+        assert 0 <= late_ns <= 2 * (S + late_ns) // 1024
+    # The tick ends what was lent, so that the last steps differ a little.
+    assert by_itself[0] == pytest.approx(asked[0], rel=0.002)
+
+
+@pytest.fixture(scope="module")
+def waits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(Path(__file__).with_name("waits.c"), tmp_path_factory.mktemp("waits") / "waits")
+
+
+def numbers(folder: Path, script: str, name: str = "result") -> list[list[int]]:
+    """The numbers of each line that a script prints."""
+    answer = netwarp("exec", "-o", folder / name, "--", "sh", "-c", script, cwd=folder)
+    assert answer.code == 0, answer.err
+    return [[int(word) for word in line.split()] for line in answer.out.splitlines()]
+
+
+@pytest.mark.parametrize("kind", ["readings", "tsc-readings"])
+def test_200_000_readings_take_10_ms(tmp_path: Path, waits: Path, kind: str) -> None:
+    """The first thousand are free, then each takes 50 ns."""
+    [[free], [all_ns]] = numbers(tmp_path, f"{waits} {kind} 900; {waits} {kind} 200000")
+    assert free == 0
+    assert 199_000 * 50 <= all_ns <= 10_000_000
+
+
+@pytest.mark.parametrize("kind", ["deadline", "tsc-deadline"])
+def test_a_loop_until_a_moment_ends_within_a_thousandth(tmp_path: Path, waits: Path, kind: str) -> None:
+    [[late_ns, readings]] = numbers(tmp_path, f"{waits} {kind} {S}")
+    assert 0 <= late_ns <= S // 1000
+    assert readings < 210_000
+
+
+def test_what_one_program_has_spun_is_not_charged_to_the_next(tmp_path: Path, waits: Path) -> None:
+    """The machine does not sleep in between; nor does packetdrill's start, whose first wait is for ten ticks."""
+    [_, [readings_ns], [late_us, later_us]] = numbers(
+        tmp_path, f"{waits} deadline 300000000; {waits} readings 900; {waits} ticks 0"
+    )
+    assert readings_ns == 0
+    assert 0 <= late_us <= 10
+    assert later_us <= 10
+
+
+def test_spinning_is_the_same_each_time(tmp_path: Path, waits: Path) -> None:
+    """In another environment, too."""
+    script = f"{waits} deadline 50000000; {waits} tsc-deadline 20000000; {waits} ticks 0"
+    first = numbers(tmp_path, script)
+    assert numbers(tmp_path, f"export LONG={'x' * 3000}; {script}", "again") == first
+
+
+def test_what_was_charged_is_in_the_status(tmp_path: Path, waits: Path) -> None:
+    """Of each program; half a second of two makes the run suspect, 4 ms of 10 s are mentioned, 40 us are not."""
+    numbers(tmp_path, f"{waits} deadline 500000000; sleep 1.5", "much")
+    status = only_run(tmp_path / "much").status()
+    [charged] = status["charged"]
+    assert charged["program"] == "waits"
+    assert charged["calls_ns"] == charged["kernel_ns"] == 0
+    assert 500_000_000 <= charged["readings_ns"] <= 500_500_000
+    assert status["status"] == "suspect"
+    assert "ms passed because programs wait by asking" in status["reason"]
+    assert "waits 500" in status["reason"]
+    numbers(tmp_path, f"{waits} readings 81000; sleep 10", "some")
+    status = only_run(tmp_path / "some").status()
+    assert status["status"] == "ok", status
+    assert status["notes"] == ["programs that wait by asking took virtual time: waits 4 ms (readings of the clock)"]
+    numbers(tmp_path, f"{waits} readings 1800", "little")
+    status = only_run(tmp_path / "little").status()
+    assert [one["readings_ns"] for one in status["charged"]] == [40_100]
+    assert "notes" not in status
+    assert status["status"] == "ok"

@@ -113,7 +113,7 @@ def test_mistakes(result: Path, tmp_path: Path) -> None:
     assert none.code == 2
     assert "choose a format" in none.err
     nothing = netwarp("export", tmp_path, "--csv")
-    assert nothing.code == 4
+    assert nothing.code == 2
     assert "not a result directory" in nothing.err
     (tmp_path / "file").write_text("")
     blocked = netwarp("export", result, "--csv", "-o", tmp_path / "file")

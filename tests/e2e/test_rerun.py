@@ -40,5 +40,8 @@ def test_a_changed_file_is_found(tmp_path: Path) -> None:
 
 def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
     done = netwarp("rerun", tmp_path)
-    assert done.code == 4
+    assert done.code == 2
     assert "is not a result directory" in done.err
+    for words in (["rerun"], ["report"], ["plot"], ["recommend"], ["export", "--csv"]):
+        missing = netwarp(*words, tmp_path / "missing")
+        assert (missing.code, "missing does not exist; name a result directory" in missing.words) == (2, True), missing

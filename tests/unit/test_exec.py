@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from netwarp.cli.exec import _variables
-from netwarp.engines.exec import facts_of, failure_of, live_descriptors
+from netwarp.engines.exec import facts_of, failure_of, in_vain, live_descriptors
 from netwarp.engines.programs import named_files
 from netwarp.lab import build_lab, memory_bytes
 from netwarp.plan import Plan, make_plan
@@ -36,6 +38,55 @@ def test_the_lab_has_the_command_as_it_was_given() -> None:
 
 def test_the_machine_is_up_for_a_minute() -> None:
     assert build_lab(_plan().runs[0])["t0_ns"] >= 60 * 10**9
+
+
+def _costs(text: str) -> tuple[list[int], int, bool]:
+    lab = build_lab(make_plan(parse_scenario(f'name = "t"\n{text}')).runs[0])["exec"]
+    assert lab is not None
+    return lab["start_ns"], lab["syscall_ns"], lab["compute"]
+
+
+@pytest.mark.parametrize(
+    ("given", "quantiles_ns"),
+    [
+        ("", [300_000, 1_000_000]),
+        ("start_time = 0\n", []),
+        ('start_time = "0"\n', []),
+        ('start_time = "2ms"\n', [2_000_000]),
+        ('start_time = "0 to 1us"\n', [0, 1000]),
+        ("[nodes]\nh1 = {}\n", []),
+        ('start_time = "1ms to 2ms"\n[nodes]\nh1 = {}\n', [1_000_000, 2_000_000]),
+    ],
+)
+def test_programs_take_time_to_start_unless_they_are_in_a_scenarios_network(
+    given: str, quantiles_ns: list[int]
+) -> None:
+    assert _costs(BASE + given)[0] == quantiles_ns
+
+
+def test_an_exponential_start_has_its_mean() -> None:
+    quantiles_ns = _costs(BASE + 'start_time = "1ms exponential"\n')[0]
+    assert len(quantiles_ns) == 1025
+    assert quantiles_ns == sorted(quantiles_ns)
+    assert quantiles_ns[0] == 0
+    assert quantiles_ns[512] == round(1e6 * math.log(2))
+    # Straight lines between the quantiles lie above the curve, and the last thousandth is cut in its middle.
+    mean_ns = sum(low + high for low, high in pairwise(quantiles_ns)) / 2 / 1024
+    assert mean_ns == pytest.approx(1e6, rel=1e-3)
+
+
+def test_calls_and_computing_take_time_only_if_asked_for() -> None:
+    assert _costs(BASE)[1:] == (0, False)
+    assert _costs(BASE + 'syscall_time = "300ns"\ncompute_time = "host"\n')[1:] == (300, True)
+    network = '[nodes]\nh1 = { syscall_time = "1us" }\nh2 = { syscall_time = "2us" }\n'
+    assert _costs(BASE + 'node = "h2"\n' + network)[1] == 2000
+    assert _costs(BASE + 'syscall_time = "5us"\n' + network)[1] == 5000
+
+
+def test_a_quota_is_said_to_limit_nothing() -> None:
+    assert list(in_vain({})) == list(in_vain({"quotas": 0})) == []
+    (note,) = in_vain({"quotas": 2})
+    assert "(2 times: cpu.cfs_quota_us, cpu.max), and limits nothing" in note
 
 
 def test_values_and_seeds_make_a_plan() -> None:
@@ -82,6 +133,10 @@ def test_the_text_of_the_scenario_is_toml() -> None:
     [
         ("[exec]\ncommand = []\n", "at least 1 item"),
         ("[exec]\n", "`command` is missing"),
+        (BASE + 'start_time = "1ms to 0.3ms"\n', "ends before it begins"),
+        (BASE + 'start_time = "fast"\n', "fast"),
+        (BASE + 'start_time = "1ms pareto"\n', "is not understood"),
+        (BASE + 'compute_time = "1ms"\n', "host"),
         ('[exec]\ncommand = ["true"]\ndirectory = "here"\n', '"here" is not an absolute path'),
         ('[exec]\ncommand = ["a\\u0000b"]\n', "contains a NUL"),
         ('[exec]\ncommand = ["true"]\nenv = { "A B" = "1" }\n', '"A B" cannot name a variable'),

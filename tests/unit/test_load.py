@@ -490,6 +490,39 @@ def test_a_value_of_python_as_a_setting(value: object) -> None:
     assert parse_setting(setting_of("flows.bulk.cc", value)) == ("flows.bulk.cc", value)
 
 
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ("bbr", "bbr"),
+        ("pfifo limit 20", "pfifo limit 20"),
+        (" fq_codel ", "fq_codel"),
+        ("10mbit", "10mbit"),
+        ("netem loss 1%", "netem loss 1%"),
+        ("file:./tcp_mine.c window=50", "file:./tcp_mine.c window=50"),
+        ('"bbr"', "bbr"),
+        ("'bbr'", "bbr"),
+        ("5", 5),
+        ("true", True),
+        ('"5"', "5"),
+        ("[cubic, bbr]", ["cubic", "bbr"]),
+        ("[pfifo limit 20,fq_codel]", ["pfifo limit 20", "fq_codel"]),
+        ('["cubic", "bbr"]', ["cubic", "bbr"]),
+        ("[1, 2]", [1, 2]),
+        ("[5, 10ms]", [5, "10ms"]),
+        ('{ forward = "1ms" }', {"forward": "1ms"}),
+        ("echo {a,b}", "echo {a,b}"),
+        ('"a b" c', '"a b" c'),
+    ],
+)
+def test_text_of_a_setting_needs_no_quotes_and_toml_stays_toml(given: str, value: object) -> None:
+    assert parse_setting(f"links.b.queue={given}") == ("links.b.queue", value)
+
+
+def test_a_table_in_a_setting_that_is_not_toml_says_so() -> None:
+    with pytest.raises(ValueError, match=r"this is not TOML.*text in a table is in quotes"):
+        parse_setting("links.b.delay={forward=10ms}")
+
+
 CASES = """
 [[cases]]
 name = "far"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from netwarp.cli import application
+from netwarp.cli.application import application
 from scenario_texts import DUMBBELL
 from syrupy.assertion import SnapshotAssertion
 
 OF_SCENARIOS = ["dev", "exec", "list", "new", "run", "schema", "shell", "show"]
 OF_RESULTS = ["agree", "bisect", "compare", "explain", "export", "import", "plot", "report", "rerun", "serve", "whatif"]
 OF_ADVICE = ["advise", "recommend"]
-OF_MACHINES = ["doctor", "kernel", "kernel build", "kernel list", "kernel remove"]
+OF_MACHINES = ["doctor", "help", "kernel", "kernel build", "kernel list", "kernel remove"]
 COMMANDS = [*OF_SCENARIOS, *OF_RESULTS, *OF_ADVICE, *OF_MACHINES]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from netwarp.cli import application
+from netwarp.cli.application import application
 from netwarp.exports import exporter
 from netwarp.imports import import_result
 from netwarp.scenario import ScenarioError, load_scenario, parse_scenario, shipped_scenarios
@@ -168,10 +168,12 @@ def _loaded_by(code: str, folder: Path) -> tuple[bool, set[str]]:
 def test_nothing_is_looked_up_for_what_the_core_has(tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(DUMBBELL)
     code = "from netwarp.scenario import load_scenario; load_scenario('lab.toml'); load_scenario('bufferbloat')"
-    looked, _ = _loaded_by(f"{code}; from netwarp.cli import application; application(['run', 'show'])", tmp_path)
+    names = "from netwarp.cli.application import application; application(['run', 'show'])"
+    looked, _ = _loaded_by(f"{code}; {names}", tmp_path)
     assert not looked
 
 
 def test_the_command_of_a_study_is_in_the_help_without_what_it_computes_with(tmp_path: Path) -> None:
-    looked, modules = _loaded_by("from netwarp.cli import application\nassert 'recommend' in application()", tmp_path)
+    code = "from netwarp.cli.application import application\nassert 'recommend' in application()"
+    looked, modules = _loaded_by(code, tmp_path)
     assert looked and not HEAVY & modules

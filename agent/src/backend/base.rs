@@ -4,15 +4,37 @@
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Child, ExitCode};
 
 use anyhow::{Result, bail, ensure};
+use serde::Serialize;
 
 use crate::lab::{Capture, Lab, MachineSettings, Module};
 use crate::machine;
 use crate::machine::program::Rules;
 use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, wait_until};
+
+/// What takes time of what programs do.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Costs<'a> {
+    /// Quantiles of the time that a program takes to start, at equal steps from 0 to 1; empty: none.
+    pub start_ns: &'a [u64],
+    /// Of a system call.
+    pub syscall_ns: u64,
+    /// Whether computing takes what it takes on the host.
+    pub compute: bool,
+}
+
+impl Costs<'_> {
+    /// Only calls take time.
+    pub fn of_calls(syscall_ns: u64) -> Self {
+        Self {
+            syscall_ns,
+            ..Self::default()
+        }
+    }
+}
 
 /// An engine as the agent sees it.
 pub trait Backend: Sync {
@@ -118,6 +140,35 @@ pub trait Backend: Sync {
         Ok(())
     }
 
+    /// What `start` starts, and all that this starts, takes time.
+    fn taking_time(
+        &self,
+        costs: &Costs,
+        start: &mut dyn FnMut() -> Result<Child>,
+    ) -> Result<Child> {
+        ensure!(
+            *costs == Costs::default(),
+            "the engine {} cannot say what programs take: its time is real",
+            self.name()
+        );
+        start()
+    }
+
+    /// CLOCK_REALTIME of each network namespace but the first is ahead, by a draw from these quantiles.
+    fn set_clocks_off(&self, off_ns: &[i64]) -> Result<()> {
+        ensure!(
+            off_ns.is_empty(),
+            "the engine {} has the machine's own clocks",
+            self.name()
+        );
+        Ok(())
+    }
+
+    /// How often a program has limited the time that others get on the processor, where computing takes none.
+    fn quotas(&self) -> Result<u64> {
+        Ok(0)
+    }
+
     /// Sockets that are made by what this thread starts next are this flow's, wherever it starts more; `None`: nobody's.
     fn own_sockets(&self, _flow: Option<u32>) -> Result<()> {
         Ok(())
@@ -171,10 +222,24 @@ pub trait Backend: Sync {
         t0_ns
     }
 
+    /// How much virtual time has passed because programs waited by asking, of each program.
+    fn charged(&self) -> Vec<Charge> {
+        Vec::new()
+    }
+
     /// Ends the machine, or just this program where the machine is others' as well.
     fn end(&self, outcome: ExitCode) -> ExitCode {
         outcome
     }
+}
+
+/// What a program was charged of virtual time, for readings of the clock, for calls, and in loops of the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Charge {
+    pub program: String,
+    pub readings_ns: u64,
+    pub calls_ns: u64,
+    pub kernel_ns: u64,
 }
 
 /// How the namespace of the wires carries packets from one end of a link to the other.

@@ -9,7 +9,7 @@ mod uml;
 
 use anyhow::{Context, Result};
 
-pub use base::{Backend, Departure, TimedSender, Wiring};
+pub use base::{Backend, Charge, Costs, Departure, TimedSender, Wiring};
 pub use host::{NAME as HOST, NAME_PREFIX as HOST_NAME_PREFIX, confine_programs};
 pub use ssh::{NAME as SSH, STOP as STOP_RUN, Signal as StartSignal, connect as connect_ssh};
 

@@ -6,11 +6,11 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Child, ExitCode};
 
 use anyhow::{Context, Result};
 
-use super::base::{Backend, Departure, TimedSender, Wiring};
+use super::base::{Backend, Charge, Costs, Departure, TimedSender, Wiring};
 use crate::lab::{Capture, Lab, MachineSettings, Module, Recorded};
 use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, sleep_until};
@@ -21,9 +21,11 @@ pub const NAME: &str = "uml";
 const RECORDER: &str = "/proc/netwarp";
 const CAPTURES: &str = "/proc/netwarp_capture";
 const RANDOMNESS: &str = "/proc/netwarp_chance";
+const COSTS: &str = "/proc/netwarp_costs";
 const SENDER: &str = "/proc/netwarp_send";
 const STDOUT: &str = "/proc/netwarp_stdout";
 const STDERR: &str = "/proc/netwarp_stderr";
+const CHARGED: &str = "/proc/netwarp_charged";
 /// Beneath the run directory: what the engine has compiled.
 const MODULES: &str = "modules";
 
@@ -106,6 +108,39 @@ impl Backend for Uml {
             .with_context(|| format!("this kernel has no streams of chance ({RANDOMNESS})"))
     }
 
+    fn taking_time(
+        &self,
+        costs: &Costs,
+        start: &mut dyn FnMut() -> Result<Child>,
+    ) -> Result<Child> {
+        if *costs == Costs::default() {
+            return start();
+        }
+        say_costs(costs)?;
+        let started = start();
+        // They are this thread's, for all that it starts.
+        say_costs(&Costs::default())?;
+        started
+    }
+
+    fn set_clocks_off(&self, off_ns: &[i64]) -> Result<()> {
+        if off_ns.is_empty() {
+            return Ok(());
+        }
+        let quantiles: Vec<String> = off_ns.iter().map(i64::to_string).collect();
+        std::fs::write(COSTS, format!("clock {}", quantiles.join(" ")))
+            .with_context(|| format!("in this kernel no clock is off ({COSTS})"))
+    }
+
+    fn quotas(&self) -> Result<u64> {
+        let text = std::fs::read_to_string(COSTS).context(COSTS)?;
+        let mut words = text.split_whitespace().skip_while(|&word| word != "quotas");
+        words
+            .nth(1)
+            .and_then(|count| count.parse().ok())
+            .with_context(|| format!("{COSTS} has no count of quotas"))
+    }
+
     fn own_sockets(&self, flow: Option<u32>) -> Result<()> {
         control_recorder(&format!("owner {}\n", flow.map_or(0, |id| id + 1)))
     }
@@ -160,10 +195,42 @@ impl Backend for Uml {
         Ok(Box::new(KernelSender { control, socket }))
     }
 
+    fn charged(&self) -> Vec<Charge> {
+        // A kernel of an older netwarp does not say.
+        let text = std::fs::read_to_string(CHARGED).unwrap_or_default();
+        text.lines().filter_map(charge).collect()
+    }
+
     /// The end of pid 1 is the end of the machine.
     fn end(&self, _outcome: ExitCode) -> ExitCode {
         machine::power_off()
     }
+}
+
+fn say_costs(costs: &Costs) -> Result<()> {
+    let quantiles: Vec<String> = costs.start_ns.iter().map(u64::to_string).collect();
+    let lines = [
+        format!("start {}", quantiles.join(" ")),
+        format!("call {}", costs.syscall_ns),
+        format!("compute {}", u8::from(costs.compute)),
+    ];
+    lines.iter().try_for_each(|line| {
+        std::fs::write(COSTS, line)
+            .with_context(|| format!("in this kernel nothing takes time ({COSTS})"))
+    })
+}
+
+/// A line of the kernel's (netwarp_charge.c): three numbers and a name, which may have spaces, or be empty.
+fn charge(line: &str) -> Option<Charge> {
+    let mut words = line.splitn(4, ' ');
+    let mut number = || words.next()?.parse().ok();
+    let (readings_ns, calls_ns, kernel_ns) = (number()?, number()?, number()?);
+    Some(Charge {
+        program: words.next()?.into(),
+        readings_ns,
+        calls_ns,
+        kernel_ns,
+    })
 }
 
 fn control_recorder(text: &str) -> Result<()> {
@@ -193,5 +260,19 @@ impl TimedSender for KernelSender {
         }
         let written = self.control.write(&request).context("sending datagrams")?;
         Ok(written.saturating_sub(HEADER_BYTES) / ENTRY_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_have_spaces() {
+        let found =
+            charge("1 20 300 a b  c").map(|c| (c.program, c.readings_ns, c.calls_ns, c.kernel_ns));
+        assert_eq!(found, Some(("a b  c".into(), 1, 20, 300)));
+        assert_eq!(charge("1 0 0 ").map(|c| c.program), Some(String::new()));
+        assert_eq!(charge("1 x 0 a"), None);
     }
 }

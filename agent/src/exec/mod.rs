@@ -27,7 +27,7 @@ use nix::sys::wait::{WaitStatus, wait};
 use nix::unistd::Pid;
 use serde_json::{Map, Value, json};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Costs};
 use crate::lab::{Exec, Lab};
 use crate::machine::root::{Inside, Layers};
 use crate::machine::{changes, root};
@@ -71,6 +71,7 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
         .as_ref()
         .map(|network| Execution::prepare(network, lab, dir))
         .transpose()?;
+    backend.set_clocks_off(&exec.clock_off_ns)?;
     let layers = Layers::make("command")?;
     let upper = layers.upper.clone();
     match &mut execution {
@@ -120,6 +121,7 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
         None => facts.insert("exit_code".into(), json!(code)),
     };
     facts.insert("duration_ns".into(), json!(taken_ns));
+    facts.insert("quotas".into(), json!(backend.quotas()?));
     facts.insert("files".into(), json!(kept.files));
     Ok(facts)
 }
@@ -204,21 +206,50 @@ impl Session {
         let mut program = prepare(&self.command, self.open_files)?;
         let name = self.command.command[0].clone();
         let Some((relay, begin)) = relay else {
-            program.stdout(self.stdout).stderr(self.stderr.try_clone()?);
+            program
+                .stdout(self.stdout.try_clone()?)
+                .stderr(self.stderr.try_clone()?);
             sleep_until(self.t0_ns);
-            return Ok(live(&mut program, &name, self.stderr));
+            return self.live_as(&mut program, &name, self.stderr.try_clone()?);
         };
         let terminal = Terminal::open()?;
         terminal.give_to(&mut program)?;
         let (over, ended) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
         sleep_until(self.t0_ns);
         let _ = begin.send((terminal, over));
-        let code = live(&mut program, &name, self.stdout);
+        let code = self.live_as(&mut program, &name, self.stdout.try_clone()?)?;
         drop((program, ended));
         relay
             .join()
             .map_err(|_| anyhow!("the thread of the terminal died"))??;
         Ok(code)
+    }
+
+    /// Starts it and waits for its end; its exit code, or what a shell would say of one that cannot be started.
+    fn live_as(&self, program: &mut Command, name: &str, mut complaints: File) -> Result<i32> {
+        let costs = Costs {
+            start_ns: &self.command.start_ns,
+            syscall_ns: self.command.syscall_ns,
+            compute: self.command.compute,
+        };
+        let mut refused = None;
+        let started = self.backend.taking_time(&costs, &mut || {
+            program.spawn().map_err(|e| {
+                refused = Some(e.kind());
+                anyhow!("netwarp: cannot start `{name}`: {e}")
+            })
+        });
+        match (started, refused) {
+            (Ok(child), _) => Ok(wait_for(Pid::from_raw(child.id() as i32))),
+            (Err(e), Some(kind)) => {
+                let _ = writeln!(complaints, "{e}");
+                Ok(match kind {
+                    ErrorKind::NotFound => NOT_FOUND,
+                    _ => NOT_STARTED,
+                })
+            }
+            (Err(e), None) => Err(e),
+        }
     }
 
     /// What carries keys and output once it gets a terminal, and that after which it ends. It stays in the root where the
@@ -272,20 +303,6 @@ fn input(exec: &Exec) -> Result<Stdio> {
     file.write_all(text.as_bytes())?;
     file.rewind()?;
     Ok(Stdio::from(file))
-}
-
-/// Starts it and waits for its end; its exit code, or what a shell would say of one that cannot be started.
-fn live(program: &mut Command, name: &str, mut complaints: File) -> i32 {
-    match program.spawn() {
-        Ok(child) => wait_for(Pid::from_raw(child.id() as i32)),
-        Err(e) => {
-            let _ = writeln!(complaints, "netwarp: cannot start `{name}`: {e}");
-            match e.kind() {
-                ErrorKind::NotFound => NOT_FOUND,
-                _ => NOT_STARTED,
-            }
-        }
-    }
 }
 
 /// Waits for it, and meanwhile for all that have lost their parents, as pid 1 must. Its exit code.

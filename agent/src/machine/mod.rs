@@ -18,6 +18,8 @@ use crate::constants::KERNEL_SUFFIX;
 /// Where the guest sees its run directory, writable. The rest of the host is read-only.
 pub const RUN_DIR: &str = "/run/netwarp";
 
+/// tc's own variable (iproute2, tc/tc_util.c): where it finds netem's distributions.
+pub const TC_DIRECTORY: &str = "TC_LIB_DIR";
 /// Where `ip netns` looks for namespaces.
 pub const NETNS_DIR: &str = "/run/netns";
 

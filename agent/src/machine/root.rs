@@ -13,7 +13,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{chdir, pivot_root};
 
-use super::{NETNS_DIR, RUN_DIR};
+use super::{NETNS_DIR, RUN_DIR, TC_DIRECTORY};
 
 /// In the agent's own /run, where the command does not see them.
 const LAYERS: &str = "/run/layers-of-";
@@ -95,6 +95,11 @@ const FILES: [(&str, &str); 3] = [
 /// Where an empty home is made before it is mounted.
 const OTHER_HOME: &str = "/run/home";
 const MODPROBE: &str = "/run/modprobe.d";
+const PKTGEN: &str = "pktgen";
+const PKTGEN_LOAD: &str = "/sys/module/pktgen/parameters/load";
+/// Where programs look for netem's distributions that come with iproute2's own build (NeST); distributions have them
+/// elsewhere.
+const TC_TABLES: &str = "/usr/lib/tc";
 /// What groups of processes can be given shares of, as far as the kernel has it on.
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
 
@@ -190,11 +195,16 @@ pub fn enter(home: &Path, layers: &Layers, inside: &Inside) -> Result<()> {
         std::fs::write(place, text).with_context(|| place.display().to_string())?;
         set_mode(place, if *is_program { 0o755 } else { 0o644 })?;
     }
+    show_distributions();
     create_dir_all(MODPROBE)?;
     let lines: String = inside
         .modules
         .split_whitespace()
-        .map(|name| format!("install {name} true\n"))
+        .map(|name| match name {
+            // It is there from then on (patch 0047): it has a thread in every network namespace.
+            PKTGEN => format!("install {name} echo 1 > {PKTGEN_LOAD}\n"),
+            _ => format!("install {name} true\n"),
+        })
         .collect();
     std::fs::write(Path::new(MODPROBE).join("netwarp.conf"), lines)?;
     if std::fs::read_dir(home).is_err() {
@@ -265,6 +275,14 @@ fn bind(old: &Path, new: &Path) -> Result<()> {
     }
     mount(Some(old), new, None::<&str>, MsFlags::MS_BIND, None::<&str>)
         .with_context(|| format!("cannot mount {}", new.display()))
+}
+
+/// A program that looks for netem's distributions where iproute2 installs them finds them there.
+fn show_distributions() {
+    let place = Path::new(TC_TABLES);
+    if let (Some(real), false) = (std::env::var_os(TC_DIRECTORY), place.exists()) {
+        let _ = symlink(real, place);
+    }
 }
 
 fn append(place: &Path, text: &str) -> Result<()> {

@@ -18,6 +18,7 @@ static HOME: OnceLock<File> = OnceLock::new();
 /// A named network namespace; `ip netns exec NAME` works on it as well.
 pub struct Namespace {
     file: File,
+    syscall_ns: u64,
 }
 
 fn own() -> Result<File> {
@@ -46,7 +47,10 @@ impl Namespace {
             MsFlags::MS_BIND,
             None::<&str>,
         )?;
-        let namespace = Self { file: own()? };
+        let namespace = Self {
+            file: own()?,
+            syscall_ns: 0,
+        };
         setns(home()?, CloneFlags::CLONE_NEWNET)?;
         Ok(namespace)
     }
@@ -54,12 +58,18 @@ impl Namespace {
     /// The namespace of this thread.
     pub fn own() -> Result<Self> {
         home()?;
-        Ok(Self { file: own()? })
+        Ok(Self {
+            file: own()?,
+            syscall_ns: 0,
+        })
     }
 
     /// A node's namespace with its sysctls set.
     pub fn for_node(node: &Node) -> Result<Self> {
-        let namespace = Self::create(&node.name)?;
+        let namespace = Self {
+            syscall_ns: node.syscall_ns,
+            ..Self::create(&node.name)?
+        };
         namespace
             .run(|| sysctl::write(&node.sysctl))?
             .with_context(|| format!("node {}", node.name))?;
@@ -72,6 +82,11 @@ impl Namespace {
         let value = work();
         setns(home()?, CloneFlags::CLONE_NEWNET)?;
         Ok(value)
+    }
+
+    /// What each system call takes of programs that are started inside.
+    pub fn syscall_ns(&self) -> u64 {
+        self.syscall_ns
     }
 
     /// For attributes such as IFLA_NET_NS_FD.

@@ -12,7 +12,7 @@ use crate::backend::Backend;
 use crate::lab::{End, NewQueue};
 
 /// The variable that names the directory of tc's tables and plug-ins, in the environment of everything in a lab.
-pub const DIRECTORY: &str = "TC_LIB_DIR";
+pub const DIRECTORY: &str = crate::machine::TC_DIRECTORY;
 
 /// Runs all of a node's tc lines in one `tc -batch`. A line that tc refuses fails the run: what would be left behind
 /// is a queue that the lab does not have.

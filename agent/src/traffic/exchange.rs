@@ -10,6 +10,7 @@ use nix::sys::socket::{MsgFlags, accept, recv, send, setsockopt, sockopt};
 
 use super::draws::{Distribution, Draws};
 use super::tcp;
+use crate::time::{monotonic_ns, sleep_until};
 
 /// The smallest request.
 pub const HEAD: u64 = 16;
@@ -48,8 +49,8 @@ pub fn accepted(listener: RawFd) -> Result<RawFd> {
     Ok(fd)
 }
 
-/// Answers on a connection until the client ends it.
-pub fn answer(socket: RawFd) {
+/// Answers on a connection until the client ends it, so long after the whole of each request is there.
+pub fn answer(socket: RawFd, service_ns: i64) {
     loop {
         let mut head = [0_u8; HEAD as usize];
         let got = recv(socket, &mut head, MsgFlags::MSG_WAITALL).unwrap_or(0);
@@ -58,6 +59,9 @@ pub fn answer(socket: RawFd) {
         }
         let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| head[at + i]));
         tcp::discard(socket, word(0) - HEAD);
+        if service_ns > 0 {
+            sleep_until(monotonic_ns() + service_ns);
+        }
         if tcp::send_zeros(socket, word(8)).is_err() {
             return;
         }

@@ -73,7 +73,7 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
                 move || match exchange::accepted(listener.as_raw_fd()) {
                     Ok(socket) => {
                         lock(&shared).senders.push(socket);
-                        exchange::answer(socket);
+                        exchange::answer(socket, 0);
                     }
                     Err(e) => fail(&shared, format!("sender {number}: {e:#}")),
                 },

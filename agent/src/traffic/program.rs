@@ -13,7 +13,7 @@ use anyhow::{Result, bail};
 use super::flow_stats::FlowStats;
 use super::generator::{Generator, Setup};
 use super::threads::{lock, spawn};
-use crate::backend::Backend;
+use crate::backend::{Backend, Costs};
 use crate::machine::program::{self, MAX_FILE_BYTES, Place, describe_end, end, errors_of};
 use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, sleep_until};
@@ -76,6 +76,7 @@ pub fn prepare(setup: &Setup, plan: Plan) -> Result<Box<dyn Generator>> {
             start(
                 backend,
                 (&format!("{} server", flow.name), owner),
+                node.syscall_ns(),
                 words,
                 &plan.server_out,
                 plan.root.as_deref(),
@@ -98,6 +99,7 @@ pub fn prepare(setup: &Setup, plan: Plan) -> Result<Box<dyn Generator>> {
     };
     programs.has_client = true;
     let namespace = source.file().try_clone()?;
+    let syscall_ns = source.syscall_ns();
     let root = programs.plan.root.clone();
     let (client, name, words, out) = (
         Arc::clone(&programs.client),
@@ -110,7 +112,16 @@ pub fn prepare(setup: &Setup, plan: Plan) -> Result<Box<dyn Generator>> {
         sleep_until(at);
         let child = nix::sched::setns(&namespace, nix::sched::CloneFlags::CLONE_NEWNET)
             .map_err(anyhow::Error::from)
-            .and_then(|()| start(backend, (&name, owner), &words, &out, root.as_deref()));
+            .and_then(|()| {
+                start(
+                    backend,
+                    (&name, owner),
+                    syscall_ns,
+                    &words,
+                    &out,
+                    root.as_deref(),
+                )
+            });
         let mut client = lock(&client);
         client.started_ns = Some(monotonic_ns() - t0_ns);
         match child {
@@ -234,10 +245,12 @@ fn cut(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Starts a program of a flow in the namespace of this thread, with a stream of random numbers of its own: `name`.
+/// Starts a program of a flow in the namespace of this thread, with a stream of random numbers of its own: `name`. Each of
+/// its system calls takes so long.
 fn start(
     backend: &dyn Backend,
     (name, owner): (&str, Option<u32>),
+    syscall_ns: u64,
     words: &[String],
     out: &Path,
     root: Option<&ProgramRoot>,
@@ -252,7 +265,9 @@ fn start(
     };
     backend.name_randomness(name)?;
     backend.own_sockets(owner)?;
-    let started = program::start(words, &place, out, &errors_of(out));
+    let started = backend.taking_time(&Costs::of_calls(syscall_ns), &mut || {
+        program::start(words, &place, out, &errors_of(out))
+    });
     backend.own_sockets(None)?;
     started
 }

@@ -32,6 +32,7 @@ struct Fields {
     response_size_distribution: Distribution,
     think_ns: i64,
     think_distribution: Distribution,
+    service_ns: i64,
 }
 
 #[derive(Default)]
@@ -63,8 +64,9 @@ pub fn prepare(setup: &Setup) -> Result<Box<dyn Generator>> {
     };
     let progress = Arc::clone(&requests.progress);
     if let Some(listener) = listener {
+        let service_ns = fields.service_ns;
         spawn(format!("to {}", flow.name), move || {
-            if let Err(e) = serve(&listener, &progress) {
+            if let Err(e) = serve(&listener, &progress, service_ns) {
                 lock(&progress)
                     .error
                     .get_or_insert_with(|| format!("server: {e:#}"));
@@ -196,10 +198,10 @@ impl Client {
     }
 }
 
-/// Answers until the client ends.
-fn serve(listener: &OwnedFd, progress: &Mutex<Progress>) -> Result<()> {
+/// Answers until the client ends, so long after each request.
+fn serve(listener: &OwnedFd, progress: &Mutex<Progress>, service_ns: i64) -> Result<()> {
     let socket = exchange::accepted(listener.as_raw_fd())?;
     lock(progress).server = Some(socket);
-    exchange::answer(socket);
+    exchange::answer(socket, service_ns);
     Ok(())
 }

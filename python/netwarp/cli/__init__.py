@@ -1,6 +1,6 @@
 """The command line. No logic: each command parses, calls, prints, and turns errors into sentences and exit codes.
 
-README.md lists the exit codes; `common.py` has their names.
+docs/commands.md lists the exit codes; `common.py` has their names.
 """
 
 import contextlib
@@ -9,12 +9,11 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Iterable
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from netwarp import c_source
-from netwarp.cli.common import ABORT, CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, fail, say, unwrapped
+from netwarp.cli.application import ASK_FOR_COMPLETION, COMMANDS, application
+from netwarp.cli.common import ABORT, CLOSED_PIPE, ENVIRONMENT, INTERRUPTED, OK, USAGE, fail, say
 from netwarp.studies import registry
 from netwarp.studies.base import StudyError
 from netwarp.words import tolerate
@@ -23,79 +22,6 @@ if TYPE_CHECKING:
     from cyclopts import App
 
     from netwarp.module import Module
-
-COMMANDS = {
-    "advise": "advise:advise",
-    "agree": "agreement:agree",
-    "bisect": "bisect:bisect",
-    "compare": "compare:compare",
-    "dev": "dev:dev",
-    "doctor": "doctor:doctor",
-    "exec": "exec:exec_",
-    "explain": "explain:explain",
-    "export": "export:export",
-    "import": "imports:import_",
-    "kernel": "kernel:kernel_app",
-    "list": "scenarios:list_",
-    "new": "scenarios:new",
-    "pcap": "agent:pcap_app",
-    "plot": "results:plot",
-    "report": "results:report",
-    "rerun": "results:rerun",
-    "run": "run:run",
-    "schema": "scenarios:schema",
-    "serve": "serve:serve",
-    "shell": "shell:shell",
-    "show": "scenarios:show",
-    "watch": "agent:watch_app",
-    "whatif": "explain:whatif",
-}
-"""Those of no study, each with its module of this folder, and its name there: one that is given is imported without the
-others."""
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("netwarp")
-
-
-def commands() -> list[str]:
-    """The names of all commands, those of studies last."""
-    return list(dict.fromkeys([*COMMANDS, *registry.names("commands")]))
-
-
-def application(names: Iterable[str] | None = None) -> "App":
-    """The command line with these commands; None: with all, but for those of a study that cannot be loaded.
-
-    Raises StudyError for a command of a study that was asked for by name and cannot be loaded.
-    """
-    from cyclopts import App, Parameter
-
-    app = App(
-        name="netwarp",
-        help="A laboratory for network congestion: the real Linux network stack in virtual time.",
-        version=_version,
-        help_format="plaintext",
-        default_parameter=Parameter(accepts_keys=False),  # no value has parts of its own, which would be looked for
-    )
-    for name in commands() if names is None else names:
-        try:
-            command = _command(name)
-        except StudyError as error:
-            if names is not None:
-                raise
-            say(f"note: {error}", style="yellow")
-            continue
-        app.command(command if isinstance(command, App) else unwrapped(command), name=name)
-    return app
-
-
-def _command(name: str) -> Any:
-    if name not in COMMANDS:
-        return registry.load("commands", name)
-    module, _, attribute = COMMANDS[name].partition(":")
-    return getattr(import_module(f"netwarp.cli.{module}"), attribute)
 
 
 def main() -> NoReturn:
@@ -106,6 +32,10 @@ def main() -> NoReturn:
     from cyclopts.exceptions import CycloptsError
 
     try:
+        if sys.argv[1:] == [ASK_FOR_COMPLETION]:
+            from netwarp.cli.completion import answer
+
+            answer()
         app = _application()
         _become_interruptible()
         code = app(sys.argv[1:], exit_on_error=False, print_error=True)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from netwarp.cli import values
 from netwarp.cli.common import FAILED_EXPECTATION, OK, errors, fail, positive, say, stderr, stdout, write_json
+from netwarp.cli.options import Engine, Kernel
 
 if TYPE_CHECKING:
     from netwarp.advise import Advice, Question
@@ -18,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def advise(
-    source: str | None = None,
+    source: Annotated[str | None, Parameter(completer=values.scenarios)] = None,
     /,
     *,
     rate: str | None = None,
     rtt: str | None = None,
     traffic: str | None = None,
-    queue_is: str | None = None,
-    goal: str | None = None,
+    queue_is: Annotated[str | None, Parameter(completer=values.one_of("mine", "modem", "provider"))] = None,
+    goal: Annotated[str | None, Parameter(completer=values.goals)] = None,
     limit: Annotated[list[str] | None, Parameter(negative=())] = None,
     change: Annotated[list[str] | None, Parameter(negative=())] = None,
     loss: str | None = None,
@@ -36,7 +38,7 @@ def advise(
     link: str | None = None,
     duration: str | None = None,
     candidates: Path | None = None,
-    effort: str = "usual",
+    effort: Annotated[str, Parameter(completer=values.efforts)] = "usual",
     flips: bool = True,
     device: str = "eth0",
     present: Path | None = None,
@@ -44,8 +46,8 @@ def advise(
     own_ends: Annotated[bool, Parameter(negative=())] = False,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
-    engine: str | None = None,
-    kernel: str | None = None,
+    engine: Engine = None,
+    kernel: Kernel = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Recommend a congestion control and a queue for an environment, from runs in it.
@@ -112,8 +114,6 @@ def advise(
         Number of runs at once; default: one for each CPU.
     engine
         The engine that executes the runs, as in `netwarp run`.
-    kernel
-        A kernel of `netwarp kernel list`; default: the newest that fits.
     json
         Print everything as JSON.
     """

@@ -6,17 +6,20 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from netwarp.cli.common import FAILED_RUN, OK, errors, say, stderr, stdout
+from netwarp.cli import values
+from netwarp.cli.common import FAILED_RUN, OK, errors, print_json, say, stderr, stdout
+from netwarp.cli.options import Flag, Inventory, Scenario, Settings
 
 
 def agree(
-    *scenarios: str,
-    engines: str = "uml,host",
-    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    *scenarios: Scenario,
+    engines: Annotated[str, Parameter(completer=values.engine_pair)] = "uml,host",
+    set_: Settings = None,
     seeds: int = 6,
-    inventory: Path | None = None,
+    inventory: Inventory = None,
     output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("results/agreement"),
     page: Path | None = None,
+    json: Flag = False,
 ) -> int:
     """Run scenarios on two engines, and report by how much each metric differs.
 
@@ -32,16 +35,17 @@ def agree(
         PATH=VALUE replaces a value of every scenario.
     seeds
         Run with the seeds 1 to N; fewer than 6 cannot distinguish a difference from chance.
-    inventory
-        For the engine ssh: the file that says which machine is which node (docs/ssh.md).
     output
         Where the results go: a directory for each scenario and engine. Finished runs there are kept, except for those
         that the machine disturbed.
     page
         Write the page to this file, in Markdown, instead of printing it.
+    json
+        Print the comparisons as JSON.
     """
     with errors():
         from netwarp.agreement import agree as agree_
+        from netwarp.agreement import as_json
         from netwarp.agreement import page as page_
         from netwarp.scenario import shipped_scenarios
         from netwarp.store.errors import SelectionError
@@ -56,10 +60,12 @@ def agree(
         ]
         machine = f"Linux {platform.release()} ({platform.machine()})"
         text = page_(found, names, machine)
-        if page is None:
-            stdout().print(text, markup=False, highlight=False, soft_wrap=True)
-        else:
+        if page is not None:
             write_text(page, text)
             say(f"page: {page}")
+        if json:
+            print_json([as_json(one) for one in found])
+        elif page is None:
+            stdout().print(text, markup=False, highlight=False, soft_wrap=True)
         return OK if any(one.comparison and one.comparison.rows for one in found) else FAILED_RUN
     raise AssertionError("unreachable")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from netwarp.cli.common import ABORT, OK, errors, positive, say, stderr
+from netwarp.cli.options import Compilers, Scenario, Seeds, Series, Settings, Several
 
 if TYPE_CHECKING:
     from netwarp.bisect import Culprit, Tested
@@ -16,21 +17,21 @@ NOT_GOOD, UNTESTABLE = 1, 125
 
 
 def bisect(
-    scenario: str,
+    scenario: Scenario,
     /,
     *,
     good_if: str,
     source: Annotated[Path | None, Parameter(name=["--source", "--tarball"])] = None,
-    series: str | None = None,
+    series: Series = None,
     good: str | None = None,
     bad: str | None = None,
-    stack: Annotated[list[str] | None, Parameter(negative=())] = None,
-    patch: Annotated[list[str] | None, Parameter(negative=())] = None,
-    config: Annotated[list[str] | None, Parameter(negative=())] = None,
-    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
-    seeds: int | None = None,
+    stack: Several = None,
+    patch: Several = None,
+    config: Several = None,
+    set_: Settings = None,
+    seeds: Seeds = None,
     name: str = "bisect",
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
+    jobs: Compilers = None,
 ) -> int:
     """Find the change of a kernel that made a metric what it is: with each kernel a scenario is run.
 
@@ -60,12 +61,8 @@ def bisect(
         NAME=VALUE, an option of each kernel; may be given several times.
     set_
         PATH=VALUE replaces a value of the scenario.
-    seeds
-        Run with the seeds 1 to N.
     name
         The name under which the kernels' objects are kept.
-    jobs
-        Compilers at once; default: one for each CPU.
     """
     try:
         with errors():

@@ -71,10 +71,10 @@ def _exit_code(error: Exception) -> int | None:
     from netwarp.engines.base import EngineError
     from netwarp.kernels.errors import KernelError
     from netwarp.scenario.errors import ScenarioError
-    from netwarp.store.errors import LayoutError, PlanMismatchError, SelectionError, StoreError
+    from netwarp.store.errors import LayoutError, NoResultError, PlanMismatchError, SelectionError, StoreError
     from netwarp.studies.base import StudyError
 
-    if isinstance(error, ScenarioError | PlanMismatchError | SelectionError | LayoutError):
+    if isinstance(error, ScenarioError | PlanMismatchError | SelectionError | NoResultError | LayoutError):
         return USAGE
     if isinstance(error, AgentError | EngineError | KernelError | StoreError | StudyError | OSError):
         return ENVIRONMENT
@@ -107,6 +107,13 @@ def stdout() -> "Terminal":
 
     console = Terminal()
     return console if console.is_terminal else Terminal(width=_WIDE)
+
+
+def print_json(data: object) -> None:
+    """Data as indented JSON to standard output; see `write_json`."""
+    import json
+
+    write_json(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def write_json(text: str) -> None:

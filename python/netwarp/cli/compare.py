@@ -7,23 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from netwarp.cli.common import FAILED_EXPECTATION, OK, UNDECIDED, errors, say, stdout, write_json
+from netwarp.cli.options import Flag, InA, InB, Metrics, OptionalResult, Result
 
 if TYPE_CHECKING:
     from netwarp.compare import Comparison
 
 
 def compare(
-    a: Path,
-    b: Path | None = None,
+    a: Result,
+    b: OptionalResult = None,
     /,
     *,
-    in_a: Annotated[list[str] | None, Parameter(name=["--in-a", "-a"], negative=())] = None,
-    in_b: Annotated[list[str] | None, Parameter(name=["--in-b", "-b"], negative=())] = None,
-    metric: Annotated[list[str] | None, Parameter(negative=())] = None,
-    min_effect: Annotated[list[str] | None, Parameter(negative=())] = None,
-    short: Annotated[bool, Parameter(negative=())] = False,
+    in_a: InA = None,
+    in_b: InB = None,
+    metric: Metrics = None,
+    min_effect: Metrics = None,
+    short: Flag = False,
     all_: Annotated[bool, Parameter(name="--all", negative=())] = False,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: Flag = False,
     junit: Path | None = None,
 ) -> int:
     """Compare two results: for each metric, B is better or worse than A, the same, or unclear. Exit code 1 if worse, 5
@@ -40,8 +41,6 @@ def compare(
         The result directory that is compared with it; default: A, to compare two parts of one result.
     in_a
         PATH=VALUE: only A's runs with this value of an axis, such as flows.bulk.cc=cubic; may be given several times.
-    in_b
-        The same for B.
     metric
         Only this metric, or pattern of metrics such as 'flow.rtt_*'; may be given several times.
     min_effect

@@ -1,19 +1,20 @@
 """`netwarp doctor`: what this machine lacks."""
 
-from typing import Annotated
+from dataclasses import asdict
 
-from cyclopts import Parameter
+from netwarp.cli.common import ENVIRONMENT, OK, errors, print_json, stderr, stdout
+from netwarp.cli.options import Flag
 
-from netwarp.cli.common import ENVIRONMENT, OK, errors, stderr, stdout
 
-
-def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
+def doctor(*, clean: Flag = False, json: Flag = False) -> int:
     """Check whether this machine can build and run labs, and print the command that fixes each problem.
 
     Parameters
     ----------
     clean
         Remove what killed processes have left in the cache and in TMPDIR, and end runs whose netwarp is gone.
+    json
+        Print the findings as JSON.
     """
     with errors():
         from netwarp import doctor as doctor_
@@ -21,8 +22,10 @@ def doctor(*, clean: Annotated[bool, Parameter(negative=())] = False) -> int:
         if clean:
             doctor_.clean(console=stderr())
         findings = doctor_.diagnose()
+        if json:
+            print_json([asdict(finding) for finding in findings])
         out = stdout()
-        for finding in findings:
+        for finding in findings if not json else ():
             mark, style = ("✓", "green") if finding.ok else ("✗", "red")
             out.print(mark, style=style, end=" ")
             out.print(f"{finding.name}: {finding.detail}")

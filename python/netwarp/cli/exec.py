@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 
 from cyclopts import Parameter
 
+from netwarp.cli import values
 from netwarp.cli.common import (
     CLOSED_PIPE,
     FAILED_EXPECTATION,
@@ -19,29 +20,34 @@ from netwarp.cli.common import (
     positive,
     say,
 )
+from netwarp.cli.options import Engine, Flag, Jobs, Kernel, Output, Read, Seeds, Several
 
 _COMMA = re.compile(r"(?<!\\),")
 
 
 def exec_(
     *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: Output = None,
     seed: int | None = None,
-    seeds: int | None = None,
-    env: Annotated[list[str] | None, Parameter(negative=())] = None,
+    seeds: Seeds = None,
+    env: Several = None,
     memory: str | None = None,
     time_limit: str | None = None,
     timeout: str | None = None,
     keep: str | None = None,
-    record: str | None = None,
+    record: Annotated[str | None, Parameter(completer=values.one_of("packets", "acks", "none"))] = None,
     rate: str | None = None,
-    confine: Annotated[bool, Parameter(negative=())] = False,
-    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
-    engine: str | None = None,
-    kernel: str | None = None,
+    start_time: str | None = None,
+    syscall_time: str | None = None,
+    compute_time: str | None = None,
+    clock_offset: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    confine: Flag = False,
+    read: Read = None,
+    jobs: Jobs = None,
+    engine: Engine = None,
+    kernel: Kernel = None,
     dask: str | None = None,
-    retry_failed: Annotated[bool, Parameter(negative=())] = False,
+    retry_failed: Flag = False,
     junit: Path | None = None,
 ) -> int:
     """Run any command as root in a fresh machine, in virtual time: netwarp exec [OPTIONS] -- COMMAND [ARG...]
@@ -76,16 +82,23 @@ def exec_(
         What is recorded of its network: packets (with ACKs; the default), acks, or none.
     rate
         Rate of each veth and loopback that has no other; default: 10gbit; "unlimited" means no rate.
+    start_time
+        How long each program takes to start, drawn from the seed: "X to Y" (uniform), "X exponential", X, or 0;
+        default: "0.3ms to 1ms".
+    syscall_time
+        How long each system call takes, such as 300ns; default: no time.
+    compute_time
+        "host": computing takes the time that it takes of the host's processor. Such a run cannot be repeated. Default:
+        no time.
+    clock_offset
+        How far CLOCK_REALTIME of each network namespace but the first is ahead, drawn from the seed: "X to Y" (uniform,
+        such as "-10ms to 10ms"), X, or 0; default: 0.
     confine
         Let it read only what a scenario's programs may, not everything that you may (SECURITY.md).
     read
         With --confine: a file or directory that it may read as well; may be given several times.
-    jobs
-        Number of runs at once; default: one for each CPU.
     engine
         The engine that executes the runs; default: uml.
-    kernel
-        A kernel of `netwarp kernel list`; default: the newest that fits.
     dask
         Address of a Dask scheduler whose workers execute the runs.
     retry_failed
@@ -113,7 +126,14 @@ def exec_(
             varied=varied,
             seeds=range(1, seeds + 1) if seeds else (1 if seed is None else seed,),
             run=_given(memory=memory, time_limit=time_limit, keep=keep),
-            machine=_given(record=record, rate=rate),
+            machine=_given(
+                record=record,
+                rate=rate,
+                start_time=start_time,
+                syscall_time=syscall_time,
+                compute_time=compute_time,
+                clock_offset=clock_offset,
+            ),
             timeout=timeout,
         )
         granted = tuple(read or ()) if confine else (Path("/"),)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from netwarp.cli import values
 from netwarp.cli.common import OK, errors, say, stderr, stdout, write_json
+from netwarp.cli.options import Engine, Flag, Formats, InA, InB, Kernel, OptionalResult, Output, Read, Result, Several
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,16 +20,16 @@ if TYPE_CHECKING:
 
 
 def explain(
-    a: Path,
-    b: Path | None = None,
+    a: Result,
+    b: OptionalResult = None,
     /,
     *,
-    in_a: Annotated[list[str] | None, Parameter(name=["--in-a", "-a"], negative=())] = None,
-    in_b: Annotated[list[str] | None, Parameter(name=["--in-b", "-b"], negative=())] = None,
+    in_a: InA = None,
+    in_b: InB = None,
     seed: int | None = None,
-    format_: Annotated[str, Parameter(name="--format")] = "png,svg",
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    format_: Formats = "png,svg",
+    output: Output = None,
+    json: Flag = False,
 ) -> int:
     """Explain why two runs of the same seed differ: the first packet at which they diverge, and its consequences.
 
@@ -43,8 +45,6 @@ def explain(
         The one that is compared with it; default: A, to explain the difference of two of its points.
     in_a
         PATH=VALUE: a run of A with this value of an axis, such as flows.bulk.cc=cubic; may be given several times.
-    in_b
-        The same for B.
     seed
         The seed of both runs; default: the first that both have.
     format_
@@ -68,21 +68,21 @@ def explain(
 
 
 def whatif(
-    run: Path,
+    run: Result,
     /,
     *,
-    drop: Annotated[list[str] | None, Parameter(negative=())] = None,
-    mark: Annotated[list[str] | None, Parameter(negative=())] = None,
-    delay: Annotated[list[str] | None, Parameter(negative=())] = None,
-    change_at: Annotated[list[str] | None, Parameter(negative=())] = None,
-    of: Annotated[list[str] | None, Parameter(name=["--of", "-a"], negative=())] = None,
+    drop: Several = None,
+    mark: Several = None,
+    delay: Several = None,
+    change_at: Several = None,
+    of: Annotated[list[str] | None, Parameter(name=["--of", "-a"], negative=(), completer=values.points)] = None,
     seed: int | None = None,
-    engine: str | None = None,
-    kernel: str | None = None,
-    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
-    format_: Annotated[str, Parameter(name="--format")] = "png,svg",
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    engine: Engine = None,
+    kernel: Kernel = None,
+    read: Read = None,
+    format_: Formats = "png,svg",
+    output: Output = None,
+    json: Flag = False,
 ) -> int:
     """Repeat a run with one packet lost, marked or delayed, or one link changed, and explain the difference.
 
@@ -109,8 +109,6 @@ def whatif(
         The run's seed; default: the first of the result.
     engine
         The engine that executes the run, as in `netwarp run`.
-    kernel
-        A kernel of `netwarp kernel list`; default: the newest that fits.
     read
         A file or directory that the scenario's programs may read; may be given several times.
     format_

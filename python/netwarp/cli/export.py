@@ -2,24 +2,24 @@
 
 import inspect
 import sys
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from netwarp.cli.common import OK, USAGE, errors, say
+from netwarp.cli.options import Flag, Output, Result
 from netwarp.studies import registry
 
 
 def export(
-    directory: Path,
+    directory: Result,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    csv: Annotated[bool, Parameter(negative=())] = False,
-    parquet: Annotated[bool, Parameter(negative=())] = False,
-    flent: Annotated[bool, Parameter(negative=())] = False,
-    iperf3: Annotated[bool, Parameter(negative=())] = False,
+    output: Output = None,
+    csv: Flag = False,
+    parquet: Flag = False,
+    flent: Flag = False,
+    iperf3: Flag = False,
     **of_studies: bool,
 ) -> int:
     """Export a result to other formats (CSV, Parquet, Flent, iperf3, those of studies); failed runs are left out.

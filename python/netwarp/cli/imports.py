@@ -1,20 +1,18 @@
 """The command that imports measurements of other scripts."""
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from netwarp.cli.common import errors, say, stderr
+from netwarp.cli.options import Flag, Output
 
 
 def import_(
     directory: Path,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: Output = None,
     plots: bool = True,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: Flag = False,
 ) -> int:
     """Import measurements of other scripts with iperf3, ss, ifstat and tcpdump as a result; see docs/import.md.
 

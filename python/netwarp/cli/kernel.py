@@ -6,7 +6,9 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from netwarp.cli.common import OK, errors, positive, stderr, unwrapped
+from netwarp.cli import values
+from netwarp.cli.common import OK, errors, positive, print_json, stderr, unwrapped
+from netwarp.cli.options import Compilers, Flag, Series, Several
 
 kernel_app = App(name="kernel", help="Build, list and remove the kernels that labs run on.", help_format="plaintext")
 
@@ -17,11 +19,11 @@ def build(
     *,
     name: str | None = None,
     source: Annotated[Path | None, Parameter(name=["--source", "--tarball"])] = None,
-    series: str | None = None,
-    patch: Annotated[list[str] | None, Parameter(negative=())] = None,
-    config: Annotated[list[str] | None, Parameter(negative=())] = None,
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
-    share: Annotated[bool, Parameter(negative=())] = False,
+    series: Series = None,
+    patch: Several = None,
+    config: Several = None,
+    jobs: Compilers = None,
+    share: Flag = False,
 ) -> int:
     """Build the kernel that labs run on, or one of your own under a name; what is in the cache is not built again.
 
@@ -38,8 +40,6 @@ def build(
         A patch that is applied after netwarp's own, or the name of a shipped one; may be given several times.
     config
         NAME=VALUE, an option of the kernel's configuration; may be given several times.
-    jobs
-        Compilers at once; default: one for each CPU.
     share
         Let other users of this machine read the cache.
     """
@@ -66,11 +66,24 @@ def build(
 
 @kernel_app.command(name="list")
 @unwrapped
-def kernel_list() -> int:
-    """List the kernels in the cache, each with its names."""
+def kernel_list(*, json: Flag = False) -> int:
+    """List the kernels in the cache, each with its names.
+
+    Parameters
+    ----------
+    json
+        Print the list as JSON.
+    """
     with errors():
         from netwarp import kernels
 
+        if json:
+            built = [
+                {"key": found.key, "version": found.version, "names": names, "path": str(found.path)}
+                for found, names in kernels.named_kernels()
+            ]
+            print_json({"kernels": built, "not_built": kernels.unfinished_names()})
+            return OK
         for found, names in kernels.named_kernels():
             sys.stdout.write(f"{found.key[:12]}  {found.version}  {', '.join(names) or '-'}  {found.path}\n")
         if underway := kernels.build_in_progress():
@@ -85,7 +98,7 @@ def kernel_list() -> int:
 
 @kernel_app.command
 @unwrapped
-def remove(name: str, /) -> int:
+def remove(name: Annotated[str, Parameter(completer=values.kernels)], /) -> int:
     """Remove a kernel from the cache, and of a named one what is kept to build it again.
 
     With a name go the kernels that were built under it before, such as those of a bisection.

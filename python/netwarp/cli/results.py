@@ -1,12 +1,13 @@
 """Commands on results, and what they print: the table, the expectations, the figures."""
 
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from netwarp.cli import values
 from netwarp.cli.common import (
     FAILED_EXPECTATION,
     FAILED_RUN,
@@ -14,11 +15,13 @@ from netwarp.cli.common import (
     OK,
     errors,
     positive,
+    print_json,
     say,
     stderr,
     stdout,
     write_json,
 )
+from netwarp.cli.options import Engine, Flag, Formats, Jobs, Kernel, Output, Read, Result
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from netwarp.analysis.summary.expectations import Checked
     from netwarp.evaluation import Study
     from netwarp.plots.look import Look
+    from netwarp.rerun import Rerun
     from netwarp.store.findings import Finding
 
 MAX_FINDINGS_WITH_VALUES = 12
@@ -90,22 +94,22 @@ def _print_expectations(expectations: "tuple[Checked, ...]", console: "Console")
 
 
 def plot(
-    directory: Path,
+    directory: Result,
     /,
-    *figures: str,
+    *figures: Annotated[str, Parameter(completer=values.figures)],
     all_: Annotated[bool, Parameter(name="--all", negative=())] = False,
-    metric: str | None = None,
-    by: Annotated[str | None, Parameter(name="--by")] = None,
-    kind: str = "auto",
-    format_: Annotated[str, Parameter(name="--format")] = "png,svg",
-    style: str | None = None,
+    metric: Annotated[str | None, Parameter(completer=values.metrics)] = None,
+    by: Annotated[str | None, Parameter(name="--by", completer=values.axes)] = None,
+    kind: Annotated[str, Parameter(completer=values.one_of("auto", "bar", "line", "box", "heatmap", "cdf"))] = "auto",
+    format_: Formats = "png,svg",
+    style: Annotated[str | None, Parameter(completer=values.one_of("acm", "ieee"))] = None,
     width: str | None = None,
     title: bool = True,
-    only: str | None = None,
+    only: Annotated[str | None, Parameter(completer=values.shown)] = None,
     xlim: str | None = None,
-    ylog: Annotated[bool, Parameter(negative=())] = False,
-    script: Annotated[bool, Parameter(negative=())] = False,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    ylog: Flag = False,
+    script: Flag = False,
+    output: Output = None,
 ) -> int:
     """Draw the figures of a result, one figure of a metric, or the recording of `netwarp watch`.
 
@@ -190,7 +194,7 @@ def _refuse_figures(figures: tuple[str, ...], script: bool, directory: Path) -> 
         raise SelectionError(f"{what}, so {word} has no meaning; leave one of them out")
 
 
-def _draw_metric(directory: Path, metric: str | None, by: str | None, kind: str, look: "Look") -> list[Path]:
+def _draw_metric(directory: Result, metric: str | None, by: str | None, kind: str, look: "Look") -> list[Path]:
     """A file of `netwarp watch`, or a metric of a result."""
     if directory.is_file():
         from netwarp.plots.timeseries.monitor import draw_monitor
@@ -202,7 +206,7 @@ def _draw_metric(directory: Path, metric: str | None, by: str | None, kind: str,
     return draw_metric(directory, metric, _listed(by), kind=kind, formats=look.formats, out=look.out)
 
 
-def report(directory: Path, /, *, plots: bool = True, json: Annotated[bool, Parameter(negative=())] = False) -> int:
+def report(directory: Result, /, *, plots: bool = True, json: Flag = False) -> int:
     """Compute the metrics, table, expectations and figures of a result again, and write them as one page.
 
     The page is report.html in the result directory: one file that works offline. No run is repeated.
@@ -224,14 +228,15 @@ def report(directory: Path, /, *, plots: bool = True, json: Annotated[bool, Para
 
 
 def rerun(
-    directory: Path,
+    directory: Result,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
-    engine: str | None = None,
-    kernel: str | None = None,
-    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
+    output: Output = None,
+    jobs: Jobs = None,
+    engine: Engine = None,
+    kernel: Kernel = None,
+    read: Read = None,
+    json: Flag = False,
 ) -> int:
     """Repeat every run of a result and compare digests: the same scenario and seed give the same bytes.
 
@@ -241,20 +246,20 @@ def rerun(
         A result directory.
     output
         Keep the new runs in this directory; default: they are deleted after the comparison.
-    jobs
-        Number of runs at once; default: one for each CPU.
     engine
         The engine that executes the runs, as in `netwarp run`.
-    kernel
-        A kernel of `netwarp kernel list`; default: the newest that fits.
     read
         A file or directory that the scenario's programs may read, in addition to the system's; may be repeated.
+    json
+        Print what differs in each run as JSON.
     """
     with errors():
         from netwarp.engines import EngineOptions, find_engine
         from netwarp.rerun import rerun as rerun_
+        from netwarp.store.result import open_result
 
         positive("--jobs", jobs)
+        open_result(directory)  # before an engine is looked for, which may be missing as well
         chosen = find_engine(engine, EngineOptions(kernel=kernel, read=tuple(read or ())))
         found = rerun_(directory, chosen, jobs=jobs, keep=output, console=stderr())
         if found.changed:
@@ -262,12 +267,25 @@ def rerun(
                 f"{', '.join(found.changed)} changed since the result was made, so differences are to be expected",
                 style="yellow",
             )
+        if json:
+            print_json(
+                {
+                    "identical": found.identical,
+                    "changed": found.changed,
+                    "runs": [asdict(run) for run in found.runs],
+                }
+            )
+            return _code_of(found)
         for run in found.runs:
             differing = ", ".join(map(str, run.differences)) or "identical"
             sys.stdout.write(f"{run.id}  {run.label}: {differing}\n")
         same = sum(not run.differences for run in found.runs)
         sys.stdout.write(f"{same} of {len(found.runs)} runs are identical\n")
-        if found.interrupted:
-            return INTERRUPTED
-        return OK if found.identical else FAILED_EXPECTATION
+        return _code_of(found)
     raise AssertionError("unreachable")
+
+
+def _code_of(found: "Rerun") -> int:
+    if found.interrupted:
+        return INTERRUPTED
+    return OK if found.identical else FAILED_EXPECTATION

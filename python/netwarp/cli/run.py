@@ -1,38 +1,48 @@
 """`netwarp run`: every run of a scenario."""
 
 import contextlib
-from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from netwarp.cli import results
 from netwarp.cli.common import errors, positive, say, stderr
+from netwarp.cli.options import (
+    Case,
+    Engine,
+    Flag,
+    Inventory,
+    Jobs,
+    Kernel,
+    Output,
+    Read,
+    Scenario,
+    Seeds,
+    Settings,
+    Sweep,
+)
 from netwarp.cli.serve import served
 
 
 def run(
-    scenario: str,
+    scenario: Scenario,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
-    sweep: Annotated[list[str] | None, Parameter(negative=())] = None,
-    case: Annotated[list[str] | None, Parameter(negative=())] = None,
-    seeds: int | None = None,
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"])] = None,
-    engine: str | None = None,
-    kernel: str | None = None,
-    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
-    inventory: Path | None = None,
+    output: Output = None,
+    set_: Settings = None,
+    sweep: Sweep = None,
+    case: Case = None,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    engine: Engine = None,
+    kernel: Kernel = None,
+    read: Read = None,
+    inventory: Inventory = None,
     dask: str | None = None,
     plots: bool = True,
-    report: Annotated[bool, Parameter(negative=())] = False,
-    serve: Annotated[bool, Parameter(negative=())] = False,
+    report: Flag = False,
+    serve: Flag = False,
     port: int | None = None,
-    fail_fast: Annotated[bool, Parameter(negative=())] = False,
-    retry_failed: Annotated[bool, Parameter(negative=())] = False,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    fail_fast: Flag = False,
+    retry_failed: Flag = False,
+    json: Flag = False,
 ) -> int:
     """Run a scenario: every point of its sweep with every seed.
 
@@ -46,22 +56,12 @@ def run(
         PATH=VALUE replaces a value of the scenario; on a swept path it replaces the whole axis.
     sweep
         PATH=[VALUE, ...] adds an axis, or replaces the scenario's axis of that path.
-    case
-        Only this case of the scenario; may be given several times.
-    seeds
-        Run with the seeds 1 to N.
-    jobs
-        Number of runs at once; default: one for each CPU.
     engine
         The engine that executes the runs: uml (User Mode Linux in virtual time, the default), host (namespaces of this
         machine in real time), or ssh (machines of an inventory in real time). Packages may offer others.
-    kernel
-        A kernel of `netwarp kernel list`; default: the newest that fits.
     read
         A file or directory that the scenario's programs may read, in addition to the system's files and the scenario's
         own directory; may be given several times.
-    inventory
-        For the engine ssh: the file that says which machine is which node (docs/ssh.md).
     dask
         Address of a Dask scheduler, such as tcp://host:8786: its workers execute the runs instead of this machine.
     plots

@@ -1,15 +1,19 @@
 """Commands on scenarios: list, show and write them, and print their schema."""
 
-import json
+import json as json_
 import sys
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from netwarp.cli.common import OK, errors, say, stdout
+from netwarp.cli import values
+from netwarp.cli.common import OK, errors, print_json, say, stdout
+from netwarp.cli.options import Case, Flag, Scenario, Settings, Sweep
 
 
-def new(name: str, /, *, from_: Annotated[str | None, Parameter(name="--from")] = None) -> int:
+def new(
+    name: str, /, *, from_: Annotated[str | None, Parameter(name="--from", completer=values.scenarios)] = None
+) -> int:
     """Write a scenario to start from: NAME.toml in the current directory, a commented template or a copy.
 
     Parameters
@@ -33,18 +37,28 @@ def schema() -> int:
     with errors():
         from netwarp.scenario import scenario_schema
 
-        sys.stdout.write(json.dumps(scenario_schema(), indent=1, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_.dumps(scenario_schema(), indent=1, ensure_ascii=False) + "\n")
     return OK
 
 
-def list_() -> int:
-    """List the shipped scenarios."""
+def list_(*, json: Flag = False) -> int:
+    """List the shipped scenarios.
+
+    Parameters
+    ----------
+    json
+        Print the name and the summary of each as JSON.
+    """
     with errors():
         from rich.table import Table
 
         from netwarp.scenario import load_scenario, shipped_scenarios
         from netwarp.studies import registry
 
+        if json:
+            found = {name: load_scenario(name).summary for name in shipped_scenarios()}
+            print_json([{"name": name, "summary": summary} for name, summary in found.items()])
+            return OK
         for sentence in registry.unloadable():
             say(f"note: {sentence}", style="yellow")
         table = Table("scenario", "what it shows", box=None)
@@ -55,12 +69,13 @@ def list_() -> int:
 
 
 def show(
-    scenario: str,
+    scenario: Scenario,
     /,
     *,
-    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
-    sweep: Annotated[list[str] | None, Parameter(negative=())] = None,
-    case: Annotated[list[str] | None, Parameter(negative=())] = None,
+    set_: Settings = None,
+    sweep: Sweep = None,
+    case: Case = None,
+    json: Flag = False,
 ) -> int:
     """Show a scenario resolved: its plan, its network, and the commands that build it.
 
@@ -72,8 +87,8 @@ def show(
         PATH=VALUE replaces a value, as in `netwarp run`.
     sweep
         PATH=[VALUE, ...] adds an axis, as in `netwarp run`.
-    case
-        Only this case of the scenario; may be given several times.
+    json
+        Print the runs, and the lab and the commands of the first, as JSON (docs/lab.md).
     """
     with errors():
         from netwarp.lab import build_lab, commands, draw, network_notes
@@ -86,6 +101,18 @@ def show(
             say(f"note: {note.render(loaded.source.label)}")
         first = plan.runs[0]
         lab = build_lab(first)
+        if json:
+            print_json(
+                {
+                    "name": loaded.name,
+                    "summary": loaded.summary,
+                    "axes": list(plan.axes),
+                    "runs": [{"id": one.id, "seed": one.seed, "case": one.case, "point": one.point} for one in plan],
+                    "lab": lab,
+                    "commands": commands(lab),
+                }
+            )
+            return OK
         out = stdout()
         lines = [f"{plan.scenario.name}: {plan.scenario.summary}", ""]
         lines += [

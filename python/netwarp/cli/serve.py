@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from netwarp.cli.common import OK, USAGE, errors, fail, say
+from netwarp.cli.options import Result
 
 MAX_PORT = 65535
 _LOOK_S = 0.2
 
 
-def serve(directory: Path, /, *, port: int = 0) -> int:
+def serve(directory: Result, /, *, port: int = 0) -> int:
     """Show the results in a directory in a browser, while runs are made and afterwards.
 
     The server listens on this machine's loopback only, for whoever has the printed address. The pages change nothing.

@@ -9,26 +9,28 @@ from typing import Annotated, NoReturn
 
 from cyclopts import Parameter
 
+from netwarp.cli import values
 from netwarp.cli.common import INTERRUPTED, USAGE, errors, say
 from netwarp.cli.exec import code_of_one
+from netwarp.cli.options import Flag, Kernel, Output, Read, Scenario, Settings
 
 OTHERWISE = "/lab"
 """Where a session starts that may not read the current directory."""
 
 
 def shell(
-    scenario: str,
+    scenario: Scenario,
     /,
     *,
-    node: str | None = None,
-    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
-    case: str | None = None,
+    node: Annotated[str | None, Parameter(completer=values.nodes)] = None,
+    set_: Settings = None,
+    case: Annotated[str | None, Parameter(completer=values.cases)] = None,
     seed: int | None = None,
-    flows: Annotated[bool, Parameter(negative=())] = False,
+    flows: Flag = False,
     pace: float | None = None,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    read: Annotated[list[Path] | None, Parameter(negative=())] = None,
-    kernel: str | None = None,
+    output: Output = None,
+    read: Read = None,
+    kernel: Kernel = None,
 ) -> int:
     """Work in the network of a scenario: a prompt in one of its nodes. Time passes only while commands wait.
 
@@ -55,8 +57,6 @@ def shell(
     read
         A file or directory that the session may read beside the system's and the scenario's (SECURITY.md); may be
         given several times.
-    kernel
-        A kernel of `netwarp kernel list`; default: the newest that fits.
     """
     with errors():
         from netwarp.engines import EngineOptions, find_engine

@@ -11,8 +11,8 @@ from typing import Any
 
 from netwarp.engines.base import EngineError, Job
 
-FACTS = ("exit_code", "duration_ns", "files", "left_out", "left_out_count")
-"""What of a command's end goes into status.json."""
+FACTS = ("exit_code", "duration_ns", "files", "left_out", "left_out_count", "quotas", "charged")
+"""What of a run's end as the agent reports it goes into status.json."""
 INPUT, OUTPUT, ERRORS = 0, 1, 2
 _NAMED = 3
 """How many files a note names."""
@@ -58,7 +58,7 @@ def keyboard(job: Job) -> Iterator[dict[str, int | float]]:
 
 
 def facts_of(outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """What the agent reports about the command's end."""
+    """What the agent reports about the run's end."""
     return {name: outcome[name] for name in FACTS if name in outcome}
 
 
@@ -73,6 +73,15 @@ def not_kept(job: Job, facts: Mapping[str, Any], cut: Sequence[str]) -> Iterator
         yield (
             f"not among the files that are kept: {listed}; these are regular files and directories, of at most {kept} "
             "in all"
+        )
+
+
+def in_vain(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What a command has asked of the machine that changes nothing."""
+    if times := facts.get("quotas"):
+        yield (
+            f"a quota of processor time was set ({times} time{'s' * (times > 1)}: cpu.cfs_quota_us, cpu.max), and "
+            "limits nothing: computing takes no virtual time (docs/limitations.md)"
         )
 
 

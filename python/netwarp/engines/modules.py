@@ -23,10 +23,20 @@ from netwarp.words import nearest
 FOLDER = "modules"
 """Beneath a run directory while the run lasts (agent/src/machine/modules.rs)."""
 
-_FRAME = re.compile(r"(?P<function>[\w.]+)\+(?P<offset>0x[0-9a-f]+)/0x[0-9a-f]+ \[(?P<module>\w+)\]")
+_FRAME = re.compile(
+    r"(?P<exact>, ip 0x[0-9a-f]+ \(|netwarp: stuck: \d+ )?"
+    r"(?P<function>[\w.]+)\+(?P<offset>0x[0-9a-f]+)/0x[0-9a-f]+ \[(?P<module>\w+)\]"
+)
+"""A place in a module: `exact` where the kernel was, otherwise where it would return to."""
 _PLACE = re.compile(r":(\d+)(?: \(discriminator \d+\))?$")
 _FRAMES = 3
 _STUCK = re.compile(r"netwarp: stuck: (\d+) ")
+_OF_MEMORY = re.compile(r"Kernel mode fault|Kernel tried to access user memory|netwarp: stuck: |BUG: Bad |corrupt")
+"""What a kernel may say of memory that somebody has overwritten before."""
+DEBUG_HINT = (
+    "a module may have used memory that is not its own before, which the preset `debug` reports with the line: "
+    "`netwarp kernel build --name debug --config debug`, then --kernel debug"
+)
 
 
 @dataclass(frozen=True)
@@ -150,6 +160,13 @@ def complaint(directory: Path, modules: list[Compiled], t0_ns: int) -> str | Non
     return f"a module went wrong: {said}; at {', called from '.join(list(places)[:_FRAMES])}"
 
 
+def hint(directory: Path, modules: list[Compiled]) -> str | None:
+    """What to try where a kernel with modules died of something that none of these did at that moment."""
+    text = "\n".join(console_lines(directory))
+    blamed = any(match["exact"] and _place(match, modules) for match in _FRAME.finditer(text))
+    return DEBUG_HINT if modules and _OF_MEMORY.search(text) and not blamed else None
+
+
 def _compiled(module: Module, kernel: Kernel) -> Compiled:
     try:
         return compile_module(module, kernel)
@@ -166,8 +183,11 @@ def _place(match: re.Match[str], modules: list[Compiled]) -> str | None:
     for compiled in modules:
         for one in compiled.objects:
             if one.name == match["module"]:
-                line = _line(compiled.path(one, debug=True), match["function"], int(match["offset"], 16))
-                return f"{match['function']}()" + (f" ({line})" if line else f" [{one.name}]")
+                # A call may be the last thing that a line, or a function, does.
+                offset = max(int(match["offset"], 16) - (0 if match["exact"] else 1), 0)
+                line = _line(compiled.path(one, debug=True), match["function"], offset)
+                name = match["function"].partition(".")[0]  # without what the compiler appends: .cold, .isra.0
+                return f"{name}()" + (f" ({line})" if line else f" [{one.name}]")
     return None
 
 
@@ -180,7 +200,12 @@ def _line(debug: Path, function: str, offset: int) -> str | None:
     section = subprocess.run(["objdump", "-t", debug], capture_output=True, text=True, check=False)
     where = re.search(rf"^\S+ .{{7}} (\S+)\t\S+ (?:\S+ )?{re.escape(function)}$", section.stdout, re.MULTILINE)
     address = hex(int(start[1], 16) + offset)
-    command = ["addr2line", "-e", str(debug), "-j", where[1] if where else ".text", address]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    found = _PLACE.search(answer)
-    return f"{Path(answer[: found.start()]).name}:{found[1]}" if found else None
+    command = ["addr2line", "-i", "-e", str(debug), "-j", where[1] if where else ".text", address]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    found = [
+        f"{Path(line[: place.start()]).name}:{place[1]}"
+        for line in answer.splitlines()
+        if (place := _PLACE.search(line))
+    ]
+    # Of what is inlined from the kernel's headers, the line that calls it is the module's.
+    return next((line for line in found if ".c:" in line), found[0] if found else None)

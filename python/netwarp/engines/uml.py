@@ -23,13 +23,13 @@ from netwarp.engines.base import (
 )
 from netwarp.engines.confinement import readable, withheld
 from netwarp.engines.console import death, killed_by_host, last_words, out_of_mappings, out_of_memory
-from netwarp.engines.exec import facts_of, failure_of, keyboard, live_descriptors, not_kept
+from netwarp.engines.exec import facts_of, failure_of, in_vain, keyboard, live_descriptors, not_kept
 from netwarp.engines.image import machine_bytes
 from netwarp.engines.leavings import odd_files
 from netwarp.engines.mappings import too_many_mappings
 from netwarp.engines.memory import NoRoomError, find_memory_directory, reserved
 from netwarp.engines.modules import FOLDER as MODULES
-from netwarp.engines.modules import ModuleBuild, complaint, hand_over, module_builds, module_problems, modules_of
+from netwarp.engines.modules import ModuleBuild, complaint, hand_over, hint, module_builds, module_problems, modules_of
 from netwarp.engines.programs import (
     digest_of,
     digests_of,
@@ -213,7 +213,9 @@ class UmlEngine:
         if report is None:
             # Nothing that a machine does keeps a guard from its report: it was killed, or could not start one here.
             return Outcome("failed", said, by_host=True)
-        return _judge(job, directory, report, odd, complaint(directory, modules, job.lab["t0_ns"]))
+        blamed = complaint(directory, modules, job.lab["t0_ns"])
+        advice = None if self._has_shadow else hint(directory, modules)
+        return _judge(job, directory, report, odd, (blamed, advice))
 
     def _command(
         self, job: Job, directory: Path, memory: Path, cpu: int | None, live: Mapping[str, int | float]
@@ -322,7 +324,15 @@ def _asked_of_the_kernel(plan: Plan) -> Iterator[tuple[Keys, KernelFeature]]:
             yield from kernel_features(key, section)
 
 
-def _judge(job: Job, directory: Path, report: dict[str, Any], odd: Sequence[str], blamed: str | None) -> Outcome:
+def _judge(
+    job: Job,
+    directory: Path,
+    report: dict[str, Any],
+    odd: Sequence[str],
+    of_modules: tuple[str | None, str | None],
+) -> Outcome:
+    """How a run went; `of_modules` is what these did wrong, and what to try if they may have."""
+    blamed, advice = of_modules
     facts = {key: report[key] for key in ("real_s", "own_s", "cpu_s", "events", "confinement")}
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
@@ -337,8 +347,9 @@ def _judge(job: Job, directory: Path, report: dict[str, Any], odd: Sequence[str]
         f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
     )
     reason = "; ".join(reason for reason in reasons if reason) or None
+    reason = f"{reason}; {advice}" if reason and advice else reason
     by_host = report["by_host"] or (report["end"] == "ended" and killed_by_host(report["exit_status"], directory))
-    notes = (*_starvation(job, report), *not_kept(job, facts, report["cut"]))
+    notes = (*_starvation(job, report), *not_kept(job, facts, report["cut"]), *in_vain(facts))
     return Outcome("failed" if reason else "ok", reason, facts, found, bool(reason) and by_host, notes)
 
 

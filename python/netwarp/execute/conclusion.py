@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from netwarp.analysis.run.charges import charge_doubts, charge_notes
 from netwarp.analysis.run.faults import FaultError, contained
 from netwarp.analysis.run.run_metrics import compute_metrics
 from netwarp.analysis.run.tap import own_tests
@@ -35,7 +36,7 @@ def conclude(job: Job, description: Mapping[str, Any], directory: Path, outcome:
     if job.lab["exec"] and not job.lab["exec"]["terminal"]:
         outcome = _with_own_tests(directory, outcome)
     if outcome.status == "ok":
-        outcome = _analysed(directory, outcome)
+        outcome = _charged(_analysed(directory, outcome), found.get("duration_ns"))
     return _filed(directory, outcome)
 
 
@@ -63,6 +64,22 @@ def _filed(directory: Path, outcome: Outcome) -> Outcome:
         facts["notes"] = list(outcome.notes)
     write_status(directory, outcome.status, outcome.reason, **facts)
     return outcome
+
+
+def _charged(outcome: Outcome, command_ns: int | None) -> Outcome:
+    """The outcome with what is to be said of time that passed because programs waited by asking.
+
+    A command, which took `command_ns`, may have measured just that. In a lab the network goes on meanwhile, and what
+    is measured is the network's.
+    """
+    charged = outcome.facts.get("charged", [])
+    if outcome.status == "failed" or not charged:
+        return outcome
+    doubts = () if command_ns is None else tuple(charge_doubts(charged, command_ns))
+    if not doubts:
+        return replace(outcome, notes=(*outcome.notes, *charge_notes(charged)))
+    reason = "; ".join(text for text in (outcome.reason, *doubts) if text)
+    return replace(outcome, status="suspect", reason=reason)
 
 
 def _network(job: Job, directory: Path, found: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from netwarp.fields import Distribution, DurationDistribution, SizeDistribution, about
+from netwarp.fields import Distribution, Duration, DurationDistribution, SizeDistribution, about
 from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, spread_fields
 
 
@@ -21,6 +21,9 @@ class RequestFlow(FlowBase):
         refused=["-1ms"],
         default=Distribution(mean=0),
     )
+    service: Duration = about(
+        "How long the server takes between a request and its response.", "2ms", refused=["-2ms"], default=0
+    )
 
     def lab_fields(self, mtu: int) -> dict[str, Any]:
         """Sizes and pauses with their distributions."""
@@ -29,6 +32,7 @@ class RequestFlow(FlowBase):
             **spread_fields("request_size", "bytes", self.request_size),
             **spread_fields("response_size", "bytes", self.response_size),
             **spread_fields("think", "ns", self.think),
+            "service_ns": self.service,
         }
 
 

@@ -24,7 +24,7 @@ from netwarp.kernels.registrations import registered_by
 from netwarp.module import Module
 from netwarp.scratch import clean_stale, held
 
-FORMAT = 2
+FORMAT = 3
 """Raised when the way of compiling changes what comes out."""
 TEMPORARY = ".compile-"
 COMPILERS = ("cc1", "as", "ld")
@@ -129,7 +129,7 @@ def _make(module: Module, kernel: Kernel, development: Path, build: Path) -> str
         (build / "Kbuild").write_text(f"obj-m := {module.name}.o\n")
     (build / ".tmp").mkdir()
     make = ["make", "-C", str(development), f"M={build}", "ARCH=um", f"LOCALVERSION={KERNEL_SUFFIX}", "modules"]
-    make.append(f"KCFLAGS=-g -ffile-prefix-map={build}/= -ffile-prefix-map={development}/=")
+    make.append(f"KCFLAGS=-g -fno-optimize-sibling-calls -ffile-prefix-map={build}/= -ffile-prefix-map={development}/=")
     if shutil.which("make") is None:
         raise KernelError("Compiling a module takes make, which is not here: see `netwarp doctor`.")
     lines: list[str] = []

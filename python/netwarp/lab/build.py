@@ -94,7 +94,7 @@ def _nodes(scenario: Scenario, sizes: Sizes, real_time: bool) -> list[LabNode]:
     nodes: list[LabNode] = []
     for name, node in scenario.nodes.items():
         sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), scenario.given_sysctl(name), shared=real_time)
-        nodes.append({"name": name, "forward": node.forward, "sysctl": sysctl})
+        nodes.append({"name": name, "forward": node.forward, "sysctl": sysctl, "syscall_ns": node.syscall_time})
     return nodes
 
 

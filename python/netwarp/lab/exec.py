@@ -5,7 +5,7 @@ from __future__ import annotations
 from netwarp.constants import LAB_FORMAT, SEARCH_PATH
 from netwarp.lab.model import Lab, LabExec
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE
-from netwarp.scenario.model.exec import DAY_NS, ExecScenario
+from netwarp.scenario.model.exec import DAY_NS, START_TIME, ExecScenario
 from netwarp.scenario.model.run import MAX_RUN_NS
 
 T0_NS = 60 * 10**9
@@ -74,13 +74,22 @@ def with_session(lab: Lab, scenario: ExecScenario) -> Lab:
 
 
 def _command(scenario: ExecScenario) -> LabExec:
+    starts = scenario.exec.start_time
+    if starts is None and not scenario.nodes:
+        starts = START_TIME
+    node = scenario.exec.node or next(iter(scenario.nodes), None)
+    own_ns = scenario.nodes[node].syscall_time if node else 0
     return LabExec(
         command=list(scenario.exec.command),
         directory=scenario.exec.directory,
         env={**ENV, **scenario.exec.env},
         record=scenario.exec.record,
         rate_bps=scenario.exec.rate or None,
-        node=scenario.exec.node or next(iter(scenario.nodes), None),
+        start_ns=starts.quantiles_ns() if starts else [],
+        syscall_ns=scenario.exec.syscall_time or own_ns,
+        clock_off_ns=scenario.exec.clock_offset.quantiles_ns(),
+        compute=scenario.exec.compute_time == "host",
+        node=node,
         input=scenario.exec.input,
         terminal=scenario.exec.terminal,
         pace=scenario.exec.pace,

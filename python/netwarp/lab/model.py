@@ -54,6 +54,7 @@ class LabNode(TypedDict):
         dict[str, str],
         meaning("names and values, in the order in which they are set: every one that is not the kernel's default"),
     ]
+    syscall_ns: Annotated[int, meaning("what each system call takes of programs that run here")]
 
 
 if TYPE_CHECKING:
@@ -201,6 +202,19 @@ class LabExec(TypedDict):
         Literal["none", "acks", "packets"], meaning("of its network: only ACKs and arrivals, or packets as well")
     ]
     rate_bps: Annotated[int | None, meaning("of each veth and loopback without another rate; null: none")]
+    start_ns: Annotated[
+        list[int],
+        meaning("of the time that each program takes to start: quantiles at equal steps from 0 to 1; empty: none"),
+    ]
+    syscall_ns: Annotated[int, meaning("what each system call of its programs takes")]
+    clock_off_ns: Annotated[
+        list[int],
+        meaning(
+            "of how far CLOCK_REALTIME of each network namespace but the first is ahead: quantiles at equal steps from "
+            "0 to 1; empty: all are right"
+        ),
+    ]
+    compute: Annotated[bool, meaning("whether what they compute takes as long as on the host; no such run is repeated")]
     node: Annotated[str | None, meaning("where it starts; null: there is no network but what it makes")]
     input: Annotated[str | None, meaning("what it reads from standard input")]
     terminal: Annotated[bool, meaning("whether somebody sits at a terminal of it")]

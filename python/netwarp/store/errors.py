@@ -36,6 +36,10 @@ class LayoutError(StoreError):
     """A directory to import is not laid out as expected (a usage error); the message says what was looked for."""
 
 
+class NoResultError(StoreError):
+    """The directory that was named is missing, or is not a result (a usage error)."""
+
+
 def is_without_room(error: StoreError) -> bool:
     """Whether a file could not be written because the disk is full, or the quota used up."""
     cause = error.__cause__

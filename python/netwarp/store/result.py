@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from netwarp.store.digests import changed_files
-from netwarp.store.errors import StoreError
+from netwarp.store.errors import NoResultError, StoreError
 from netwarp.store.files import write_atomic
 from netwarp.store.making import ResultWriter, begin_result
 from netwarp.store.rundir import RunDir
@@ -165,9 +165,12 @@ class ResultDir(ResultWriter):
 
 
 def open_result(path: Path) -> ResultDir:
-    """Open a result directory. Raises StoreError if there is no `plan.json` in it."""
+    """Open a result directory. Raises NoResultError if it is missing, or has no `plan.json`."""
+    if not path.is_dir():
+        kind = "is a file, not" if path.exists() else "does not exist; name"
+        raise NoResultError(f"{path} {kind} a result directory, such as `netwarp run` writes under results/")
     if not (path / "plan.json").is_file():
-        raise StoreError(f"{path} is not a result directory: it has no plan.json")
+        raise NoResultError(f"{path} is not a result directory: it has no plan.json")
     return ResultDir(path)
 
 

@@ -43,7 +43,8 @@ def check_run(run_dir: Path) -> Validity:
     It has failed if a flow did not run, unless the network lost its packets, which is a result. It is suspect if the
     sender's host was what limited a flow, if its kernel warned of something, if a flow had another congestion control
     than it was given, if packets are unaccounted for, if a flow delivered more than a link on its path can carry, if
-    RED dropped although nothing waited, or if the machine disturbed a run in real time.
+    RED dropped although nothing waited, if its time followed the host's, or if the machine disturbed a run in real
+    time.
 
     Raises StoreError if the directory is no run or a table cannot be read.
     """
@@ -53,6 +54,7 @@ def check_run(run_dir: Path) -> Validity:
     if failures:
         return Validity("failed", failures)
     doubts = (
+        *_host_time(run),
         *machine_doubts(run),
         *_kernel_warnings(run),
         *_limited_flows(run),
@@ -68,6 +70,12 @@ def _first(sentences: Sequence[str], what: str) -> tuple[str, ...]:
     """The first sentences, and how many there are beyond."""
     more = len(sentences) - _MAX_REASONS
     return (*sentences[:_MAX_REASONS], *([f"and {more} more such {what}"] if more > 0 else []))
+
+
+def _host_time(run: RunDir) -> Iterator[str]:
+    """That nobody can repeat a run, if what its programs computed took the host's time."""
+    if (run.lab.get("exec") or {}).get("compute"):
+        yield "what its programs computed took this host's time ([exec] compute_time), so that it cannot be repeated"
 
 
 def _kernel_warnings(run: RunDir) -> Iterator[str]:

@@ -8,7 +8,19 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator
 
 from netwarp import units
-from netwarp.fields import Model, Name, OnDemand, PositiveDuration, about, kind, quantity_pattern
+from netwarp.fields import (
+    ClockOffset,
+    Duration,
+    Model,
+    Name,
+    OnDemand,
+    PositiveDuration,
+    Spread,
+    StartTime,
+    about,
+    kind,
+    quantity_pattern,
+)
 from netwarp.scenario.model.link import Link
 from netwarp.scenario.model.node import Node
 from netwarp.scenario.model.scenario import Scenario
@@ -16,6 +28,9 @@ from netwarp.scenario.model.scenario import Scenario
 DEFAULT_RATE_BPS = 10**10
 UNLIMITED = "unlimited"
 _RATE = f"{quantity_pattern(units.RATE_UNITS, any_case=True)}|^{UNLIMITED}$"
+START_TIME = Spread(distribution="uniform", least_ns=300_000, most_ns=1_000_000)
+"""Of a program, unless given: what fork, exec and the loader take on a machine. Without it everything that one script
+starts begins in the same nanosecond, which programs that draw from the clock do not expect (etcd elects no leader)."""
 DAY_NS = 24 * 3600 * 10**9
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
@@ -74,6 +89,33 @@ class Exec(Model):
         "1gbit",
         refused=["10mbps"],
         default=DEFAULT_RATE_BPS,
+    )
+    start_time: StartTime | None = about(
+        "How long each program takes to start, drawn from the seed for each: `X to Y` (uniform), `X exponential`, `X`, "
+        "or 0. Unless given it is 0.3 to 1 ms, and 0 in a scenario with nodes.",
+        "0.3ms to 1ms",
+        "0.5ms exponential",
+        0,
+        refused=["1ms to 0.3ms", "fast"],
+        default=None,
+    )
+    syscall_time: Duration = about(
+        "How long each system call of its programs takes; none unless given.", "300ns", refused=["300"], default=0
+    )
+    compute_time: Literal["host"] | None = about(
+        "`host`: what its programs compute takes the time that it takes of the host's processor, for programs that "
+        "compute until their clock tells them to end. Such a run cannot be repeated. No time unless given.",
+        "host",
+        refused=["1ms"],
+        default=None,
+    )
+    clock_offset: ClockOffset = about(
+        "How far CLOCK_REALTIME of each network namespace but the first is ahead: `X to Y` (uniform, drawn from the "
+        "seed for each), `X`, or 0. CLOCK_MONOTONIC is right everywhere.",
+        "-10ms to 10ms",
+        "-5ms",
+        refused=["10ms to -10ms"],
+        default=Spread(least_ns=0, most_ns=0),
     )
     node: Name | None = about(
         "Where it starts, in a scenario with nodes and links; the first node unless given.", "h1", default=None

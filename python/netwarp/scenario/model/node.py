@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netwarp.fields import (
+    Duration,
     Model,
     Sysctl,
     about,
@@ -24,4 +25,11 @@ class Node(Model):
         {"net.ipv4.tcp_ecn": 1},
         refused=[{"tcp_ecn": 1}, {"net.core.default_qdisc": "fq"}],
         default_factory=dict,
+    )
+    syscall_time: Duration = about(
+        "How long each system call takes of programs that run here: those of `command` flows, tuners, and a shell. "
+        "Built-in flows make none.",
+        "300ns",
+        refused=[300],
+        default=0,
     )

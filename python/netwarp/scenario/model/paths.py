@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -21,6 +21,8 @@ PLAIN = ("duration", "warmup", "modules", "kernel")
 SET_ONLY = ("name", "summary", "seeds", "figures", "views", "baseline")
 GROUPS: dict[str, type[BaseModel]] = {"run": RunOptions, "record": Record, "exec": Exec}
 DIRECTED = ("rate", *BY_NAME, "queue", "trace", "outage")
+_LIST_OF_WORDS = re.compile(r"""\[([^][{}"']+)\]""")
+_LIKE_A_TABLE = re.compile(r"""\{\s*[\w."'-]+\s*=.*\}""", re.DOTALL)
 _FIELDS: dict[str, list[str]] = {
     "nodes": list(Node.model_fields),
     "links": list(Link.model_fields),
@@ -137,17 +139,30 @@ def section_of(keys: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def parse_setting(setting: str) -> tuple[str, Any]:
-    """`PATH=VALUE` of `--set`: the value as TOML if it is, else as text. Raises ValueError without a `=`."""
+    """`PATH=VALUE` of `--set`: the value as TOML if it is TOML, otherwise as text.
+
+    So text needs no quotes: `flows.bulk.cc=bbr`, `links.bottleneck.queue=pfifo limit 20`. Words between brackets are a
+    list of values by the same rule: `[cubic, bbr]`. Raises ValueError without a `=`, and for a table that is not TOML.
+    """
     path, equals, text = setting.partition("=")
     if path.count('"') % 2:  # the "=" stood inside a quoted key
         raise ValueError(f'"{setting}" is not PATH=VALUE')
     if not equals or not path.strip():
         raise ValueError(f'"{setting}" is not PATH=VALUE, such as links.bottleneck.rate=5mbit')
+    return path.strip(), _setting_value(text.strip())
+
+
+def _setting_value(text: str) -> Any:
     try:
         parsed = parse_toml(f"value = {text}")
-    except TomlSyntaxError:
-        return path.strip(), text.strip()
-    return path.strip(), parsed["value"] if len(parsed) == 1 else text.strip()
+    except TomlSyntaxError as error:
+        if words := _LIST_OF_WORDS.fullmatch(text):
+            return [_setting_value(word.strip()) for word in words[1].split(",")]
+        if _LIKE_A_TABLE.fullmatch(text):
+            why = re.sub(r" \(column \d+\)", "", str(error))
+            raise ValueError(f'{why}; text in a table is in quotes, such as {{ forward = "10ms" }}') from None
+        return text
+    return parsed["value"] if len(parsed) == 1 else text
 
 
 def swept_path(path: str) -> str | None:
@@ -181,3 +196,15 @@ def toml(value: Any) -> str:
 def toml_key(name: str) -> str:
     """A key as TOML writes it, in quotes where it needs them."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+
+
+def settable_paths(data: Mapping[str, Any]) -> Iterator[str]:
+    """Every path that `--set` takes for a scenario with these data, without directions and what is inside a field."""
+    yield from (*PLAIN, *SET_ONLY)
+    for group, model in GROUPS.items():
+        if group != "exec" or "exec" in data:
+            yield from (f"{group}.{field}" for field in model.model_fields)
+    for section, fields in _FIELDS.items():
+        table = data.get(section)
+        names = range(len(table)) if isinstance(table, list) else table if isinstance(table, Mapping) else ()
+        yield from (f"{section}.{name}.{field}" for name in names for field in fields)

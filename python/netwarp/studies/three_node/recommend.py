@@ -2,15 +2,12 @@
 
 import json as json_
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from netwarp.cli.common import OK, errors, stdout, write_json
+from netwarp.cli.options import Flag, Result
 
 
-def recommend(result: Path, /, *, json: Annotated[bool, Parameter(negative=())] = False) -> int:
+def recommend(result: Result, /, *, json: Flag = False) -> int:
     """Recommend congestion control and queue by environment, from the measurements of a three-node study or an import.
 
     Each sentence follows from a rule over the records, with its numbers: which control and queue, pro and contra,

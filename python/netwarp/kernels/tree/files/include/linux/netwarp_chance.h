@@ -12,6 +12,7 @@ struct iov_iter;
 
 bool netwarp_seeded(void);
 bool netwarp_draw(void *buf, size_t len, unsigned long ip);
+u32 netwarp_number(const char *name, u64 n);
 ssize_t netwarp_draw_user(struct iov_iter *iter);
 
 #endif

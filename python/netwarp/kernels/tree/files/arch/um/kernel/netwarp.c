@@ -107,6 +107,17 @@ static void read_bbr(struct sock *sk, struct netwarp_ack *a)
 	a->bbr_cwnd_gain = info.bbr.bbr_cwnd_gain;
 }
 
+/* Nothing is sent then until a timer fires, and nothing else says why. */
+static void check_window(const struct sock *sk)
+{
+	const struct tcp_congestion_ops *ca = inet_csk(sk)->icsk_ca_ops;
+
+	if (likely(tcp_snd_cwnd(tcp_sk(sk))))
+		return;
+	pr_warn_once("BUG: the congestion control %s has set a window of 0 packets: %pS\n", ca->name,
+		     ca->cong_control ? (void *)ca->cong_control : (void *)ca->cong_avoid);
+}
+
 void __netwarp_acked(struct sock *sk, const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -126,6 +137,7 @@ void __netwarp_acked(struct sock *sk, const struct rate_sample *rs)
 		.netns = netwarp_netns(sk), .owner = sk->sk_netwarp_owner,
 	};
 
+	check_window(sk);
 	if (!netwarp_acks)
 		return;
 	netwarp_read_socket(sk, &a.tuple);

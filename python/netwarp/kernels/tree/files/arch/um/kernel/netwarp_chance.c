@@ -144,6 +144,15 @@ bool netwarp_draw(void *buf, size_t len, unsigned long ip)
 	return true;
 }
 
+/* The seed's number for the n-th of what the name stands for. */
+u32 netwarp_number(const char *name, u64 n)
+{
+	unsigned long long seed = 0;
+
+	netwarp_seed(&seed);
+	return mix(mix(seed + mix(hash(name, strlen(name)))) + n * GOLDEN) >> 32;
+}
+
 /* For getrandom(2) and /dev/urandom. */
 ssize_t netwarp_draw_user(struct iov_iter *iter)
 {
@@ -178,6 +187,9 @@ void netwarp_fork(struct task_struct *child)
 
 	its->busy_since = own->busy_since;
 	its->owner = own->owner;
+	its->call_ns = own->call_ns;
+	its->starts = own->starts;
+	its->computes = own->computes;
 	its->key = mix(own->key + ++own->children * GOLDEN);
 }
 

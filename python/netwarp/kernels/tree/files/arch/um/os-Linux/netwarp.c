@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include <netwarp_os.h>
@@ -66,7 +67,7 @@ int netwarp_write_all(int fd, const void *buf, unsigned long len)
  * has waited long enough in real time. `running` is the host's process in which
  * a program runs right now; the signal stops it there.
  */
-static volatile sig_atomic_t asked, running;
+static volatile sig_atomic_t asked, running, stopped;
 
 static void on_question(int sig, siginfo_t *si, void *context)
 {
@@ -101,9 +102,10 @@ void netwarp_listen(void)
 	signal(SIGTERM, SIG_DFL);
 }
 
+/* Whether a program's SIGUSR2 is from here. */
 int netwarp_asked(void)
 {
-	return asked;
+	return asked || stopped;
 }
 
 /* Whether to say who runs before it is `pid`'s turn: once. Who asks from here on stops it. */
@@ -119,4 +121,42 @@ int netwarp_enter(int pid)
 void netwarp_leave(void)
 {
 	running = 0;
+	stopped = 0;
+}
+
+/* What a process of the host has taken of its processors. */
+unsigned long long netwarp_taken_ns(int pid)
+{
+	struct timespec taken;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &taken))
+		return 0;
+	return taken.tv_sec * 1000000000ULL + taken.tv_nsec;
+}
+
+static void on_quantum(int sig)
+{
+	if (!running)
+		return;
+	stopped = 1;
+	kill(running, SIGUSR2);
+}
+
+/* From now on whatever program runs is stopped each millisecond of the host's time, and goes on. */
+void netwarp_stop_now_and_then(void)
+{
+	const struct itimerspec each = { .it_interval.tv_nsec = 1000000, .it_value.tv_nsec = 1000000 };
+	struct sigaction action = { .sa_handler = on_quantum, .sa_flags = SA_ONSTACK | SA_RESTART };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	static int begun;
+	timer_t timer;
+
+	if (begun)
+		return;
+	begun = 1;
+	sigfillset(&action.sa_mask);
+	if (sigaction(SIGUSR1, &action, NULL) || timer_create(CLOCK_MONOTONIC, &event, &timer) ||
+	    timer_settime(timer, 0, &each, NULL))
+		netwarp_end("the host gives no timer: error", errno);
 }

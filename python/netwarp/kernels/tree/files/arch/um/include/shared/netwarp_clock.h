@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* netwarp: the clock that programs read by themselves (um_vdso.c); in each address space's stub data. */
+/* netwarp: the clock that programs read by themselves (um_vdso.c, stub.c); in each address space's stub data. */
 #ifndef __NETWARP_CLOCK_H
 #define __NETWARP_CLOCK_H
 
 struct netwarp_clock {
-	unsigned long long monotonic_ns, realtime_ns;
+	unsigned long long now_ns;	/* virtual time, which RDTSC reads */
+	long long monotonic_ahead, realtime_ahead;	/* of it, in ns */
 	unsigned int reads;	/* that are left; then the kernel is to be asked */
+	unsigned int step_ns;	/* what each takes */
 };
 
 /* In the vDSO's page: where the clock is. */

@@ -1,0 +1,48 @@
+"""Virtual time that passed because programs waited by asking (docs/time.md): when it is said, and when doubted."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+NOTED_NS = 1_000_000
+"""Less than this a run does not mention."""
+DOUBTED_SHARE = 0.01
+"""More than this of what was measured makes a run suspect."""
+_NAMED = 3
+_KINDS = (("readings_ns", "readings of the clock"), ("calls_ns", "calls"), ("kernel_ns", "loops of the kernel"))
+
+
+def charge_notes(charged: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Who was charged how much, if it is more than a millisecond in all."""
+    if _total_ns(charged) > NOTED_NS:
+        yield f"programs that wait by asking took virtual time: {_listed(charged)}"
+
+
+def charge_doubts(charged: Sequence[Mapping[str, Any]], duration_ns: int) -> Iterator[str]:
+    """Why a run of that duration may have measured its programs' own waiting."""
+    total_ns = _total_ns(charged)
+    if total_ns > NOTED_NS and total_ns > DOUBTED_SHARE * duration_ns:
+        yield (
+            f"{total_ns / 1e6:.4g} ms of {duration_ns / 1e6:.6g} ms passed because programs wait by asking, which "
+            f"takes virtual time (docs/time.md): {_listed(charged)}"
+        )
+
+
+def _total_ns(charged: Sequence[Mapping[str, Any]]) -> int:
+    return sum(_ns(one) for one in charged)
+
+
+def _ns(one: Mapping[str, Any]) -> int:
+    return sum(int(one.get(kind, 0)) for kind, _ in _KINDS)
+
+
+def _listed(charged: Sequence[Mapping[str, Any]]) -> str:
+    """`ffmpeg 5.6 ms (readings of the clock)`, the largest first."""
+    largest = sorted(charged, key=_ns, reverse=True)
+    named = [_one(one) for one in largest[:_NAMED]]
+    more = len(largest) - len(named)
+    return ", ".join([*named, *([f"and {more} more"] if more else [])])
+
+
+def _one(one: Mapping[str, Any]) -> str:
+    kinds = " and ".join(words for kind, words in _KINDS if one.get(kind))
+    return f"{one.get('program') or 'others'} {_ns(one) / 1e6:.4g} ms ({kinds})"

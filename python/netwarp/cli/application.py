@@ -1,0 +1,91 @@
+"""The commands there are, and the application that reads command lines."""
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from netwarp.cli.common import say, unwrapped
+from netwarp.studies import registry
+from netwarp.studies.base import StudyError
+
+if TYPE_CHECKING:
+    from cyclopts import App
+
+COMMANDS = {
+    "advise": "advise:advise",
+    "agree": "agreement:agree",
+    "bisect": "bisect:bisect",
+    "compare": "compare:compare",
+    "dev": "dev:dev",
+    "doctor": "doctor:doctor",
+    "exec": "exec:exec_",
+    "explain": "explain:explain",
+    "export": "export:export",
+    "help": "help:help_",
+    "import": "imports:import_",
+    "kernel": "kernel:kernel_app",
+    "list": "scenarios:list_",
+    "new": "scenarios:new",
+    "pcap": "agent:pcap_app",
+    "plot": "results:plot",
+    "report": "results:report",
+    "rerun": "results:rerun",
+    "run": "run:run",
+    "schema": "scenarios:schema",
+    "serve": "serve:serve",
+    "shell": "shell:shell",
+    "show": "scenarios:show",
+    "watch": "agent:watch_app",
+    "whatif": "explain:whatif",
+    "--install-completion": "completion:install_completion",
+}
+"""Those of no study, each with its module of this folder, and its name there: one that is given is imported without the
+others."""
+
+
+ASK_FOR_COMPLETION = "__complete"
+"""The only word of a command line with which a shell asks for candidates."""
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("netwarp")
+
+
+def commands() -> list[str]:
+    """The names of all commands, those of studies last."""
+    return list(dict.fromkeys([*COMMANDS, *registry.names("commands")]))
+
+
+def application(names: Iterable[str] | None = None) -> "App":
+    """The command line with these commands; None: with all, but for those of a study that cannot be loaded.
+
+    Raises StudyError for a command of a study that was asked for by name and cannot be loaded.
+    """
+    from cyclopts import App, Parameter
+
+    app = App(
+        name="netwarp",
+        help="A laboratory for network congestion: the real Linux network stack in virtual time.",
+        version=_version,
+        help_format="plaintext",
+        default_parameter=Parameter(accepts_keys=False),  # no value has parts of its own, which would be looked for
+    )
+    for name in commands() if names is None else names:
+        try:
+            command = _command(name)
+        except StudyError as error:
+            if names is not None:
+                raise
+            say(f"note: {error}", style="yellow")
+            continue
+        app.command(command if isinstance(command, App) else unwrapped(command), name=name)
+    return app
+
+
+def _command(name: str) -> Any:
+    if name not in COMMANDS:
+        return registry.load("commands", name)
+    module, _, attribute = COMMANDS[name].partition(":")
+    return getattr(import_module(f"netwarp.cli.{module}"), attribute)

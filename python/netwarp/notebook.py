@@ -19,8 +19,6 @@ from netwarp.analysis.summary.main_metrics import MAIN_METRICS, busiest_queue
 from netwarp.engines import Outcome
 from netwarp.plan import Plan
 from netwarp.plan import Run as PlannedRun
-from netwarp.report.tables import Table, results_table
-from netwarp.report.verdict import verdict
 from netwarp.store.errors import SelectionError
 from netwarp.store.findings import Finding
 from netwarp.store.result import ResultDir
@@ -29,6 +27,8 @@ from netwarp.store.summary import MISSING, axis_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from netwarp.report.tables import Table
 
 MAX_ROWS = 40
 """Rows of a table in a notebook; the summary has all."""
@@ -70,6 +70,10 @@ def result_html(
     result: ResultDir, summary: pl.DataFrame, expectations: Sequence[Checked], findings: Sequence[Finding]
 ) -> str:
     """A result: its verdicts, the table of its main metrics, and a figure of the most telling of them."""
+    # Lazily: what writes reports loads matplotlib, which makes a list of fonts in the user's home.
+    from netwarp.report.tables import results_table  # noqa: PLC0415
+    from netwarp.report.verdict import verdict  # noqa: PLC0415
+
     outcomes = result.outcomes()
     judged = verdict(outcomes, expectations, findings)
     lines = sorted((*judged.expectations, *judged.findings), key=lambda line: line.look != "failed")
@@ -187,7 +191,7 @@ def _line(look: str, text: str) -> str:
     return f'<div><span style="color:{_COLOURS[look]}">{_MARKS[look]}</span> {html.escape(text)}</div>'
 
 
-def _table(table: Table) -> str:
+def _table(table: "Table") -> str:
     head = "".join(
         f'<th style="{_CELL}{"right" if numeric else "left"}">{html.escape(text)}</th>'
         for text, numeric in zip(table.head, table.numeric, strict=True)
@@ -259,7 +263,7 @@ def _overview(result: ResultDir) -> "Iterator[tuple[str, Figure]]":
 def _over_time(run: RunDir) -> "Iterator[tuple[str, Figure]]":
     """Figures of a run over time; first RTT, queue and window above each other."""
     from netwarp.plots.timeseries.result import figures_of  # noqa: PLC0415
-    from netwarp.plots.timeseries.worker import figure_of  # noqa: PLC0415
+    from netwarp.plots.timeseries.tasks import figure_of  # noqa: PLC0415
 
     result = ResultDir(run.path.parent.parent).only([run.path.name])
     found = sorted(figures_of(result), key=lambda figure: not figure.stem.startswith("stack"))

@@ -101,8 +101,10 @@ def make_study(
         manifest=manifest(engine.spec.name, engine.own_identity, sys.argv),
     ) as result:
         keep_files(scenario, result)
-        heard = heard or (_silent if live else None)
         with helpers() as at_hand:
+
+            def of_runs(plan: Plan, console: "Console | None") -> Progress:
+                return _progress(plan, console, result)
 
             def prepare() -> None:
                 """Load what evaluates and draws, here and in the helpers."""
@@ -113,8 +115,8 @@ def make_study(
                 if plots:
                     load_drawing()
 
-            shows: Progress = progress(plan, console) if progress else _progress(plan, console, result)
-            with nullcontext(heard) if heard else shows as hears:
+            hearer = nullcontext(heard or _silent) if heard or live else (progress or of_runs)(plan, console)
+            with hearer as hears:
                 local = partial(execute, jobs=jobs, live=live, spare=prepare)
                 make = local if dask is None else _on_cluster(dask, console)
                 execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=hears)

@@ -26,7 +26,7 @@ class Terminal(Console):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**({"markup": False, "highlight": False, "emoji": False} | options))
+        super().__init__(**({"markup": False, "highlight": False, "emoji": False, "force_jupyter": False} | options))
         self.push_render_hook(_Visible())
 
     def write(self, text: str) -> None:

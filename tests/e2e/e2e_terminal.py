@@ -67,8 +67,11 @@ class Person:
 
     def wait(self) -> int:
         """Read on to the end; the exit code."""
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
+                while not select.select([self.terminal], [], [], 1.0)[0]:
+                    assert time.monotonic() < deadline, f"it does not end: {self.seen!r}"
                 if not (got := os.read(self.terminal, 1 << 16)):
                     break
             except OSError:  # nobody has the other end

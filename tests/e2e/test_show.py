@@ -61,7 +61,7 @@ facts() {
         for device in $($run sh -c "cd /sys/class/net && ls -d */" | tr -d /); do
             $run ethtool -k "$device" > "$out/$ns.$device.features"
             $run tc -details qdisc show dev "$device" | sed 's/ seed [0-9]*//' > "$out/$ns.$device.qdisc"
-            $run tc -details class show dev "$device" > "$out/$ns.$device.class"
+            $run tc -details class show dev "$device" | sed '/class fq_codel/d' > "$out/$ns.$device.class"
             $run tc -details filter show dev "$device" ingress > "$out/$ns.$device.filter"
         done
     done

@@ -8,7 +8,7 @@ BROUGHT = {
     "0018-drops-tell-the-receiver.patch",
 }
 """What 6.1 takes over from later kernels."""
-LATER = {"0024-um-run-by-seccomp.patch", "0026-um-vdso-reads-the-clock.patch"}
+LATER = {"0024-um-run-by-seccomp.patch", "0026-um-programs-read-the-clock.patch"}
 """What 6.1 is without: there programs run by ptrace and ask the kernel for the time, which is slower."""
 
 

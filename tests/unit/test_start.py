@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from netwarp.fields import Model
+from netwarp.fields import Model, Spread
 from netwarp.scenario.model import Record, RunOptions, Scenario
 from netwarp.scenario.model.exec import Exec, ExecScenario
 from netwarp.scenario.model.run import Capture
@@ -16,7 +16,7 @@ from netwarp.scenario.model.run import Capture
 OPTIONS = {RunOptions, Record, Capture}
 
 
-@pytest.mark.parametrize(("scenario", "needed"), [(Scenario, OPTIONS), (ExecScenario, {*OPTIONS, Exec})])
+@pytest.mark.parametrize(("scenario", "needed"), [(Scenario, OPTIONS), (ExecScenario, {*OPTIONS, Exec, Spread})])
 def test_a_scenario_is_validated_without_building_what_validates_its_parts(
     scenario: type[Scenario], needed: set[type[Model]]
 ) -> None:

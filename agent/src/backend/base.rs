@@ -233,11 +233,13 @@ pub trait Backend: Sync {
     }
 }
 
-/// What a program was charged of virtual time, for readings of the clock, for calls, and in loops of the kernel.
+/// What a program was charged of virtual time, for readings of the clock, for asking again, for other
+/// calls, and in loops of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Charge {
     pub program: String,
     pub readings_ns: u64,
+    pub polls_ns: u64,
     pub calls_ns: u64,
     pub kernel_ns: u64,
 }

@@ -220,14 +220,16 @@ fn say_costs(costs: &Costs) -> Result<()> {
     })
 }
 
-/// A line of the kernel's (netwarp_charge.c): three numbers and a name, which may have spaces, or be empty.
+/// A line of the kernel's (netwarp_charge.c): four numbers and a name, which may have spaces, or be empty.
 fn charge(line: &str) -> Option<Charge> {
-    let mut words = line.splitn(4, ' ');
+    let mut words = line.splitn(5, ' ');
     let mut number = || words.next()?.parse().ok();
-    let (readings_ns, calls_ns, kernel_ns) = (number()?, number()?, number()?);
+    let (readings_ns, polls_ns, calls_ns, kernel_ns) =
+        (number()?, number()?, number()?, number()?);
     Some(Charge {
         program: words.next()?.into(),
         readings_ns,
+        polls_ns,
         calls_ns,
         kernel_ns,
     })
@@ -269,10 +271,17 @@ mod tests {
 
     #[test]
     fn a_name_may_have_spaces() {
-        let found =
-            charge("1 20 300 a b  c").map(|c| (c.program, c.readings_ns, c.calls_ns, c.kernel_ns));
-        assert_eq!(found, Some(("a b  c".into(), 1, 20, 300)));
-        assert_eq!(charge("1 0 0 ").map(|c| c.program), Some(String::new()));
-        assert_eq!(charge("1 x 0 a"), None);
+        let found = charge("1 7 20 300 a b  c").map(|c| {
+            (
+                c.program,
+                c.readings_ns,
+                c.polls_ns,
+                c.calls_ns,
+                c.kernel_ns,
+            )
+        });
+        assert_eq!(found, Some(("a b  c".into(), 1, 7, 20, 300)));
+        assert_eq!(charge("1 0 0 0 ").map(|c| c.program), Some(String::new()));
+        assert_eq!(charge("1 x 0 0 a"), None);
     }
 }

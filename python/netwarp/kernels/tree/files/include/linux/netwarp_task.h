@@ -28,6 +28,8 @@ struct netwarp_task {
 	unsigned int polls;		/* of kernel code, since it has slept for … */
 	unsigned long switches;		/* … this time */
 	bool waited;			/* ever */
+	bool repeats;			/* its last call was the one before, and told it the same */
+	unsigned long last[6];		/* that call: number, four arguments, result */
 	unsigned long long key;		/* whose streams it draws from */
 	unsigned long long children;	/* forked since the key was given */
 	unsigned long long call_ns;	/* what a system call takes (netwarp_costs.c); 0: no time */
@@ -49,7 +51,13 @@ bool netwarp_polls(void);
 void netwarp_delays(unsigned long ns, unsigned long ip);
 
 /* For what time has passed. */
-enum netwarp_charge { NETWARP_FOR_READINGS, NETWARP_FOR_CALLS, NETWARP_FOR_KERNEL, NETWARP_CHARGES };
+enum netwarp_charge {
+	NETWARP_FOR_READINGS,
+	NETWARP_FOR_POLLS,
+	NETWARP_FOR_CALLS,
+	NETWARP_FOR_KERNEL,
+	NETWARP_CHARGES
+};
 
 void netwarp_charge(unsigned long long ns, enum netwarp_charge why);
 

@@ -2,8 +2,9 @@
 /*
  * netwarp: what time has passed because programs wait by asking (netwarp_time.c).
  *
- * /proc/netwarp_charged has a line for each program: what it was charged for readings of the clock, for calls, and in
- * the kernel's own loops, in ns, and the name of its process. Beyond 64 names all others are one, without a name.
+ * /proc/netwarp_charged has a line for each program: what it was charged for readings of the clock, for calls that told
+ * it nothing new, for other calls, and in the kernel's own loops, in ns, and the name of its process. Beyond 64 names
+ * all others are one, without a name.
  */
 #include <linux/init.h>
 #include <linux/kernel.h>

@@ -27,6 +27,7 @@
 #include <linux/math64.h>
 #include <linux/sched.h>
 #include <linux/sched/stat.h>
+#include <linux/string.h>
 #include <linux/moduleparam.h>
 #include <linux/netwarp_costs.h>
 #include <linux/netwarp_task.h>
@@ -105,7 +106,7 @@ static void pass(unsigned long long ns, enum netwarp_charge why)
 	time_travel_ndelay(ns);
 }
 
-static void pay(struct netwarp_task *task)
+static void pay(struct netwarp_task *task, enum netwarp_charge why)
 {
 	unsigned long long now = netwarp_now();
 
@@ -114,7 +115,7 @@ static void pay(struct netwarp_task *task)
 		return;
 	if (!task->busy_since)
 		task->busy_since = now;
-	pass(clamp(div_u64(now - task->busy_since, 1000), MIN_NS, MAX_NS), NETWARP_FOR_CALLS);
+	pass(clamp(div_u64(now - task->busy_since, 1000), MIN_NS, MAX_NS), why);
 }
 
 /* What a task's next reading of the clock takes. */
@@ -297,6 +298,22 @@ static unsigned long call_for_clock(struct netwarp_task *task, unsigned long nr,
 	return result;
 }
 
+/*
+ * Whether a call is the task's last one again, with the same outcome: iperf3 asks
+ * whether it can write until its peer says that it may.
+ */
+static bool is_repeated(struct netwarp_task *task, unsigned long nr, const struct pt_regs *regs, unsigned long result)
+{
+	const struct uml_pt_regs *r = &regs->regs;
+	const unsigned long call[] = {
+		nr, UPT_SYSCALL_ARG1(r), UPT_SYSCALL_ARG2(r), UPT_SYSCALL_ARG3(r), UPT_SYSCALL_ARG4(r), result
+	};
+	bool same = !memcmp(task->last, call, sizeof(call));
+
+	memcpy(task->last, call, sizeof(call));
+	return same;
+}
+
 static bool is_charged(struct netwarp_task *task)
 {
 	if (++task->calls <= FRESH_CALLS && !task->waited)
@@ -320,13 +337,14 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 	if (is_reading(nr))
 		return call_for_clock(task, nr, regs);
 	if (is_charged(task) && !task->call_ns)
-		pay(task);
+		pay(task, task->repeats ? NETWARP_FOR_POLLS : NETWARP_FOR_CALLS);
 	/* Others need not wait until time passes and the scheduler turns to them. */
 	if (++calls % YIELD_CALLS == 0)
 		yield();
 
 	begin = netwarp_now();
 	result = EXECUTE_SYSCALL(nr, regs);
+	task->repeats = is_repeated(task, nr, regs, result);
 
 	/* Who waits for a child has done nothing but what the child does: a loop of forks. */
 	if (netwarp_now() - begin >= SLEEP_NS && nr != __NR_wait4 && nr != __NR_waitid) {
@@ -340,7 +358,7 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 	} else if (netwarp_now() - begin < SLEEP_NS) {
 		task->fruitless = min(task->fruitless + ONE, MOST_READINGS);
 		if (task->fruitless > FREE * ONE)
-			pay(task);
+			pay(task, NETWARP_FOR_POLLS);
 		yield();
 	}
 	netwarp_start_takes(nr, result);

@@ -5,16 +5,18 @@
 
 #include <linux/types.h>
 
+struct mm_struct;
 struct task_struct;
 
 /* A page that a program touches while it waits. */
 struct netwarp_touched {
 	unsigned long address;
 	u64 hash;
+	bool shared;		/* with others, the kernel itself among them */
 };
 
 struct netwarp_touched *netwarp_keep_touched(unsigned int *number);
-bool netwarp_is_untouched(const struct netwarp_touched *pages, unsigned int number);
+bool netwarp_is_untouched(struct mm_struct *mm, const struct netwarp_touched *pages, unsigned int number, bool all);
 void netwarp_has_run(const struct task_struct *task);
 bool netwarp_rouses(void);
 

@@ -99,6 +99,13 @@ void netwarp_show_memory(void)
 	current_mm_sync();
 }
 
+static bool is_shared(struct mm_struct *mm, unsigned long address)
+{
+	struct vm_area_struct *vma = vma_lookup(mm, address);
+
+	return !vma || vma->vm_flags & (VM_SHARED | VM_PFNMAP | VM_MIXEDMAP);
+}
+
 /* A fault: returns 1 if the page was only hidden, and is no longer, 0 if the fault is the program's, or an error. */
 int netwarp_touch(unsigned long address)
 {
@@ -116,18 +123,23 @@ int netwarp_touch(unsigned long address)
 	if (count == MOST_TOUCHED || !page_at(mm, address))
 		return -ENOSPC;
 	touched[count].address = address;
+	touched[count].shared = is_shared(mm, address);
 	touched[count++].hash = hash_at(mm, address);
 	protect(&mm->context.id, address, PAGE_SIZE,
 		UM_PROT_READ | UM_PROT_EXEC | (pte_write(*pte) && pte_dirty(*pte) ? UM_PROT_WRITE : 0));
 	return 1;
 }
 
-static bool is_same(const struct netwarp_touched *pages, unsigned int number)
+/*
+ * Whether pages of a program are as they were: all, or only those that are shared.
+ * It may be asleep, so this takes no lock: nothing else runs meanwhile.
+ */
+bool netwarp_is_untouched(struct mm_struct *mm, const struct netwarp_touched *pages, unsigned int number, bool all)
 {
 	unsigned int i;
 
 	for (i = 0; i < number; i++)
-		if (hash_at(current->mm, pages[i].address) != pages[i].hash)
+		if ((all || pages[i].shared) && hash_at(mm, pages[i].address) != pages[i].hash)
 			return false;
 	return true;
 }
@@ -135,7 +147,7 @@ static bool is_same(const struct netwarp_touched *pages, unsigned int number)
 /* Whether the pages are as they were when they were first touched. */
 int netwarp_touched_same(void)
 {
-	return is_same(touched, count);
+	return netwarp_is_untouched(current->mm, touched, count, true);
 }
 
 /* A hash of what is on them now. */
@@ -160,16 +172,6 @@ struct netwarp_touched *netwarp_keep_touched(unsigned int *number)
 	for (i = 0; pages && i < count; i++)
 		pages[i].hash = hash_at(current->mm, pages[i].address);
 	return pages;
-}
-
-bool netwarp_is_untouched(const struct netwarp_touched *pages, unsigned int number)
-{
-	bool same;
-
-	mmap_read_lock(current->mm);
-	same = is_same(pages, number);
-	mmap_read_unlock(current->mm);
-	return same;
 }
 
 /* Bytes of the running program's text; those that it does not have are 0. */

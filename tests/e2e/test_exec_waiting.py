@@ -12,7 +12,7 @@ from e2e_compile import compiled
 
 MS = 10**6
 LATE_NS = 10_000
-"""What waits is told by the clock, whose first readings are free; a wait is exact, and its peer sleeps a nanosecond more."""
+"""A wait is exact; whom it waits for sleeps a nanosecond more each time (of the clock, the first readings are free)."""
 WAITS = {
     "flag 1000000": MS,
     "floats 1000000": MS,

@@ -48,6 +48,6 @@ def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
     done = netwarp("rerun", tmp_path)
     assert done.code == 2
     assert "is not a result directory" in done.err
-    for words in (["rerun"], ["report"], ["plot"], ["recommend"], ["export", "--csv"]):
+    for words in (["rerun"], ["report"], ["plot"], ["recommend"], ["export", "--format", "csv"]):
         missing = netwarp(*words, tmp_path / "missing")
         assert (missing.code, "missing does not exist; name a result directory" in missing.words) == (2, True), missing

@@ -63,7 +63,8 @@ def draw(plots: Path, name: str, conditions: Sequence[Condition], beside: pl.Dat
                     files += style.save(_bars(f"{words}: {part}", quantities, members), plots / f"{stem}{suffix}")
             rows = beside.filter(pl.col("scenario").is_in([condition.name for condition in members]))
             if rows["scripts"].count():
-                files += style.save(_dots(f"The three-node study, published and measured: {part}", rows), plots / f"published_plot{suffix}")
+                dots = _dots(f"The three-node study, published and measured: {part}", rows)
+                files += style.save(dots, plots / f"published_plot{suffix}")
     return files
 
 

@@ -36,7 +36,8 @@ if __name__ == "__main__":
 
 from bench.row import Row, measure
 
-ENVIRONMENTS = 20
+ENVIRONMENTS = tuple(number for number in range(22) if number not in (1, 7))
+"""Twenty; the present rule for ties was made by what 1 and 7 had shown, so that they are no evidence for it."""
 _SEED = 18
 _FRESH = (5001, 5002, 5003, 5004)
 _CONTENDERS = math.log(0.8)
@@ -146,7 +147,7 @@ def _sweep(question: Question, choice: str, laboratory: Laboratory) -> dict[str,
 def advise(place: Path) -> Iterator[Row]:
     """Of 20 environments drawn at random, home lines behind a modem among them, those in which the choice is right."""
     held = []
-    for number in range(ENVIRONMENTS):
+    for number in ENVIRONMENTS:
         held.append(hold(number, place / str(number)))
         print(held[-1], file=sys.stderr)
     yield Row(

@@ -18,7 +18,11 @@ NODES = (50, 150, 450)
 def growth_of_results(place: Path) -> Iterator[Row]:
     """Commands over a result of many short runs."""
     place.mkdir(parents=True)
-    commands = {"export --csv": ("export", "--csv"), "report": ("report", "--no-plots"), "plot": ("plot",)}
+    commands = {
+        "export --format csv": ("export", "--format", "csv"),
+        "report": ("report", "--no-plots"),
+        "plot": ("plot",),
+    }
     taken: dict[str, list[float]] = {name: [] for name in ("run", "run, all there already", *commands)}
     for count in RUNS:
         (place / "short.toml").write_text(star(3, "0.2s"))

@@ -45,7 +45,7 @@ STUDY = Study(
     scenarios=Path(__file__).parent / "others_scenarios",
     views={"goodputs": "other_study:write"},
     imports=("other_study:read_archive",),
-    exports={"goodputs": Export("other_study:write_goodputs", "The goodput of each flow, a line for each.")},
+    exports={"goodputs": Export("other_study:write_goodputs", "the goodput of each flow, a line for each")},
     commands={"fastest": "other_study:fastest"},
     short_words={"^others": "my "},
 )

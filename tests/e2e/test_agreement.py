@@ -34,8 +34,11 @@ def test_two_engines_are_compared_on_what_both_can_run(tmp_path: Path) -> None:
         assert "| flow.goodput_mbps of bulk |" in text
     else:
         assert "host: 2 of 2 runs suspect" in text
-    again = netwarp("agree", scenario, "--seeds", "2", "-o", tmp_path / "r", "--page", page)
+    again = netwarp("agree", scenario, "--seeds", "2", "-o", tmp_path / "r", "--page", page, "--json")
     assert again.code in (0, 3), again.err
+    (told,) = json.loads(again.out)
+    assert told["scenario"] == "small"
+    assert told["comparison"] is not None or told["reasons"]
     # Finished runs are kept, and disturbed ones repeated.
     assert page.read_text() == text or "suspect" in text
 

@@ -194,7 +194,7 @@ def test_the_result_is_one_like_any_other(tmp_path: Path) -> None:
     assert "│ a-b-tcp-5201-short " not in answer.out, "a control connection is left out"
     asked = netwarp("compare", place, "-a", "exec.env.RATE=10mbit", "-b", "exec.env.RATE=20mbit", "--short")
     assert "│ a-b-tcp-5201-short " in asked.out, asked.err
-    succeed("export", place, "--csv", "-o", tmp_path / "out")
+    succeed("export", place, "--format", "csv", "-o", tmp_path / "out")
     assert "a:eth0" in (tmp_path / "out/summary.csv").read_text()
 
 

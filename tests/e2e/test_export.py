@@ -42,7 +42,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_tables_say_what_the_records_say(result: Path, tmp_path: Path) -> None:
-    out = succeed("export", result, "--csv", "--parquet", "-o", tmp_path).out.split()
+    out = succeed("export", result, "--format", "csv,parquet", "-o", tmp_path).out.split()
     assert {str(tmp_path / name) for name in ("acks.csv", "acks.parquet", "summary.csv", "statistics.parquet")} < set(
         out
     )
@@ -56,7 +56,7 @@ def test_tables_say_what_the_records_say(result: Path, tmp_path: Path) -> None:
 
 
 def test_flent_opens_and_draws(result: Path, tmp_path: Path) -> None:
-    succeed("export", result, "--flent", "-o", tmp_path)
+    succeed("export", result, "--format", "flent", "-o", tmp_path)
     files = sorted(tmp_path.glob("*.flent.gz"))
     assert len(files) == 2
     for plot in ("totals", "upload", "ping_cdf", "upload_with_ping_and_tcp_rtt"):
@@ -77,20 +77,20 @@ def test_flent_opens_and_draws(result: Path, tmp_path: Path) -> None:
 
 
 def test_flent_knows_the_kernels_view(result: Path, tmp_path: Path) -> None:
-    succeed("export", result, "--flent", "-o", tmp_path)
+    succeed("export", result, "--format", "flent", "-o", tmp_path)
     document = json.loads(gzip.decompress(min(tmp_path.glob("*.flent.gz")).read_bytes()))
     points = document["raw_values"]["TCP upload::1"]
     assert {"t", "val", "tcp_cwnd", "tcp_rtt"} <= set(points[-1])
     assert all(20 < point["tcp_rtt"] < 200 for point in points[5:])
     again = tmp_path / "again"
-    succeed("export", result, "--flent", "-o", again)
+    succeed("export", result, "--format", "flent", "-o", again)
     assert [p.read_bytes() for p in sorted(again.iterdir())] == [p.read_bytes() for p in sorted(tmp_path.glob("*.gz"))]
 
 
 def test_iperf3s_own_keys_with_our_numbers(tmp_path: Path) -> None:
     scenario = write_scenario(tmp_path / "s.toml", ["pfifo limit 40"], "6s", flows=REAL)
     succeed("run", scenario, "-o", tmp_path / "r", "--no-plots")
-    succeed("export", tmp_path / "r", "--iperf3", "-o", tmp_path / "x")
+    succeed("export", tmp_path / "r", "--format", "iperf3", "-o", tmp_path / "x")
     ours = json.loads(next((tmp_path / "x").glob("*--bulk.json")).read_text())
     real = json.loads(next((tmp_path / "x").glob("*--real.json")).read_text())
     kept = next((tmp_path / "r").glob("runs/*/iperf3-real.json"))
@@ -112,11 +112,11 @@ def test_mistakes(result: Path, tmp_path: Path) -> None:
     none = netwarp("export", result)
     assert none.code == 2
     assert "choose a format" in none.err
-    nothing = netwarp("export", tmp_path, "--csv")
+    nothing = netwarp("export", tmp_path, "--format", "csv")
     assert nothing.code == 2
     assert "not a result directory" in nothing.err
     (tmp_path / "file").write_text("")
-    blocked = netwarp("export", result, "--csv", "-o", tmp_path / "file")
+    blocked = netwarp("export", result, "--format", "csv", "-o", tmp_path / "file")
     assert blocked.code == 4
     assert "Traceback" not in blocked.err
 

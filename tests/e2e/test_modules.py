@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -243,8 +244,13 @@ def test_each_save_gets_a_verdict(tmp_path: Path) -> None:
     assert (tmp_path / "dev" / "001" / "plots" / "state-bulk-acked.png").exists()
     assert (tmp_path / "dev" / "last" / "tcp_mine.c").read_text() == file.read_text()
     write(tmp_path, "mine", COUNTING.replace("acked +=", "aked +="))
-    answer = succeed(*command, "-o", tmp_path / "dev")
+    answer = succeed(*command, "-o", tmp_path / "dev", "--json")
     assert "did you mean 'acked'" in answer.err
+    (line,) = answer.out.splitlines()
+    told = json.loads(line)
+    assert (told["save"], told["problem"], told["verdict"]) == (1, None, [])
+    assert {row["flows.bulk.cc"]: row["status"] for row in told["summary"]}.pop("cubic") == "ok"
+    assert [row["status"] for row in told["summary"]].count("failed") == 1
 
 
 def test_a_qdisc_of_ones_own(tmp_path: Path) -> None:

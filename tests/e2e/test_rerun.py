@@ -1,5 +1,6 @@
 """The same scenario and seed give the same bytes, however they are run; and `rerun` finds out."""
 
+import json
 from pathlib import Path
 
 from e2e_command import digests, finished, netwarp, succeed, write_scenario
@@ -36,12 +37,17 @@ def test_a_changed_file_is_found(tmp_path: Path) -> None:
     assert "1 of 2 runs are identical" in done.out
     assert "flows.arrows: changed" in next(line for line in done.out.splitlines() if line.startswith(changed))
     assert finished(tmp_path / "kept") == finished(result)
+    told = json.loads(netwarp("rerun", result, "--json").out)
+    assert (told["identical"], told["changed"], len(told["runs"])) == (False, [], 2)
+    differing = {run["id"]: [one["file"] for one in run["differences"]] for run in told["runs"]}
+    assert differing.pop(changed) == ["flows.arrows"]
+    assert list(differing.values()) == [[]]
 
 
 def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
     done = netwarp("rerun", tmp_path)
     assert done.code == 2
     assert "is not a result directory" in done.err
-    for words in (["rerun"], ["report"], ["plot"], ["recommend"], ["export", "--csv"]):
+    for words in (["rerun"], ["report"], ["plot"], ["recommend"], ["export", "--format", "csv"]):
         missing = netwarp(*words, tmp_path / "missing")
         assert (missing.code, "missing does not exist; name a result directory" in missing.words) == (2, True), missing

@@ -192,7 +192,7 @@ def test_nodes_begin_at_one_instant_within_a_millisecond(result: Path) -> None:
 
 
 def test_the_authors_scripts_read_the_tree(result: Path, tmp_path: Path) -> None:
-    answer = netwarp("export", result, "--experiments", "-o", tmp_path)
+    answer = netwarp("export", result, "--format", "experiments", "-o", tmp_path)
     assert answer.code == 0, answer.err
     (folder,) = (tmp_path / "experiments").glob("*/*")
     assert folder.name == f"{folder.parent.name}_run_1"

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.cli.tables import ensemble_table
+from netwarp.report.tables import results_table
 from netwarp.stats.statistics import median_coverage, median_rank
 from rich.console import Console
 
@@ -86,6 +87,13 @@ def test_a_row_for_each_point_and_metric() -> None:
     assert (cubic["mean"], cubic["min"], cubic["max"], cubic["left_out"], cubic["why"]) == (3.5, 1, 6, 0, None)
     assert cubic["sd"] == pytest.approx(np.std([1, 2, 3, 4, 5, 6], ddof=1))
     assert (bbr["n"], bbr["median"], bbr["low"], bbr["high"], bbr["confidence"]) == (1, 7, None, None, None)
+
+
+def test_the_pages_table_calls_a_module_by_its_name() -> None:
+    runs = [(cc, 1, "ok", {"goodput_mbps": 7.0}) for cc in ("file:../x/tcp_mine.c", "cubic")]
+    found = summary(*runs)
+    table = results_table(statistics_frame(found, AXES), found, AXES)
+    assert [row[0].text for row in table.rows] == ["mine", "cubic"]
 
 
 def test_what_was_left_out_and_why() -> None:

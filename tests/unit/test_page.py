@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from netwarp.plots import style
+from netwarp.plots.values import words_of
 from netwarp.report import quantities
 from netwarp.report.drawing import MAX_NODES, draw
 from netwarp.report.layout import places
-from netwarp.report.panels import _axis, _differences, _words
+from netwarp.report.panels import _axis, _differences
 from netwarp.report.svg import compact, title_of
 from netwarp.store.network import Network, StepSeries, network_of
 
@@ -110,7 +111,7 @@ def test_a_figure_knows_its_title(tmp_path: Path) -> None:
 
 def test_panels_name_a_module_as_figures_do() -> None:
     values = ["cubic", "file:./tcp_mine.c window=50", "file:a/tcp_two.c", "file:b/tcp_two.c", None]
-    words = _words(values)
+    words = words_of(values)
     assert words["file:./tcp_mine.c window=50"] == "mine window=50"
     assert _axis("flows.bulk.cc", words, values)["values"] == [
         *("cubic", "mine window=50", "file:a/tcp_two.c", "file:b/tcp_two.c", "null")

@@ -27,13 +27,13 @@ from netwarp.studies.base import Export, Study
 STUDY = Study(
     scenarios=Path(__file__).parent / "others_scenarios",
     views={"goodputs": "twin:write"},
-    exports={"goodputs": Export("twin:write", "The same once more."), "csv": Export("twin:write", "Not this.")},
+    exports={"goodputs": Export("twin:write", "the same once more"), "csv": Export("twin:write", "Not this.")},
     commands={"fastest": "twin:fastest", "run": "twin:run"},
 )
 """
 
-MODULES = ("other_study", "twin", "broken_study", "some_study")
-"""What the packages of these tests contain: each test imports its own."""
+MODULES = ("other_study", "twin", "broken_study", "some_study", "netwarp.cli.export")
+"""What the packages of these tests contain, and the command whose help names it: each test imports its own."""
 
 
 @pytest.fixture

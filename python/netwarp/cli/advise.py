@@ -155,7 +155,6 @@ def advise(
         if changes == ("buffer",):
             return _size_buffers(question, laboratory, directory, json=json)
         return _answer(question, laboratory, directory, json=json)
-    raise AssertionError("unreachable")
 
 
 def _answer(question: "Question", laboratory: "Callable[[Meter], Laboratory]", directory: Path, *, json: bool) -> int:

@@ -68,4 +68,3 @@ def agree(
         elif page is None:
             stdout().print(text, markup=False, highlight=False, soft_wrap=True)
         return OK if any(one.comparison and one.comparison.rows for one in found) else FAILED_RUN
-    raise AssertionError("unreachable")

@@ -1,12 +1,12 @@
 """What all commands share: exit codes, errors as sentences, consoles."""
 
-import contextlib
 import inspect
 import os
 import re
 import resource
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 if TYPE_CHECKING:
@@ -35,19 +35,24 @@ def unwrapped(command: _Command) -> _Command:
     return command
 
 
-@contextlib.contextmanager
-def errors() -> Iterator[None]:
+class _Errors:
+    """Its type says that it ends no error silently, which that of a generator's context manager leaves open."""
+
+    def __enter__(self) -> None:
+        _refuse_little_memory()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if isinstance(error, MemoryError):
+            fail(MemoryError(NO_MEMORY), ENVIRONMENT)
+        if isinstance(error, Exception) and not isinstance(error, BrokenPipeError):
+            code = _exit_code(error)
+            if code is not None:
+                fail(error, code)
+
+
+def errors() -> _Errors:
     """Every error that a user can act on, as its sentence and its exit code."""
-    _refuse_little_memory()
-    try:
-        yield
-    except MemoryError:
-        fail(MemoryError(NO_MEMORY), ENVIRONMENT)
-    except Exception as error:
-        code = None if isinstance(error, BrokenPipeError) else _exit_code(error)
-        if code is None:
-            raise
-        fail(error, code)
+    return _Errors()
 
 
 def _refuse_little_memory() -> None:

@@ -77,7 +77,6 @@ def compare(
         if found.regression:
             return FAILED_EXPECTATION
         return UNDECIDED if found.undecided else OK
-    raise AssertionError("unreachable")
 
 
 def _print(comparison: "Comparison", *, everything: bool) -> None:

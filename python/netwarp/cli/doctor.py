@@ -32,4 +32,3 @@ def doctor(*, clean: Flag = False, json: Flag = False) -> int:
             if not finding.ok and finding.fix:
                 out.print(f"    fix: {finding.fix}")
         return OK if all(finding.ok for finding in findings) else ENVIRONMENT
-    raise AssertionError("unreachable")

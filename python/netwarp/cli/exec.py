@@ -154,7 +154,6 @@ def exec_(
         if junit is not None:
             _write_junit(study.path, junit)
         return code_of_one(study.path) if live else (FAILED_RUN if study.failed else OK)
-    raise AssertionError("unreachable")
 
 
 _SIGNALLED = 128

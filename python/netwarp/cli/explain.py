@@ -64,7 +64,6 @@ def explain(
         found = explain_(*open_pair(a, b, in_a or (), in_b or (), seed))
         _print(found, draw(found, formats, output), as_json=json)
         return OK
-    raise AssertionError("unreachable")
 
 
 def whatif(
@@ -145,7 +144,6 @@ def whatif(
         )
         _print(found, draw(found, formats), as_json=json)
         return OK
-    raise AssertionError("unreachable")
 
 
 def _print(found: "Explanation", figures: Sequence[Path], *, as_json: bool) -> None:

@@ -1,27 +1,27 @@
 """The command that writes a result in the formats of other programs."""
 
-import inspect
 import sys
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from netwarp.cli import values
 from netwarp.cli.common import OK, USAGE, errors, say
-from netwarp.cli.options import Flag, Output, Result
-from netwarp.studies import registry
+from netwarp.cli.options import Output, Result
+from netwarp.exports import exporter, formats
+
+_FORMATS = formats()
+_Formats = Annotated[
+    str | None,
+    Parameter(
+        name="--format",
+        completer=values.several_of(*_FORMATS),
+        help=f"{', '.join(f'{name} ({meaning})' for name, meaning in _FORMATS.items())}; several separated by commas.",
+    ),
+]
 
 
-def export(
-    directory: Result,
-    /,
-    *,
-    output: Output = None,
-    csv: Flag = False,
-    parquet: Flag = False,
-    flent: Flag = False,
-    iperf3: Flag = False,
-    **of_studies: bool,
-) -> int:
+def export(directory: Result, /, *, format_: _Formats = None, output: Output = None) -> int:
     """Export a result to other formats (CSV, Parquet, Flent, iperf3, those of studies); failed runs are left out.
 
     Parameters
@@ -30,23 +30,14 @@ def export(
         A result directory.
     output
         Directory for the files; default: the result's export/.
-    csv
-        Summary, statistics and all records as CSV, one file for each kind.
-    parquet
-        The same as Parquet.
-    flent
-        A .flent.gz for each run, as Flent's test tcp_nup.
-    iperf3
-        The JSON that iperf3 -J would have written, for each TCP flow.
     """
-    asked = {"csv": csv, "parquet": parquet, "flent": flent, "iperf3": iperf3}
-    wanted = [name for name, on in {**asked, **of_studies}.items() if on]
-    if not wanted:
-        formats = ", ".join(f"--{name}" for name in (*asked, *_offered()))
-        say(f"error: choose a format: {formats} (or several)", style="red")
+    wanted = [name.strip() for name in (format_ or "").split(",") if name.strip()]
+    unknown = [name for name in wanted if name not in _FORMATS]
+    if unknown or not wanted:
+        why = f'there is no format "{unknown[0]}"; choose from' if unknown else "choose a format with --format:"
+        say(f"error: {why} {', '.join(_FORMATS)}", style="red")
         return USAGE
     with errors():
-        from netwarp.exports import exporter
         from netwarp.store.errors import store_errors
         from netwarp.store.files import make_folder
         from netwarp.store.result import open_verified
@@ -59,21 +50,3 @@ def export(
             for path in exporter(name)(result, place):
                 sys.stdout.write(f"{path}\n")
     return OK
-
-
-def _offered() -> dict[str, inspect.Parameter]:
-    """The options for the formats of studies."""
-    return {
-        name: inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=False,
-            annotation=Annotated[bool, Parameter(negative=(), help=meaning)],
-        )
-        for name, meaning in registry.exports().items()
-        if name not in _OWN
-    }
-
-
-_OWN = {name: one for name, one in inspect.signature(export).parameters.items() if name != "of_studies"}
-export.__signature__ = inspect.Signature([*_OWN.values(), *_offered().values()], return_annotation=int)  # type: ignore[attr-defined]

@@ -36,4 +36,3 @@ def import_(
         for note in imported.notes:
             say(str(note), style="yellow" if note.left_out else None)
         return print_study(analyse_again(imported.path, plots=plots, console=stderr()), as_json=json)
-    raise AssertionError("unreachable")

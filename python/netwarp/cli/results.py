@@ -224,7 +224,6 @@ def report(directory: Result, /, *, plots: bool = True, json: Flag = False) -> i
         from netwarp.evaluation import analyse_again
 
         return print_study(analyse_again(directory, plots=plots, console=stderr()), as_json=json)
-    raise AssertionError("unreachable")
 
 
 def rerun(
@@ -282,7 +281,6 @@ def rerun(
         same = sum(not run.differences for run in found.runs)
         sys.stdout.write(f"{same} of {len(found.runs)} runs are identical\n")
         return _code_of(found)
-    raise AssertionError("unreachable")
 
 
 def _code_of(found: "Rerun") -> int:

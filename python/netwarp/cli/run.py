@@ -109,4 +109,3 @@ def run(
                 console=stderr(),
             )
             return results.print_study(study, as_json=json)
-    raise AssertionError("unreachable")

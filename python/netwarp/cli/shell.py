@@ -100,7 +100,6 @@ def shell(
             if study.execution.interrupted or not (study.execution.done or study.execution.kept):
                 return INTERRUPTED
             return code_of_one(study.path)
-    raise AssertionError("unreachable")
 
 
 def _script() -> str | None:

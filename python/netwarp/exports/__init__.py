@@ -2,35 +2,42 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from netwarp.exports.flent import write_flent
-from netwarp.exports.iperf3 import write_iperf3
-from netwarp.exports.tables import write_csv, write_parquet
-from netwarp.store.result import ResultDir
 from netwarp.studies import registry
+from netwarp.studies.base import Export
+
+if TYPE_CHECKING:
+    from netwarp.store.result import ResultDir
 
 
 class Exporter(Protocol):
     """What writes one format."""
 
-    def __call__(self, result: ResultDir, directory: Path, /) -> list[Path]:
+    def __call__(self, result: "ResultDir", directory: Path, /) -> list[Path]:
         """Write what it can of a result into a directory, which exists; returns the files. Raises StoreError."""
 
 
-FORMATS: Mapping[str, Exporter] = {
-    "csv": write_csv,
-    "parquet": write_parquet,
-    "flent": write_flent,
-    "iperf3": write_iperf3,
+FORMATS: Mapping[str, Export] = {
+    "csv": Export("netwarp.exports.tables:write_csv", "summary, statistics and all records, one file for each kind"),
+    "parquet": Export("netwarp.exports.tables:write_parquet", "the same"),
+    "flent": Export("netwarp.exports.flent:write_flent", "a .flent.gz for each run, as Flent's test tcp_nup"),
+    "iperf3": Export("netwarp.exports.iperf3:write_iperf3", "the JSON of iperf3 -J for each TCP flow"),
 }
 """Those that belong to no study."""
 
 
+def formats() -> dict[str, str]:
+    """All formats, netwarp's own first, with what they mean."""
+    own = {name: one.meaning for name, one in FORMATS.items()}
+    return own | {name: meaning for name, meaning in registry.exports().items() if name not in own}
+
+
 def exporter(name: str) -> Exporter:
     """What writes the format of this name, of netwarp's own or a study's. Raises StudyError."""
-    offered: Exporter = FORMATS.get(name) or registry.load("exports", name)
-    return offered
+    own = FORMATS.get(name)
+    found: Exporter = registry.loaded(own.function) if own else registry.load("exports", name)
+    return found
 
 
-__all__ = ["FORMATS", "Exporter", "exporter"]
+__all__ = ["FORMATS", "Exporter", "exporter", "formats"]

@@ -78,6 +78,12 @@ def shown_apart(values: Sequence[Any]) -> list[str]:
     return [axis_text(v) if shown.count(label) > 1 else label for v, label in zip(values, shown, strict=True)]
 
 
+def words_of(values: Sequence[Any]) -> dict[str, str]:
+    """Values of an axis by their texts, each with how it is shown: numbers in their order, others as they come."""
+    found = in_order(list({axis_text(value): value for value in values}.values()))
+    return dict(zip(map(axis_text, found), shown_apart(found), strict=True))
+
+
 def shown_as(value: Any) -> str:
     """A value in words; of a module's file the name of the module, and its parameters.
 

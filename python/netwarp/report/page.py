@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.analysis.summary.expectations import Checked
+from netwarp.plots.values import words_of
 from netwarp.report import drawing, extras, quantities, tables
 from netwarp.report.drawing import direction_text
 from netwarp.report.panels import panels
@@ -175,7 +176,7 @@ def _setup(result: ResultDir, run: RunDir) -> dict[str, Any]:
         "axes": [(axis_title(axis), axis, found) for axis, found in values.items()],
         "flows": _flows(what, ends),
         "changes": what.changes,
-        "point": ", ".join(f"{axis_title(a)} {axis_text(v)}" for a, v in _point(result, run).items()),
+        "point": ", ".join(f"{axis_title(axis)} {_word(result, axis, v)}" for axis, v in _point(result, run).items()),
     }
 
 
@@ -194,6 +195,10 @@ def _set_by_cases(result: ResultDir, cases: Sequence[str]) -> dict[str, str]:
 def _values(result: ResultDir, axis: str) -> list[Any]:
     texts = {axis_text(run.point[axis]): run.point[axis] for run in result.planned if axis in run.point}
     return list(texts.values())
+
+
+def _word(result: ResultDir, axis: str, value: Any) -> str:
+    return words_of(_values(result, axis))[axis_text(value)]
 
 
 def _point(result: ResultDir, run: RunDir) -> Mapping[str, Any]:

@@ -13,10 +13,10 @@ from netwarp.analysis.flow.phases import Phase, flow_phases
 from netwarp.analysis.flow.sharing import jain_over_time
 from netwarp.analysis.run import series
 from netwarp.plots.colours import looks
-from netwarp.plots.labels import in_order, is_ordered
+from netwarp.plots.labels import is_ordered
 from netwarp.plots.timeseries.curves import JAIN
 from netwarp.plots.timeseries.series import reduce_series
-from netwarp.plots.values import shown_apart
+from netwarp.plots.values import words_of
 from netwarp.report.selection import Choice, at, members
 from netwarp.stats.weighting import Values
 from netwarp.store.result import ResultDir
@@ -64,7 +64,7 @@ def panels(result: ResultDir, choice: Choice, queues: Sequence[str]) -> dict[str
     columns = _columns(curves)
     measures = list({curve.measure.key: curve.measure for curve in curves}.values())
     measures.sort(key=_rank)
-    axes = {axis: _words([at(run, axis) for run in choice.runs]) for axis in choice.axes}
+    axes = {axis: words_of([at(run, axis) for run in choice.runs]) for axis in choice.axes}
     flows = list(dict.fromkeys(curve.flow for curve in curves if curve.flow))
     omitted = dict.fromkeys(chain(choice.omitted, *(sentences for _, _, sentences in loaded)))
     return {
@@ -104,12 +104,6 @@ def _run_json(
         "changes": changes,
         "phases": phases,
     }
-
-
-def _words(values: Sequence[Any]) -> dict[str, str]:
-    """The values of an axis, each with how it is shown: those that have an order in it, others as the plan has them."""
-    found = in_order(list({axis_text(value): value for value in values}.values()))
-    return dict(zip(map(axis_text, found), shown_apart(found), strict=True))
 
 
 def _axis(path: str, words: Mapping[str, str], values: Sequence[Any]) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from netwarp.analysis.summary.main_metrics import MAIN_METRICS, busiest_queue
 from netwarp.analysis.summary.selection import is_member
+from netwarp.plots.values import words_of
 from netwarp.report.quantities import count, number
 from netwarp.store.result import ResultDir
 from netwarp.store.summary import RunOutcome, axis_text, axis_title
@@ -54,10 +56,11 @@ def results_table(statistics: pl.DataFrame, summary: pl.DataFrame, axes: Sequenc
     left = bool((statistics["left_out"] > 0).any())
     head = [*map(axis_title, axes), *(["flow"] if len(flows) > 1 else []), *(_heading(main[2]) for main in shown)]
     head += ["runs"] if several or left else []
+    words = {axis: words_of(statistics[axis].drop_nulls().to_list()) for axis in axes}
     rows, marks = [], []
     groups = statistics.group_by(*axes, maintain_order=True) if axes else [((), statistics)]
     for point, part in groups:
-        start = [Cell(ABSENT if value is None else axis_text(value)) for value in point]
+        start = [_point_cell(words[axis], value) for axis, value in zip(axes, point, strict=True)]
         values = {(row["scope"], row["name"], row["metric"]): row for row in part.iter_rows(named=True)}
         present = [flow for flow in flows if any(key[:2] == ("flow", flow) for key in values)] or [""]
         census = part.row(0, named=True)
@@ -66,13 +69,13 @@ def results_table(statistics: pl.DataFrame, summary: pl.DataFrame, axes: Sequenc
             runs = [_runs(part, census)] if several or left else []
             rows.append([*start, *([Cell(flow)] if len(flows) > 1 else []), *cells, *runs])
             marks.append("" if census["n"] else "failed")
-    words = len(head) - len(shown) - (1 if several or left else 0)
+    texts = len(head) - len(shown) - (1 if several or left else 0)
     where = f"Queue and link columns: {queue}." if queue else ""
     return Table(
         "results",
         "Medians over runs" if several else "Results",
         head,
-        [place >= words for place in range(len(head))],
+        [place >= texts for place in range(len(head))],
         rows[:MAX_ROWS],
         marks[:MAX_ROWS],
         " ".join(part for part in (where, _interval_note(statistics), _cut(len(rows))) if part),
@@ -104,6 +107,10 @@ def _interval_note(statistics: pl.DataFrame) -> str:
     return f"{text} (by ranks, without assuming a distribution)."
 
 
+def _point_cell(words: Mapping[str, str], value: Any) -> Cell:
+    return Cell(ABSENT if value is None else words[axis_text(value)])
+
+
 def _heading(text: str) -> str:
     return text.replace("-\n", "").replace("\n", ", ")
 
@@ -114,12 +121,16 @@ def _cut(rows: int) -> str:
 
 def runs_table(result: ResultDir, outcomes: Sequence[RunOutcome]) -> Table:
     """Every planned run: its point, seed, what became of it and why, and how long it took."""
+    planned = [run.point for run in result.planned]
+    words = {
+        axis: words_of([value for point in planned if (value := point.get(axis)) is not None]) for axis in result.axes
+    }
     rows = []
     for outcome in outcomes:
         run = outcome.run
         took = result.run(run.id).status().get("real_s") if result.is_complete(run.id) else None
         seconds = Cell(f"{took:.2f}", number=float(took)) if isinstance(took, int | float) else Cell(ABSENT)
-        point = [Cell(axis_text(run.point[axis]) if axis in run.point else ABSENT) for axis in result.axes]
+        point = [_point_cell(words[axis], run.point.get(axis)) for axis in result.axes]
         status = Cell(outcome.status, outcome.reason or "")
         rows.append([Cell(run.id), *point, Cell(str(run.seed), number=run.seed), status, seconds])
     head = ["run", *map(axis_title, result.axes), "seed", "status", "real time, s"]

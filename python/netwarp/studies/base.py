@@ -24,7 +24,8 @@ class StudyError(ValueError):
 class Export:
     """A format in which `netwarp export` writes results.
 
-    `function` is a reference to one that fits `netwarp.exports.Exporter`; `meaning` is its line in the command's help.
+    `function` is a reference to one that fits `netwarp.exports.Exporter`; `meaning` says in the command's help what
+    comes of it.
     """
 
     function: str

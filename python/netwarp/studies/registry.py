@@ -58,14 +58,14 @@ def load(kind: Literal["views", "exports", "commands"], name: str) -> Any:
     offer = _only(kind, name)
     if offer is None:
         raise StudyError("; ".join([f'there is no {_ONE[kind]} "{name}"', *unloadable()]))
-    return _loaded(offer.function if isinstance(offer, Export) else offer)
+    return loaded(offer.function if isinstance(offer, Export) else offer)
 
 
 def importers() -> Iterator[Any]:
     """All importers of studies. Raises StudyError."""
     for _, study in studies():
         for reference in study.imports:
-            yield _loaded(reference)
+            yield loaded(reference)
 
 
 def short_words() -> Iterator[tuple[str, str]]:
@@ -111,7 +111,8 @@ def _only(kind: Kind, name: str) -> Any:
     return next(iter(having.values()), None)
 
 
-def _loaded(reference: str) -> Any:
+def loaded(reference: str) -> Any:
+    """What a reference, `package.module:name`, names. Raises StudyError."""
     module, _, name = reference.partition(":")
     try:
         return getattr(import_module(module), name)

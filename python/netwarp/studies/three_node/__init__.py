@@ -11,7 +11,7 @@ STUDY = Study(
     exports={
         "experiments": Export(
             "netwarp.studies.three_node.experiments:write_experiments",
-            "The tree experiments/SCENARIO/SCENARIO_run_N/ that the scripts of the three-node study leave.",
+            "the tree experiments/SCENARIO/SCENARIO_run_N/ that the scripts of the three-node study leave",
         )
     },
     commands={"recommend": "netwarp.studies.three_node.recommend:recommend"},

@@ -42,6 +42,11 @@ _BESIDE = (
 )
 """Every published number, by the definition of the study's own scripts (`scripts`)."""
 
+_BARS = (
+    ("summary_plot", "The three-node study's summary", SUMMARY_PANELS),
+    ("pcap_plot", "The three-node study's captures", PCAP_PANELS),
+)
+
 
 def draw(plots: Path, name: str, conditions: Sequence[Condition], beside: pl.DataFrame) -> list[Path]:
     """Draw what there are values for; returns the files. Raises StoreError."""
@@ -51,14 +56,15 @@ def draw(plots: Path, name: str, conditions: Sequence[Condition], beside: pl.Dat
         parts.setdefault(series_of(condition.name), []).append(condition)
     with style.drawing():
         for series, members in parts.items():
-            title = f"The three-node study: {name}" + (f", {series}" if len(parts) > 1 else "")
+            part = name + (f", {series}" if len(parts) > 1 else "")
             suffix = f"--{slug(series)}" if len(parts) > 1 else ""
-            for stem, quantities in (("summary_plot", SUMMARY_PANELS), ("pcap_plot", PCAP_PANELS)):
+            for stem, words, quantities in _BARS:
                 if any(condition.of(quantity.column) for quantity in quantities for condition in members):
-                    files += style.save(_bars(title, quantities, members), plots / f"{stem}{suffix}")
+                    files += style.save(_bars(f"{words}: {part}", quantities, members), plots / f"{stem}{suffix}")
             rows = beside.filter(pl.col("scenario").is_in([condition.name for condition in members]))
             if rows["scripts"].count():
-                files += style.save(_dots(title, rows), plots / f"published_plot{suffix}")
+                dots = _dots(f"The three-node study, published and measured: {part}", rows)
+                files += style.save(dots, plots / f"published_plot{suffix}")
     return files
 
 

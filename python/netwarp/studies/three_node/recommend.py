@@ -43,4 +43,3 @@ def recommend(result: Result, /, *, json: Flag = False) -> int:
         for line in as_markdown(sentences):
             out.print(line, soft_wrap=True)
         return OK
-    raise AssertionError("unreachable")

@@ -100,7 +100,7 @@ def test_its_tables_and_figures_are_those_of_virtual_time(study: tuple[Answer, P
 
 
 def test_the_studys_own_scripts_read_what_is_exported(study: tuple[Answer, Path], tmp_path: Path) -> None:
-    answer = netwarp("export", study[1], "--experiments", "-o", tmp_path)
+    answer = netwarp("export", study[1], "--format", "experiments", "-o", tmp_path)
     assert answer.code == 0, answer.err
     folder = tmp_path / "experiments" / CASE / f"{CASE}_run_1"
     assert {path.name for path in folder.iterdir()} >= {

@@ -1,0 +1,92 @@
+"""How a run in a machine of its own went: what the guard, the agent and the console say, in one outcome."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from netwarp.engines.base import Job, Outcome
+from netwarp.engines.console import death, killed_by_host, last_words, of_waiting, out_of_mappings, out_of_memory
+from netwarp.engines.exec import facts_of, failure_of, in_vain, not_kept
+from netwarp.engines.supervisor import console_tail, read_outcome
+
+_NAMED = 5
+"""How many odd files a reason names."""
+
+
+def judged(
+    job: Job,
+    directory: Path,
+    report: dict[str, Any],
+    odd: Sequence[str],
+    of_modules: tuple[str | None, str | None],
+) -> Outcome:
+    """How a run went, by the guard's report; `odd` are files in its directory that are not regular ones, and
+    `of_modules` is what these did wrong, and what to try if they may have."""
+    blamed, advice = of_modules
+    facts = {key: report[key] for key in ("real_s", "own_s", "cpu_s", "events", "confinement")}
+    if report["end"] == "cancelled":
+        return Outcome("cancelled", "it was interrupted", facts)
+    outcome = read_outcome(directory)
+    facts |= facts_of(outcome or {})
+    found = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
+    reasons = (
+        # First what may have led to the rest.
+        out_of_memory(directory),
+        blamed or _killed(job, directory, report) or _failure(job, outcome, directory, report),
+        out_of_mappings(directory),
+        f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
+    )
+    reason = "; ".join(reason for reason in reasons if reason) or None
+    reason = f"{reason}; {advice}" if reason and advice else reason
+    by_host = report["by_host"] or (report["end"] == "ended" and killed_by_host(report["exit_status"], directory))
+    notes = (*_starvation(job, report), *not_kept(job, facts, report["cut"]), *in_vain(facts))
+    return Outcome("failed" if reason else "ok", reason, facts, found, bool(reason) and by_host, notes)
+
+
+def _starvation(job: Job, report: Mapping[str, Any]) -> Iterator[str]:
+    """That a run took longer than its limit, if it did, because the host gave it no processor meanwhile."""
+    if report["real_s"] > job.time_limit_s > report["own_s"]:
+        yield (
+            f"the host was busy: it took {report['real_s']:.0f} s, of which {report['own_s']:.0f} s count for its "
+            f"limit of {job.time_limit_s:g} s ([run] time_limit)"
+        )
+
+
+def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
+    """Why the guard ended the machine, if it did."""
+    running = _running(job, report["running"], directory)
+    if report["end"] == "output_closed":
+        return "its output is no longer read"
+    if report["end"] == "time_limit":
+        overdue = f"it did not end within {job.time_limit_s:g} s of its own time ([run] time_limit)"
+        return f"{overdue}: {running}" if running else overdue + console_tail(directory)
+    if report["end"] == "computing":
+        return (
+            f"a program computed for {report['computing_s']:g} s without a system call, and virtual time stands still "
+            f"meanwhile: {running or 'the machine did not say which'}. If it would end eventually, raise [run] "
+            f"time_limit: a program may compute for a tenth of it"
+        )
+    if report["end"] == "stuck":
+        tail = "" if out_of_memory(directory) else console_tail(directory)
+        return f"the machine's kernel computes without end, and virtual time stands still{tail}"
+    return f"its records could not be written: {report['error']}" if report["error"] else None
+
+
+def _running(job: Job, answer: Mapping[str, Any] | None, directory: Path) -> str | None:
+    """Which program a machine ran when it was ended, what was seen of it, and which others wait by computing."""
+    if answer is None:
+        return None
+    at_s = (answer["time_ns"] - job.lab["t0_ns"]) / 1e9
+    return (
+        f"{answer['name']} (pid {answer['pid']}) ran at {answer['address']}, at {at_s:.6g} s of the run's time; "
+        f"its command: `{answer['command']}`{of_waiting(directory)}"
+    )
+
+
+def _failure(job: Job, outcome: Mapping[str, Any] | None, directory: Path, report: dict[str, Any]) -> str | None:
+    """Why the run failed, as the agent reports it, or that it could report nothing."""
+    if outcome is None:
+        return death(report["exit_status"]) + last_words(directory)
+    if outcome["status"] != "ok":
+        return str(outcome.get("reason", "the agent gave no reason"))
+    return failure_of(outcome, typed=bool(job.lab["exec"] and job.lab["exec"]["terminal"]))

@@ -213,7 +213,7 @@ class UmlEngine:
         if report is None:
             # Nothing that a machine does keeps a guard from its report: it was killed, or could not start one here.
             return Outcome("failed", said, by_host=True)
-        blamed = complaint(directory, modules, job.lab["t0_ns"])
+        blamed = complaint(directory, modules, job.lab.t0_ns)
         advice = None if self._has_shadow else hint(directory, modules)
         return _judge(job, directory, report, odd, (blamed, advice))
 
@@ -227,7 +227,7 @@ class UmlEngine:
             "memory": job.memory_bytes,
             "seed": job.seed,
             "time-limit": job.time_limit_s,
-            "t0": job.lab["t0_ns"],
+            "t0": job.lab.t0_ns,
             "search-path": SEARCH_PATH,
             **live,
         }
@@ -241,12 +241,12 @@ class UmlEngine:
             command += ["--cpu", str(cpu)]
         if self._has_shadow:
             command.append("--shadow")
-        if job.lab["exec"]:
-            command += ["--output", "--kept-bytes", str(job.lab["record"]["kept_bytes"])]
-        if job.lab["record"]["exact"]:
+        if job.lab.exec:
+            command += ["--output", "--kept-bytes", str(job.lab.record.kept_bytes)]
+        if job.lab.record.exact:
             command.append("--exact")
-        for capture in job.lab["record"]["captures"]:
-            command += ["--capture", f"{capture['link']}-{capture['node']}"]
+        for capture in job.lab.record.captures:
+            command += ["--capture", f"{capture.link}-{capture.node}"]
         return command
 
 
@@ -386,7 +386,7 @@ def _running(job: Job, answer: Mapping[str, Any] | None) -> str | None:
     """Which program a machine ran when it was ended."""
     if answer is None:
         return None
-    at_s = (answer["time_ns"] - job.lab["t0_ns"]) / 1e9
+    at_s = (answer["time_ns"] - job.lab.t0_ns) / 1e9
     return (
         f"{answer['name']} (pid {answer['pid']}) ran at {answer['address']}, at {at_s:.6g} s of the run's time; "
         f"its command: `{answer['command']}`"
@@ -399,4 +399,4 @@ def _failure(job: Job, outcome: Mapping[str, Any] | None, directory: Path, repor
         return death(report["exit_status"]) + last_words(directory)
     if outcome["status"] != "ok":
         return str(outcome.get("reason", "the agent gave no reason"))
-    return failure_of(outcome, typed=bool(job.lab["exec"] and job.lab["exec"]["terminal"]))
+    return failure_of(outcome, typed=bool(job.lab.exec and job.lab.exec.terminal))

@@ -20,9 +20,7 @@ from netwarp.plan import Plan, Run, make_plan
 from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scratch import RUNS, scratch
 from netwarp.store.digests import Difference, compare_digests, digest_run
-from netwarp.store.documents import RunDocument, checked
 from netwarp.store.errors import SelectionError, StoreError
-from netwarp.store.files import read_json
 from netwarp.store.planfile import IMPORTED, place_of
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.study import keep_files, note_warnings
@@ -142,11 +140,10 @@ def _kernels_of(old: ResultDir) -> str:
     """What built the named kernels of a result, in words; empty if it names none."""
     commands: dict[str, str] = {}
     for run in (old.run(one.id) for one in old.planned if old.is_complete(one.id)):
-        path = run.path / "run.json"
-        said = checked(read_json(path), RunDocument, path)
-        if (name := said.get("kernel_name")) and (build := said.get("kernel", {}).get("build")):
-            digest = said.get("identity", {}).get("kernel", "")
-            again = build.replace("kernel build", f"kernel build --name {name}", 1)
+        said = run.document
+        if (name := said.kernel_name) and said.kernel.build:
+            digest = said.identity.get("kernel", "")
+            again = said.kernel.build.replace("kernel build", f"kernel build --name {name}", 1)
             commands[name] = f"{name} (SHA-256 {digest[:12]}), which `{again}` built"
     return f" {old.path} was made with {', and '.join(commands.values())}." if commands else ""
 

@@ -18,6 +18,7 @@ from rich.console import Console
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.engines import Engine
 from netwarp.explain import ChosenRun, Explanation, explain, open_pair
+from netwarp.lab_format.wires import LabWire
 from netwarp.lab_format.wires.netem import LossModel
 from netwarp.scenario import Scenario, parse_scenario
 from netwarp.scenario.model.paths import toml
@@ -86,8 +87,8 @@ def mark(run: RunDir, packet: str) -> Intervention:
     if found.ecn not in _ECT:
         why = "it is marked already" if found.ecn else "its sender does not use ECN for it (Not-ECT)"
         raise SelectionError(f"{packet} cannot be marked: {why}")
-    loss = _wire(run, found)["loss"]
-    before = _LOSS.validate_python(loss).words() if loss else "0%"
+    loss = _wire(run, found).loss
+    before = _LOSS.validate_python(loss.as_json()).words() if loss else "0%"
     return Intervention(found.words("is marked"), _meanwhile(run, found, "loss", "100% ecn", before))
 
 
@@ -106,7 +107,7 @@ def delay(run: RunDir, text: str) -> Intervention:
     if by_ns <= 0:
         raise SelectionError(f"{text}: a packet can only be delayed; give a time above 0")
     found = _find(run, packet)
-    before = int(_wire(run, found)["delay_ns"])
+    before = _wire(run, found).delay_ns
     changes = _meanwhile(run, found, "delay", f"{before + by_ns}ns", f"{before}ns")
     return Intervention(found.words(f"takes {format_duration(by_ns)} longer"), changes)
 
@@ -173,15 +174,15 @@ def _meanwhile(run: RunDir, packet: _Packet, field: str, value: str, before: str
     return [{"at": f"{at}ns", "link": packet.end.link, field: {direction: it}} for at, it in moments]
 
 
-def _wire(run: RunDir, packet: _Packet) -> Mapping[str, Any]:
+def _wire(run: RunDir, packet: _Packet) -> LabWire:
     """What the wire is like where and when the packet enters it, as the run's lab has it."""
     index = packet.end.interface_index
-    wire = next(end["wire"] for link in run.lab["links"] for end in link["ends"] if end["index"] == index)
-    for change in run.lab["changes"]:
-        if change["index"] == index and change["wire"] and change["at_ns"] <= packet.left_ns:
-            wire = change["wire"]
-    found: Mapping[str, Any] = wire
-    return found
+    lab = run.lab
+    wire = next(end.wire for end in lab.ends if end.index == index)
+    for change in lab.changes:
+        if change.index == index and change.wire and change.at_ns <= packet.left_ns:
+            wire = change.wire
+    return wire
 
 
 def _find(run: RunDir, packet: str) -> _Packet:

@@ -315,7 +315,7 @@ def test_it_needs_no_root_or_no_user_namespaces(who: Sequence[str], privilege: s
             os.chown(directory, NOBODY, NOBODY)
         agent = Path(shutil.copy(find_agent(), place))
         (run,) = make_plan(load_scenario(str(_scenario(place / "s.toml", duration="1s"))))
-        (directory / "run.json").write_text(json.dumps({"lab": build_lab(run, exact=False, real_time=True)}))
+        (directory / "run.json").write_text(json.dumps({"lab": build_lab(run, exact=False, real_time=True).as_json()}))
         options: dict[str, Any] = {"dir": directory, "run": "anybodys", "client": os.getpid(), "time-limit": 60}
         options["search-path"] = SEARCH_PATH
         words = [part for name, value in options.items() for part in (f"--{name}", str(value))]

@@ -98,6 +98,6 @@ def test_a_tree_of_disciplines_is_a_link() -> None:
         (20_000_000, 8_000_000, ("htb", "netem"), 100),
         (10**10, 0, ("line",), None),
     ]
-    assert steps[0].wire["loss"] == {"model": "random", "p": 0.09999999999999998, "correlation": 0.0}
+    assert steps[0].wire.as_json()["loss"] == {"model": "random", "p": 0.09999999999999998, "correlation": 0.0}
     assert sending_over_time(rows, line, 100, 400) == steps[:1]
     assert sending_over_time([], line, 100, 400) == (line,)

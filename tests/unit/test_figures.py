@@ -8,6 +8,7 @@ import pytest
 from netwarp.analysis.flow.phases import Phase, Span, bbr_spans
 from netwarp.analysis.run.distribution import distributed_stem
 from netwarp.analysis.summary.selection import select
+from netwarp.lab_format.model import read_lab
 from netwarp.plots import style
 from netwarp.plots.charts.chart import Chart, value_text, value_texts, wants_log
 from netwarp.plots.charts.kinds import draw_chart
@@ -60,7 +61,9 @@ def test_changes_in_words() -> None:
         {"at_ns": 2 * 10**9, "link": "b", "index": 13, "wire": None, "queue": queue},
         {"at_ns": 3 * 10**9, "link": "b", "index": 13, "wire": wire(4 * 10**6, 5 * 10**7), "queue": None},
     ]
-    found = changes_of({"links": [{"name": "b", "ends": ends}], "changes": changes})
+    found = changes_of(
+        read_lab({"duration_ns": 1, "flows": [], "links": [{"name": "b", "ends": ends}], "changes": changes})
+    )
     assert [(change.at_ns // 10**9, change.what) for change in found] == [
         (1, "b: rate 10 → 4 Mbit/s"),
         (2, "b: queue pfifo limit 10"),

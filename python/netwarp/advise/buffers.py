@@ -131,8 +131,8 @@ class BufferSearch:
         """The limit of the forward queue as the lab has it."""
         candidate = self._candidate(control, size)
         (run,) = make_plan(scenario_of(path.document, {candidate.name: candidate.settings}, path.name), [1])
-        link = next(one for one in build_lab(run)["links"] if one["name"] == self.environment.link)
-        queue = Qdisc.of(link["ends"][0]["queue"])
+        link = next(one for one in build_lab(run).links if one.name == self.environment.link)
+        queue = Qdisc.of(link.ends[0].queue)
         return int((queue.option("limit") if queue is not None else None) or 0)
 
     def _rate(self, path: Situation) -> float:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from netwarp.lab_format.found import FoundLoss, FoundQueue, FoundWire
+
 _ROOT = 0xFFFFFFFF
 LINE = "line"
 """The kernel's own queue of a link that nobody gives one (sch_line.c)."""
@@ -25,18 +27,18 @@ class Sending:
     limit: int | None = None
 
     @property
-    def queue(self) -> dict[str, Any] | None:
+    def queue(self) -> FoundQueue | None:
         """The queue as a lab has it, in tc's syntax."""
         if not self.kinds:
             return None
-        options = [] if self.limit is None else ["limit", str(self.limit)]
-        return {"kind": "+".join(self.kinds), "options": options}
+        options = () if self.limit is None else ("limit", str(self.limit))
+        return FoundQueue(kind="+".join(self.kinds), options=options)
 
     @property
-    def wire(self) -> dict[str, Any]:
+    def wire(self) -> FoundWire:
         """The rest as a lab has the wire of a link."""
-        loss = {"model": "random", "p": self.loss, "correlation": 0.0} if self.loss else None
-        return {"rate_bps": self.rate_bps, "delay_ns": self.delay_ns, "jitter_ns": self.jitter_ns, "loss": loss}
+        loss = FoundLoss(p=self.loss) if self.loss else None
+        return FoundWire(rate_bps=self.rate_bps, delay_ns=self.delay_ns, jitter_ns=self.jitter_ns, loss=loss)
 
 
 def sending_over_time(

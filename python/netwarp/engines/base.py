@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from netwarp.lab_format.model import Lab
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
@@ -93,7 +94,7 @@ class Job:
 
     id: str
     seed: int
-    lab: Mapping[str, Any]
+    lab: Lab
     memory_bytes: int
     time_limit_s: float
     folder: Path

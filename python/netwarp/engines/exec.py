@@ -41,8 +41,8 @@ def keyboard(job: Job) -> Iterator[dict[str, int | float]]:
 
     Raises EngineError if there is none.
     """
-    command = job.lab["exec"]
-    if not command or not command["terminal"]:
+    command = job.lab.exec
+    if not command or not command.terminal:
         yield {}
         return
     if not job.live or not os.isatty(INPUT):
@@ -51,7 +51,7 @@ def keyboard(job: Job) -> Iterator[dict[str, int | float]]:
     descriptor = os.dup(INPUT)
     try:
         tty.setraw(INPUT)
-        yield {"keyboard": descriptor} | ({"pace": command["pace"]} if command["pace"] else {})
+        yield {"keyboard": descriptor} | ({"pace": command.pace} if command.pace else {})
     finally:
         termios.tcsetattr(INPUT, termios.TCSADRAIN, before)
         os.close(descriptor)
@@ -64,7 +64,7 @@ def facts_of(outcome: Mapping[str, Any]) -> dict[str, Any]:
 
 def not_kept(job: Job, facts: Mapping[str, Any], cut: Sequence[str]) -> Iterator[str]:
     """What of a command's output and files is not in its result, and why."""
-    kept = f"{job.lab['record']['kept_bytes'] / 2**20:g} MiB ([run] keep)"
+    kept = f"{job.lab.record.kept_bytes / 2**20:g} MiB ([run] keep)"
     if cut:
         yield f"{' and '.join(cut)}: only the first {kept} of what was printed are kept"
     if names := facts.get("left_out"):

@@ -211,7 +211,7 @@ class UmlEngine:
         if report is None:
             # Nothing that a machine does keeps a guard from its report: it was killed, or could not start one here.
             return Outcome("failed", said, by_host=True)
-        blamed = complaint(directory, modules, job.lab["t0_ns"])
+        blamed = complaint(directory, modules, job.lab.t0_ns)
         advice = None if self._has_shadow else hint(directory, modules)
         return judged(job, directory, report, odd, (blamed, advice))
 
@@ -225,7 +225,7 @@ class UmlEngine:
             "memory": job.memory_bytes,
             "seed": job.seed,
             "time-limit": job.time_limit_s,
-            "t0": job.lab["t0_ns"],
+            "t0": job.lab.t0_ns,
             "search-path": SEARCH_PATH,
             **live,
         }
@@ -239,12 +239,12 @@ class UmlEngine:
             command += ["--cpu", str(cpu)]
         if self._has_shadow:
             command.append("--shadow")
-        if job.lab["exec"]:
-            command += ["--output", "--kept-bytes", str(job.lab["record"]["kept_bytes"])]
-        if job.lab["record"]["exact"]:
+        if job.lab.exec:
+            command += ["--output", "--kept-bytes", str(job.lab.record.kept_bytes)]
+        if job.lab.record.exact:
             command.append("--exact")
-        for capture in job.lab["record"]["captures"]:
-            command += ["--capture", f"{capture['link']}-{capture['node']}"]
+        for capture in job.lab.record.captures:
+            command += ["--capture", f"{capture.link}-{capture.node}"]
         return command
 
 

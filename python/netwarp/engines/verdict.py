@@ -76,7 +76,7 @@ def _running(job: Job, answer: Mapping[str, Any] | None) -> str | None:
     """Which program a machine ran when it was ended."""
     if answer is None:
         return None
-    at_s = (answer["time_ns"] - job.lab["t0_ns"]) / 1e9
+    at_s = (answer["time_ns"] - job.lab.t0_ns) / 1e9
     return (
         f"{answer['name']} (pid {answer['pid']}) ran at {answer['address']}, at {at_s:.6g} s of the run's time; "
         f"its command: `{answer['command']}`"
@@ -89,4 +89,4 @@ def _failure(job: Job, outcome: Mapping[str, Any] | None, directory: Path, repor
         return death(report["exit_status"]) + last_words(directory)
     if outcome["status"] != "ok":
         return str(outcome.get("reason", "the agent gave no reason"))
-    return failure_of(outcome, typed=bool(job.lab["exec"] and job.lab["exec"]["terminal"]))
+    return failure_of(outcome, typed=bool(job.lab.exec and job.lab.exec.terminal))

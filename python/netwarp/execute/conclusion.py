@@ -17,6 +17,7 @@ from netwarp.analysis.run.validity import check_run
 from netwarp.discovery import discover, session_flows, with_connections
 from netwarp.engines import Job, Outcome
 from netwarp.engines.exec import failure_of
+from netwarp.lab_format.objects import Json
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, is_without_room
 from netwarp.store.files import is_full, write_json
@@ -31,9 +32,9 @@ def conclude(job: Job, description: Mapping[str, Any], directory: Path, outcome:
     """Complete the directory of a run that its engine made; returns how it went, all considered. Raises StoreError."""
     found = {**outcome.found, **_network(job, directory, outcome.found)}
     if found:
-        write_json(directory / "run.json", {**description, "lab": {**job.lab, **found}})
+        write_json(directory / "run.json", {**description, "lab": {**job.lab.as_json(), **found}})
     write_digests(directory)
-    if job.lab["exec"] and not job.lab["exec"]["terminal"]:
+    if job.lab.exec and not job.lab.exec.terminal:
         outcome = _with_own_tests(directory, outcome)
     if outcome.status == "ok":
         outcome = _charged(_analysed(directory, outcome), found.get("duration_ns"))
@@ -82,15 +83,17 @@ def _charged(outcome: Outcome, command_ns: int | None) -> Outcome:
     return replace(outcome, status="suspect", reason=reason)
 
 
-def _network(job: Job, directory: Path, found: Mapping[str, Any]) -> dict[str, Any]:
+def _network(job: Job, directory: Path, found: Mapping[str, Any]) -> dict[str, Json]:
     """The part of the network that only the records show: all of it, or what its commands sent. Raises StoreError."""
-    command = job.lab["exec"]
-    if command and job.lab["nodes"]:
-        return {"flows": session_flows(RunDir(directory), job.lab, found.get("duration_ns", 0))}
+    command = job.lab.exec
+    if command and job.lab.nodes:
+        flows = session_flows(RunDir(directory), job.lab, found.get("duration_ns", 0))
+        return {"flows": [flow.as_json() for flow in flows]}
     if command:
-        return discover(RunDir(directory), command["rate_bps"])
-    flows = with_connections(RunDir(directory), job.lab)
-    return {} if flows is None else {"flows": flows}
+        network = discover(RunDir(directory), command.rate_bps)
+        return network.as_json() if network else {}
+    planned = with_connections(RunDir(directory), job.lab)
+    return {} if planned is None else {"flows": [flow.as_json() for flow in planned]}
 
 
 def _with_own_tests(directory: Path, outcome: Outcome) -> Outcome:

@@ -106,7 +106,7 @@ def job_of(run: Run, engine: Engine, check: Callable[[], None] = unchecked) -> J
     folder = scenario.source.folder.absolute()
     can = engine.capabilities
     lab = build_lab(run, exact=can.exact, real_time=can.clock == "real", check=check)
-    return Job(run.id, run.seed, dict(lab), memory_bytes(run), limit_s, folder, engine.spec.options.read)
+    return Job(run.id, run.seed, lab, memory_bytes(run), limit_s, folder, engine.spec.options.read)
 
 
 def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
         "point": dict(run.point),
         "case": run.case,
         "scenario": {"name": run.scenario.name},
-        "warmup_ns": 0 if job.lab["exec"] else run.scenario.warmup,
+        "warmup_ns": 0 if job.lab.exec else run.scenario.warmup,
         "memory_bytes": job.memory_bytes,
         "engine": engine.spec.name,
         "kernel_name": run.scenario.kernel,
@@ -125,5 +125,5 @@ def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
             node: sorted(given) for node in run.scenario.nodes if (given := run.scenario.given_sysctl(node))
         },
         **engine.facts,
-        "lab": job.lab,
+        "lab": job.lab.as_json(),
     }

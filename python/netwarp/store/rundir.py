@@ -9,8 +9,9 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from netwarp.lab_format.model import Lab
 from netwarp.store.description import Description, describe
-from netwarp.store.documents import RunDocument, checked
+from netwarp.store.documents import RunDocument, loaded
 from netwarp.store.errors import StoreError
 from netwarp.store.files import open_regular, read_json, write_atomic
 from netwarp.store.network import Network, network_of
@@ -32,7 +33,7 @@ class RunDir:
     @cached_property
     def description(self) -> Description:
         """What the run was (`run.json`, with the lab in it or beside it). Raises StoreError."""
-        return describe(self._described)
+        return describe(self.document)
 
     @cached_property
     def network(self) -> Network:
@@ -40,18 +41,18 @@ class RunDir:
         return network_of(self.lab)
 
     @property
-    def lab(self) -> dict[str, Any]:
-        """The lab that its engine got, as it was written. Raises StoreError."""
-        lab: dict[str, Any] = self._described["lab"]
-        return lab
+    def lab(self) -> Lab:
+        """The lab that its engine got, with what was found of it after the run. Raises StoreError."""
+        return self.document.lab
 
     @property
-    def _described(self) -> dict[str, Any]:
+    def document(self) -> RunDocument:
+        """`run.json`, with the lab in it or beside it. Raises StoreError."""
         run = read_json(self.path / "run.json")
         if "lab" not in run:
             run["lab"] = read_json(self.path / "lab.json")
         run.setdefault("id", self.path.name)
-        return checked(run, RunDocument, self.path / "run.json")
+        return loaded(run, RunDocument, self.path / "run.json")
 
     def scan(self, table: str) -> pl.LazyFrame:
         """A lazy frame of a table by name (`packets`, `acks` …); missing, empty, cut-short files are no errors."""

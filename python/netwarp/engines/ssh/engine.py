@@ -157,13 +157,13 @@ class SshEngine:
                 "check",
                 node=session.node,
                 interfaces=self.inventory.nodes[session.node].interfaces,
-                lab=lab,
+                lab=lab.as_json(),
                 kernel={"qdiscs": qdiscs, "congestion_controls": controls, "sysctls": []},
                 programs=[],
                 search_path=SEARCH_PATH,
             )
 
-        with self._sessions([node["name"] for node in lab["nodes"]], threading.Event()) as sessions:
+        with self._sessions([node.name for node in lab.nodes], threading.Event()) as sessions:
             answers, failed = _each(sessions, ask)
         if failed:
             raise EngineError("; ".join(failed.values()))
@@ -205,7 +205,7 @@ class SshEngine:
         """Run the lab to its end on all its machines; see `Engine.run`."""
         begin = time.monotonic()
         try:
-            with self._sessions([node["name"] for node in job.lab["nodes"]], cancelled) as sessions:
+            with self._sessions([node.name for node in job.lab.nodes], cancelled) as sessions:
                 made = _Made(self.inventory, job, directory, sessions)
                 made.run()
         except Interrupted:
@@ -264,7 +264,7 @@ class _Made:
             "prepare",
             node=session.node,
             interfaces=self.inventory.nodes[session.node].interfaces,
-            run={"lab": self.job.lab},
+            run={"lab": self.job.lab.as_json()},
             read=readable_there(self.job.read),
             search_path=SEARCH_PATH,
         )

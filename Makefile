@@ -63,6 +63,7 @@ check: $(STAMPS)/dev $(STAMPS)/netwarp
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict
 	PYTHONPATH=python $(BIN)/python -m tools.generate --check
+	$(BIN)/python -m tools.words
 	$(CARGO) fmt --check $(MANIFEST)
 	$(CARGO) fmt --check $(CAPTURE)
 	$(CARGO) clippy --quiet --locked --all-targets $(MANIFEST) -- -D warnings

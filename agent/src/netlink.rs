@@ -125,7 +125,7 @@ impl Netlink {
         self.answers(each)
     }
 
-    /// Likewise a list, and appends the answers to `bytes` as they came, for `messages` to read.
+    /// Requests a list, and appends the answers to `bytes` as they came, for `messages` to read.
     pub fn dump_into(&mut self, request: Request, bytes: &mut Vec<u8>) -> Result<()> {
         self.send(request, NLM_F_DUMP)?;
         while !receive(&self.socket, bytes)? {}

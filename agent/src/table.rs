@@ -54,7 +54,7 @@ impl Table {
         Self::begin(Box::new(file), columns, HashMap::new())
     }
 
-    /// Likewise, into anything; `metadata` goes into the schema.
+    /// Begins a table in any writer; `metadata` goes into the schema.
     pub fn begin(
         out: Box<dyn Write + Send>,
         columns: &[Column],
@@ -235,7 +235,7 @@ macro_rules! tables {
     )*};
 }
 
-/// Likewise the columns alone, of a table whose writer collects them by itself.
+/// Defines the columns alone, of a table whose writer collects them by itself.
 macro_rules! columns {
     ($($(#[$about:meta])* $table:ident {
         $($column:ident: $value:ty = $builder:ident, $nullable:literal, $unit:literal, $meaning:literal;)*

@@ -140,7 +140,7 @@ tables! {
         master_index: Option<u32> = UInt32Builder, true, "", "the bridge, bond or datapath that it is a port of";
         offload: bool = BooleanBuilder, false, "", "whether it may send aggregates";
         sent_pkts: Option<u64> = UInt64Builder, true, "packets", "sent so far, by its own counter; only when it has gone, and at the end";
-        received_pkts: Option<u64> = UInt64Builder, true, "packets", "received so far; likewise";
+        received_pkts: Option<u64> = UInt64Builder, true, "packets", "received so far; only when it has gone, and at the end";
     }
     /// `disciplines.arrows`: a queueing discipline, or one of its classes, as configured from an instant on (kernel recorder).
     disciplines<'r> {
@@ -200,7 +200,7 @@ tables! {
         connect_ns: Option<i64> = Int64Builder, true, "ns", "when it was connected; absent if it never was, or has no connection";
         end_ns: i64 = Int64Builder, false, "ns", "when it ended, from t0";
         sent_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload handed to the kernel; absent if nothing counted it (command)";
-        received_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload that arrived at the other end; likewise";
+        received_bytes: Option<u64> = UInt64Builder, true, "bytes", "payload that arrived; absent if nothing counted it (command)";
         retransmits: Option<u32> = UInt32Builder, true, "packets", "retransmitted in all";
         rwnd_limited_us: Option<u64> = UInt64Builder, true, "µs", "time limited by the receiver's window";
         sndbuf_limited_us: Option<u64> = UInt64Builder, true, "µs", "time limited by the send buffer";

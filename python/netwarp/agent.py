@@ -66,12 +66,12 @@ class Confinement:
 
     @property
     def lacks_in_real_time(self) -> list[str]:
-        """Likewise where a scenario's programs are ordinary processes, in namespaces of their own."""
+        """Missing protection where a scenario's programs are ordinary processes, in their own namespaces."""
         return [] if self.landlock else [_NO_LANDLOCK]
 
     @property
     def lacks_in_builds(self) -> list[str]:
-        """Likewise for a kernel's build."""
+        """Missing protection of a kernel's build."""
         return [] if self.landlock else [_NO_LANDLOCK_TO_BUILD]
 
     @property

@@ -95,7 +95,7 @@ def evaluate(
 
 
 def analyse_again(directory: Path, *, plots: bool = True, console: Console | None = None) -> Study:
-    """Metrics, summary, expectations, figures and page of an old result anew, from its records; nothing is run.
+    """Metrics, summary, expectations, figures and page of an old result again, from its records; nothing is run.
 
     Raises StoreError, and ScenarioError if this netwarp no longer understands the result's scenario.
     """

@@ -1,7 +1,7 @@
 """A run repeated from its start with one thing changed at one packet or instant, and the consequences.
 
 Until the change the new run is the old one, to the nanosecond, so that all that differs follows from the change: a
-counterfactual. There are no checkpoints; the run is executed anew, which is exact.
+counterfactual. There are no checkpoints; the run is executed again, which is exact.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""An engine as somebody else would write one: it replays the runs of a stored result instead of making them.
+"""An engine as someone else would write one: it replays the runs of a stored result instead of making them.
 
 It is offered by an installed package (`offer`); `REPLAY_FROM` names the result.
 """

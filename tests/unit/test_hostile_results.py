@@ -1,4 +1,4 @@
-"""Results that somebody else made, or that damage befell: nothing outside them is touched, and nothing crashes."""
+"""Results that someone else made, or that damage befell: nothing outside them is touched, and nothing crashes."""
 
 import io
 import json

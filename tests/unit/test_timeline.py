@@ -287,7 +287,7 @@ def test_notes_say_what_netems_correlations_do() -> None:
 
 
 def test_notes_look_at_every_point() -> None:
-    """What a sweep or a case sets is what runs, and not what stands in the base."""
+    """What a sweep or a case sets is what runs, and not what is in the base."""
     swept = '[sweep]\n"links.bottleneck.loss" = ["0%", "1% 25%", "2% 25%"]\n"links.bottleneck.rate" = ["1mbit"]\n'
     assert [note.where for note in notes(parse_scenario(DUMBBELL + swept))] == ['sweep."links.bottleneck.loss"']
     cases = '[[cases]]\nname = "a"\n[[cases]]\nname = "b"\nset = { "links.bottleneck.jitter.reverse" = "1ms 25%" }\n'

@@ -1,5 +1,5 @@
 //! Delivery opportunities in place of a rate: the root discipline of an end whose link follows a Mahimahi trace. The
-//! kernel's side is net/sched/sch_opportunity.c of netwarp's kernel; the queue beneath it is set up by tc.
+//! kernel's side is net/sched/sch_opportunity.c of netwarp's kernel; the queue below it is set up by tc.
 
 use anyhow::{Context, Result};
 

@@ -189,7 +189,7 @@ fn fixed_attributes(request: Request, wire: &Wire) -> Request {
         .u64(TCA_NETEM_RATE64, bytes_per_s)
 }
 
-/// Seed and correlations: given again, they would begin the random sequences anew (prandom_seed_state(),
+/// Seed and correlations: given again, they would begin the random sequences again (prandom_seed_state(),
 /// init_crandom()), and each change would lose the same packets after it. So a change names only what differs.
 fn random_attributes(request: Request, wire: &Wire, before: Option<&Wire>) -> Request {
     let correlations = |w: &Wire| [probability(w.jitter_correlation), loss_correlation(w), 0];

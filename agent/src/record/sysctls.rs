@@ -85,7 +85,7 @@ fn of_node(node: &str) -> Vec<Setting> {
                 continue;
             };
             let name = format!("{place}/{}", entry.file_name().to_string_lossy()).replace('/', ".");
-            // Some can be opened by anybody and read by nobody, and some are drawn anew.
+            // Some can be opened by anybody and read by nobody, and some are drawn again.
             if read(&file).is_some() && !name.ends_with("_key") {
                 settings.push(Setting {
                     node: node.to_string(),

@@ -86,7 +86,7 @@ impl Field {
     }
 }
 
-/// The socket's state (1 established …), which stands in the header.
+/// The socket's state (1 established …), which is in the header.
 pub const STATE: Field = Field::new(HEADER, "state", 1, Width::U8);
 
 /// The rest of struct inet_diag_msg that is reported.

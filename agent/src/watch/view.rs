@@ -16,7 +16,7 @@ use super::sink::Sink;
 use super::table_row::{COLUMNS, Order, TableRow};
 use crate::sockets::Entry;
 
-/// How often the table is drawn anew.
+/// How often the table is drawn again.
 const REFRESH: Duration = Duration::from_millis(250);
 
 const SPACING: usize = 2;
@@ -31,7 +31,7 @@ struct Now {
 
 type Shared = Arc<Mutex<Now>>;
 
-/// Keeps the newest sample, where the last one kept is old enough to be drawn anew.
+/// Keeps the newest sample, where the last one kept is old enough to be drawn again.
 struct Keeper {
     shared: Shared,
     coming: Vec<TableRow>,

@@ -22,7 +22,7 @@ from netwarp.store.console import COMPLAINT
 from netwarp.words import nearest
 
 FOLDER = "modules"
-"""Beneath a run directory while the run lasts (agent/src/machine/modules.rs)."""
+"""Under a run directory while the run lasts (agent/src/machine/modules.rs)."""
 
 _FRAME = re.compile(
     r"(?P<exact>, ip 0x[0-9a-f]+ \(|netwarp: stuck: \d+ )?"

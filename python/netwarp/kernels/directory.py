@@ -101,5 +101,5 @@ def _digest(path: Path, mode: int) -> str:
 
 
 def _expression(pattern: str) -> str:
-    """A pattern of tar(1) as a regular expression: `*` goes across directories, and a directory is all beneath it."""
+    """A pattern of tar(1) as a regular expression: `*` goes across directories, and a directory is all under it."""
     return re.sub(r"\\\*", ".*", re.escape(pattern).replace(r"\[chS\]", "[chS]")) + "(/|$)"

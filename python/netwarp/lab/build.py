@@ -41,7 +41,7 @@ def unchecked() -> None:
 
 
 def build_lab(run: Run, *, exact: bool = True, real_time: bool = False, check: Callable[[], None] = unchecked) -> Lab:
-    """The lab of a run, as it stands in `run.json`; the same run gives the same lab.
+    """The lab of a run, as it is in `run.json`; the same run gives the same lab.
 
     `exact`: whether the engine can make exact records. `real_time`: whether the run is in real time, on machines that
     others use as well, and not in a machine of its own in virtual time. `check` may raise, to end the work early.

@@ -24,7 +24,7 @@ MAX_CHANGES = 40
 
 def commands(lab: Lab) -> list[str]:
     """The effective ip, tc, ethtool and sysctl commands, in the order in which they would be run: they build the same
-    network. What they have no words for, the seeds of the wires, stands in comments; so do flows.
+    network. What they have no words for, the seeds of the wires, is in comments; so do flows.
     """
     lines = [
         "# the whole machine, which in a run is the guest",

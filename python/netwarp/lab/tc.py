@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from netwarp.lab_format.model import LabChange, LabEnd, LabQueue, LabShaper
 
-_BENEATH = "parent 1:1"
+_PARENT = "parent 1:1"
 """Where the queue stands: in the shaper's class, which the discipline of opportunities has too."""
 
 
@@ -48,4 +48,4 @@ def _class(shaper: LabShaper) -> str:
 
 def _queue(verb: str, device: str, queue: LabQueue) -> str:
     words = " ".join([queue.kind, *queue.options])
-    return f"qdisc {verb} dev {device} {_BENEATH} handle {queue.handle:x}: {words}"
+    return f"qdisc {verb} dev {device} {_PARENT} handle {queue.handle:x}: {words}"

@@ -154,7 +154,7 @@ def inside(folder: Path, name: str) -> Path:
 def make_folder(folder: Path) -> Path:
     """Make a folder of a result if it is not there; returns it. Raises StoreError if it is a symbolic link.
 
-    A result may have been made by somebody else: a link in it would let what is written here replace files elsewhere.
+    A result may have been made by someone else: a link in it would let what is written here replace files elsewhere.
     """
     with store_errors(folder, "create"):
         folder.mkdir(parents=True, exist_ok=True)

@@ -55,7 +55,7 @@ def scan_stream(path: Path, table: Table) -> pl.LazyFrame:
 
 
 def scan_streams(paths: Sequence[Path], table: Table, labels: Sequence[pl.Series]) -> pl.LazyFrame:
-    """Likewise over several streams of a table, one after the other; each row begins with the labels of its stream.
+    """Scan several streams of a table, one after the other; each row begins with the labels of its stream.
 
     Each of `labels` has a value for each stream. It is one source, however many streams there are: what polars makes
     of a union grows with the square of its parts. Raises StoreError as `scan_stream` does.

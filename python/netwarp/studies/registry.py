@@ -84,7 +84,7 @@ def _found() -> tuple[tuple[tuple[str, Study], ...], tuple[str, ...]]:
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         try:
             study = point.load()
-        except Exception as error:  # whatever a module of somebody else's raises when it is imported
+        except Exception as error:  # whatever a module of someone else's raises when it is imported
             unloadable.append(f'the study "{point.name}" cannot be loaded: {type(error).__name__}: {error}')
             continue
         if isinstance(study, Study):

@@ -57,7 +57,7 @@ impl FromStr for Host {
     }
 }
 
-/// Cuts `ADDRESS:PORT`; an IPv6 address with a port stands in brackets, one without need not.
+/// Cuts `ADDRESS:PORT`; an IPv6 address with a port is in brackets, one without need not.
 fn cut(text: &str) -> (&str, Option<&str>) {
     if let Some((inside, after)) = text.strip_prefix('[').and_then(|t| t.split_once(']')) {
         return (inside, after.strip_prefix(':'));

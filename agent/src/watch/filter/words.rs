@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// A word or sign, and where it stands in the text (bytes).
+/// A word or sign, and where it is in the text (bytes).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
     pub text: String,

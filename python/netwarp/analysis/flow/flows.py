@@ -28,7 +28,7 @@ class FlowData:
 
     flow: Flow
     window: Window
-    whole: bool  # whether its whole life lies in the run's window, so that its account's totals speak of the window
+    whole: bool  # whether its whole life is in the run's window, so that its account's totals speak of the window
     sender: Sender | None
     pings: latency.Pings | None
     account: dict[str, int | float | str | None]

@@ -40,18 +40,19 @@ class Intervals:
         return Intervals(*(getattr(self, name)[inside] for name in self.__dataclass_fields__))
 
     def delivered(self) -> tuple[int, Window] | None:
-        """Payload that arrived, and the time from the first interval's start to the last one's end; None of none."""
+        """Payload that arrived, and the time from first to last interval; None without intervals."""
         if not len(self.start_ns):
             return None
         return int(self.payload_bytes.sum()), Window(int(self.start_ns[0]), int(self.end_ns[-1]))
 
     def losses(self) -> tuple[int, int] | None:
-        """How many datagrams were lost of those sent, by their numbers; None of none."""
+        """How many datagrams were lost of those sent, by their numbers; None if none was sent."""
         sent = int(self.sent_pkts.sum())
         return (max(int(self.lost_pkts.sum()), 0), sent) if sent else None
 
     def mean_jitter_ms(self) -> float | None:
-        """The mean of iperf3's own J (RFC 3550) at the end of each interval, by the datagrams in it; None of none."""
+        """The mean of iperf3's own J (RFC 3550) at the end of each interval, by the datagrams in it; None if
+        none arrived."""
         arrived = self.sent_pkts - self.lost_pkts
         return float(np.dot(self.jitter_ms, arrived) / arrived.sum()) if arrived.sum() else None
 

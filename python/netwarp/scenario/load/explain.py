@@ -60,7 +60,7 @@ _BOUNDS = {"greater_than_equal": ("ge", "at least"), "less_than_equal": ("le", "
 
 
 def explain(error: ValidationError, data: Mapping[str, Any], prefix: Keys = ()) -> list[Found]:
-    """Every finding of a validation of `data` as `(keys, sentence)`; `prefix` is where `data` stands in the file."""
+    """Every finding of a validation of `data` as `(keys, sentence)`; `prefix` is where `data` is in the file."""
     found = []
     for detail in error.errors(include_url=False)[:MAX_PROBLEMS]:
         keys = _in_file(tuple(detail["loc"]), data, prefix)

@@ -2,7 +2,7 @@
 
 **CSV** with the header `time,rate[,delay,loss]`: times in seconds; rates in tc's units (`12mbit`) or plain bit/s;
 delays with a unit (`20ms`) or plain seconds; losses as a link has them (`0.5%`). Each row holds until the next; an
-empty cell leaves its property as it was. A last row that holds a time alone says when the trace begins anew; without
+empty cell leaves its property as it was. A last row that holds a time alone says when the trace begins again; without
 one, the last row holds to the end of the run.
 
 **Mahimahi**: one whole number of milliseconds a line, each an opportunity to deliver 1504 bytes; see opportunities.py.
@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
 
 class Trace(Model):
-    """A trace that was read: its rows in the order of time, and after which time it begins anew (None: never); or, with
+    """A trace that was read: its rows in the order of time, and when it begins again (None: never); or, with
     no rows, the opportunities of a Mahimahi trace."""
 
     name: str

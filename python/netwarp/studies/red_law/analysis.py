@@ -1,6 +1,6 @@
 """What RED did with each packet, beside what Floyd and Jacobson's law says of it.
 
-The average is computed anew from what each packet found on arrival, in the kernel's own arithmetic.
+The average is computed again from what each packet found on arrival, in the kernel's own arithmetic.
 """
 
 from __future__ import annotations

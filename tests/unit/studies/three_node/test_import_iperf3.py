@@ -242,7 +242,7 @@ KEYS = [
 def test_no_value_in_any_place_is_too_much(
     tmp_path_factory: pytest.TempPathFactory, keys: tuple[str, ...], value: Any, protocol: str
 ) -> None:
-    """Whatever stands in a place: a test whose numbers are numbers, or a reason why not."""
+    """Whatever is in a place: a test whose numbers are numbers, or a reason why not."""
     document = tcp("3.12") if protocol == "tcp" else udp("3.12")
     place: Any = document
     for key in keys[:-1]:

@@ -149,7 +149,7 @@ def _kernels_of(old: ResultDir) -> str:
 
 
 def _place(run: Run) -> str:
-    return place_of({"seed": run.seed, "case": run.case, "point": dict(run.point)})
+    return place_of({"id": run.id, "seed": run.seed, "case": run.case, "point": dict(run.point)})
 
 
 def _changed(before: Mapping[str, Any], now: Mapping[str, str]) -> tuple[str, ...]:

@@ -155,7 +155,7 @@ def _scenario(run: ChosenRun, interventions: Sequence[Intervention]) -> tuple[Sc
     case = next((entry.get("case") for entry in result.plan["runs"] if entry["id"] == run.run.path.name), None)
     path = result.path / "scenario.toml"
     text = read_text(path)
-    given = tuple(result.plan.get("asked", {}).get("settings", ()))
+    given = result.settings
     plain = parse_scenario(text, str(path), given, result.path)
     if case is not None and any(one.split(".")[0] == "changes" for one in result.settings_of(str(case))):
         raise SelectionError(f'the case "{case}" sets changes itself; write what you want to change into the scenario')

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from netwarp.agent import AgentError, confinement_here, find_agent
 from netwarp.constants import SEARCH_PATH
@@ -39,7 +39,9 @@ from netwarp.engines.programs import (
     tc_digest,
     tc_directory,
 )
+from netwarp.engines.reports import AgentOutcome, FoundFields, GuardReport, RunFacts, RunningProgram
 from netwarp.engines.supervisor import console_tail, end, end_in_words, read_outcome, start, wait
+from netwarp.json_values import Json
 from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
 from netwarp.kernels.modules import compiler_paths
 from netwarp.module import in_gallery, names_modules
@@ -84,7 +86,7 @@ class UmlEngine:
         return {"kernel": str(self.kernel.directory), "agent": str(self.agent)}
 
     @cached_property
-    def facts(self) -> Mapping[str, Any]:
+    def facts(self) -> Mapping[str, Json]:
         """Version and drop reasons of the kernel, and what built it. Raises EngineError."""
         described = _described(self.kernel)
         return {
@@ -215,12 +217,12 @@ class UmlEngine:
             return Outcome("failed", said, by_host=True)
         blamed = complaint(directory, modules, job.lab.t0_ns)
         advice = None if self._has_shadow else hint(directory, modules)
-        return _judge(job, directory, report, odd, (blamed, advice))
+        return _judge(job, directory, cast(GuardReport, report), odd, (blamed, advice))
 
     def _command(
         self, job: Job, directory: Path, memory: Path, cpu: int | None, live: Mapping[str, int | float]
     ) -> list[str]:
-        options: dict[str, Any] = {
+        options: dict[str, object] = {
             "kernel": self.kernel.path,
             "dir": directory,
             "memory-dir": memory,
@@ -327,18 +329,24 @@ def _asked_of_the_kernel(plan: Plan) -> Iterator[tuple[Keys, KernelFeature]]:
 def _judge(
     job: Job,
     directory: Path,
-    report: dict[str, Any],
+    report: GuardReport,
     odd: Sequence[str],
     of_modules: tuple[str | None, str | None],
 ) -> Outcome:
     """How a run went; `of_modules` is what these did wrong, and what to try if they may have."""
     blamed, advice = of_modules
-    facts = {key: report[key] for key in ("real_s", "own_s", "cpu_s", "events", "confinement")}
+    facts: RunFacts = {
+        "real_s": report["real_s"],
+        "own_s": report["own_s"],
+        "cpu_s": report["cpu_s"],
+        "events": report["events"],
+        "confinement": report["confinement"],
+    }
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
     outcome = read_outcome(directory)
-    facts |= facts_of(outcome or {})
-    found = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
+    facts = {**facts, **facts_of(outcome or {})}
+    found: FoundFields = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
     reasons = (
         # First what may have led to the rest.
         out_of_memory(directory),
@@ -353,7 +361,7 @@ def _judge(
     return Outcome("failed" if reason else "ok", reason, facts, found, bool(reason) and by_host, notes)
 
 
-def _starvation(job: Job, report: Mapping[str, Any]) -> Iterator[str]:
+def _starvation(job: Job, report: GuardReport) -> Iterator[str]:
     """That a run took longer than its limit, if it did, because the host gave it no processor meanwhile."""
     if report["real_s"] > job.time_limit_s > report["own_s"]:
         yield (
@@ -362,7 +370,7 @@ def _starvation(job: Job, report: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
+def _killed(job: Job, directory: Path, report: GuardReport) -> str | None:
     """Why the guard ended the machine, if it did."""
     running = _running(job, report["running"])
     if report["end"] == "output_closed":
@@ -382,7 +390,7 @@ def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
     return f"its records could not be written: {report['error']}" if report["error"] else None
 
 
-def _running(job: Job, answer: Mapping[str, Any] | None) -> str | None:
+def _running(job: Job, answer: RunningProgram | None) -> str | None:
     """Which program a machine ran when it was ended."""
     if answer is None:
         return None
@@ -393,10 +401,12 @@ def _running(job: Job, answer: Mapping[str, Any] | None) -> str | None:
     )
 
 
-def _failure(job: Job, outcome: Mapping[str, Any] | None, directory: Path, report: dict[str, Any]) -> str | None:
+def _failure(job: Job, outcome: AgentOutcome | None, directory: Path, report: GuardReport) -> str | None:
     """Why the run failed, as the agent reports it, or that it could report nothing."""
     if outcome is None:
         return death(report["exit_status"]) + last_words(directory)
     if outcome["status"] != "ok":
         return str(outcome.get("reason", "the agent gave no reason"))
-    return failure_of(outcome, typed=bool(job.lab.exec and job.lab.exec.terminal))
+    return failure_of(
+        outcome.get("exit_code"), outcome.get("overdue"), typed=bool(job.lab.exec and job.lab.exec.terminal)
+    )

@@ -11,11 +11,11 @@ from dataclasses import Field, dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from netwarp.json_values import Json
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-"""What JSON has."""
 FOUND = {"found": True}
 """Metadata of a field that only the records of a run tell: its engine never gets it, and its default is not written."""
 SPREAD = {"spread": True}

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from netwarp.json_values import Json
 from netwarp.scenario.errors import COMMAND_LINE, Problem, ScenarioError, did_you_mean
 from netwarp.scenario.model import Case, Scenario
 from netwarp.scenario.model.paths import resolve_path, swept_path
@@ -19,7 +20,7 @@ class Axis:
 
     path: str
     keys: tuple[str, ...]
-    values: tuple[Any, ...]
+    values: tuple[Json, ...]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Point:
     case: Case | None
     indices: tuple[int, ...]
 
-    def values(self, axes: Sequence[Axis]) -> dict[str, Any]:
+    def values(self, axes: Sequence[Axis]) -> dict[str, Json]:
         """axis path → value as written."""
         return {axis.path: axis.values[index] for axis, index in zip(axes, self.indices, strict=True)}
 

@@ -6,3 +6,13 @@ from collections.abc import Mapping, Sequence
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 JsonObject = Mapping[str, Json]
+
+
+def as_table(value: Json) -> JsonObject:
+    """A value that is a table; empty if it is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_list(value: Json) -> Sequence[Json]:
+    """A value that is a list; empty if it is none."""
+    return value if isinstance(value, (list, tuple)) else ()

@@ -59,7 +59,7 @@ def _json(value: Any) -> Any:
     return as_json(value)
 
 
-def as_json(value: DataclassInstance | Mapping[str, Any]) -> dict[str, Json]:
+def as_json(value: DataclassInstance | Mapping[str, object]) -> dict[str, Json]:
     """An object of a lab as JSON has it: what `json.dumps` takes."""
     if isinstance(value, Mapping):
         return {key: _json(one) for key, one in value.items()}

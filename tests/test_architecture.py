@@ -21,6 +21,7 @@ from netwarp.studies import registry
 ROOT = Path(netwarp.__file__).parent
 
 STAGES = [
+    "json_values",
     "words",
     "names",
     "constants",

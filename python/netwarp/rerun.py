@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -16,6 +15,7 @@ from netwarp.evaluation import scenario_of, summarise
 from netwarp.execute import execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
+from netwarp.json_values import JsonObject
 from netwarp.plan import Plan, Run, make_plan
 from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scratch import RUNS, scratch
@@ -149,10 +149,10 @@ def _kernels_of(old: ResultDir) -> str:
 
 
 def _place(run: Run) -> str:
-    return place_of({"seed": run.seed, "case": run.case, "point": dict(run.point)})
+    return place_of({"id": run.id, "seed": run.seed, "case": run.case, "point": dict(run.point)})
 
 
-def _changed(before: Mapping[str, Any], now: Mapping[str, str]) -> tuple[str, ...]:
+def _changed(before: JsonObject, now: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(key for key in sorted({*before, *now}) if before.get(key) != now.get(key))
 
 

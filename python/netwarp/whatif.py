@@ -5,7 +5,7 @@ counterfactual. There are no checkpoints; the run is executed again, which is ex
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from rich.console import Console
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.engines import Engine
 from netwarp.explain import ChosenRun, Explanation, explain, open_pair
+from netwarp.json_values import JsonObject
 from netwarp.lab_format.wires import LabWire
 from netwarp.lab_format.wires.netem import LossModel
 from netwarp.scenario import Scenario, parse_scenario
@@ -47,7 +48,7 @@ class Intervention:
     """What is done: in words, and as `[[changes]]` of the scenario."""
 
     words: str
-    changes: Sequence[Mapping[str, Any]]
+    changes: Sequence[JsonObject]
 
     def astoml(self) -> str:
         """The changes as sections of a scenario file, under their words as a comment."""
@@ -73,8 +74,8 @@ class _Packet:
 def drop(run: RunDir, packet: str) -> Intervention:
     """Lose this packet on the wire behind the queue that it leaves. Raises SelectionError if there is none."""
     found = _find(run, packet)
-    outage = {_direction(run, found.end): f"{2 * _MARGIN_NS}ns"}
-    change = {"at": f"{found.left_ns - _MARGIN_NS}ns", "link": found.end.link, "outage": outage}
+    outage: JsonObject = {_direction(run, found.end): f"{2 * _MARGIN_NS}ns"}
+    change: JsonObject = {"at": f"{found.left_ns - _MARGIN_NS}ns", "link": found.end.link, "outage": outage}
     return Intervention(found.words("is lost"), [change])
 
 
@@ -155,7 +156,7 @@ def _scenario(run: ChosenRun, interventions: Sequence[Intervention]) -> tuple[Sc
     case = next((entry.get("case") for entry in result.plan["runs"] if entry["id"] == run.run.path.name), None)
     path = result.path / "scenario.toml"
     text = read_text(path)
-    given = tuple(result.plan.get("asked", {}).get("settings", ()))
+    given = result.settings
     plain = parse_scenario(text, str(path), given, result.path)
     if case is not None and any(one.split(".")[0] == "changes" for one in result.settings_of(str(case))):
         raise SelectionError(f'the case "{case}" sets changes itself; write what you want to change into the scenario')
@@ -167,7 +168,7 @@ def _scenario(run: ChosenRun, interventions: Sequence[Intervention]) -> tuple[Sc
     return parse_scenario(f"{text.rstrip()}\n{added}", str(path), [*given, *settings], result.path), case
 
 
-def _meanwhile(run: RunDir, packet: _Packet, field: str, value: str, before: str) -> list[Mapping[str, Any]]:
+def _meanwhile(run: RunDir, packet: _Packet, field: str, value: str, before: str) -> list[JsonObject]:
     """A property of the wire for as long as the packet takes to enter it, and as it was from then on."""
     direction = _direction(run, packet.end)
     moments = ((packet.left_ns - _MARGIN_NS, value), (packet.left_ns + _MARGIN_NS, before))

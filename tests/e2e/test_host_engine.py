@@ -167,7 +167,7 @@ def test_a_verdict_names_what_the_machine_did(result: Path) -> None:
     doubts = list(machine_doubts(run))
     assert status["status"] == ("suspect" if doubts else "ok"), status
     if doubts:
-        assert doubts[0] in status["reason"]
+        assert doubts[0] in str(status["reason"])
 
 
 def test_finished_runs_are_resumed_and_none_is_repeated_to_the_byte(result: Path) -> None:

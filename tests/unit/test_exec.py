@@ -181,9 +181,9 @@ def test_variables_that_are_none_are_refused(given: list[str]) -> None:
 
 
 def test_a_command_that_fails_has_failed() -> None:
-    assert failure_of({"exit_code": 0}) is None
-    assert failure_of({}) is None
-    assert failure_of({"exit_code": 3}) == "the command ended with exit code 3"
+    assert failure_of(0) is None
+    assert failure_of(None) is None
+    assert failure_of(3) == "the command ended with exit code 3"
     assert facts_of({"exit_code": 3, "status": "ok", "reason": "x"}) == {"exit_code": 3}
 
 

@@ -1,6 +1,7 @@
 """Figures that a user names: what is chosen, how it is labelled, that each kind draws."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -178,7 +179,7 @@ def write_metrics(path: Path, limits: tuple[int, ...], controls: tuple[str, ...]
         for cc in controls
         for seed in range(1, seeds + 1)
     ]
-    plan = {"name": "made up", "axes": [QUEUE, CONTROL], "runs": runs}
+    plan: Any = {"name": "made up", "axes": [QUEUE, CONTROL], "runs": runs}
     with create_result(path, scenario_toml="", plan=plan, manifest={}) as result:
         for number, run in enumerate(runs):
             with result.making(str(run["id"])) as directory:

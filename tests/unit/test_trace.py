@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from netwarp.json_values import JsonObject
 from netwarp.lab import build_lab, commands
 from netwarp.lab.tc import end_lines
 from netwarp.lab_format.model import LabEnd, LabOpportunities
@@ -216,7 +217,7 @@ def test_shipped_traces_are_what_the_generator_makes() -> None:
 def test_the_files_that_a_result_keeps(tmp_path: Path) -> None:
     for name in ("a.csv", "b.up", "c.csv"):
         (tmp_path / name).write_text("time,rate\n0,1mbit\n")
-    data = {
+    data: JsonObject = {
         "links": {"x": {"trace": "lte"}, "y": {"trace": {"reverse": "a.csv"}}, "z": {}},
         "sweep": {"links.z.trace.forward": ["b.up", "wifi"], "links.z.rate": ["c.csv"]},
         "cases": [{"name": "k", "set": {"links.x.trace": {"forward": "c.csv"}}}],

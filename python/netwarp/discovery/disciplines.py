@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from netwarp.lab_format.found import FoundLoss, FoundQueue, FoundWire
+from netwarp.store.rows import DisciplineRow
 
 _ROOT = 0xFFFFFFFF
 LINE = "line"
@@ -42,7 +42,7 @@ class Sending:
 
 
 def sending_over_time(
-    rows: Iterable[Mapping[str, Any]], usual: Sending, first_ns: int, last_ns: int
+    rows: Iterable[DisciplineRow], usual: Sending, first_ns: int, last_ns: int
 ) -> tuple[Sending, ...]:
     """How an interface sent from its first packet to its last; `rows` are its own of `disciplines.arrows`, in order.
 
@@ -62,8 +62,8 @@ def _same(one: Sending, other: Sending) -> bool:
     return one.wire == other.wire and one.queue == other.queue
 
 
-def _states(rows: Iterable[Mapping[str, Any]], usual: Sending) -> Iterator[Sending]:
-    tree: dict[tuple[bool, int], Mapping[str, Any]] = {}
+def _states(rows: Iterable[DisciplineRow], usual: Sending) -> Iterator[Sending]:
+    tree: dict[tuple[bool, int], DisciplineRow] = {}
     for row in rows:
         key = (bool(row["class"]), int(row["handle"]))
         if row["gone"]:
@@ -77,7 +77,7 @@ def _states(rows: Iterable[Mapping[str, Any]], usual: Sending) -> Iterator[Sendi
         yield _sending(int(row["time_ns"]), tree, usual)
 
 
-def _sending(since_ns: int, tree: Mapping[tuple[bool, int], Mapping[str, Any]], usual: Sending) -> Sending:
+def _sending(since_ns: int, tree: Mapping[tuple[bool, int], DisciplineRow], usual: Sending) -> Sending:
     """Rates are as strict as the strictest on the way down; of classes side by side the widest counts."""
     disciplines = [row for (is_class, _), row in tree.items() if not is_class]
     classes = [row for (is_class, _), row in tree.items() if is_class]
@@ -89,7 +89,7 @@ def _sending(since_ns: int, tree: Mapping[tuple[bool, int], Mapping[str, Any]], 
         kinds.append(str(at["kind"]))
         # A class at the top says the root for its parent (tc_htb_dump_class()).
         own = [row for row in classes if row["handle"] >> 16 == at["handle"] >> 16 and row["rate_bps"]]
-        top = [row["rate_bps"] for row in own if row["parent"] in {at["handle"], _ROOT}]
+        top = [row["rate_bps"] or 0 for row in own if row["parent"] in {at["handle"], _ROOT}]
         rates += [rate for rate in (at["rate_bps"], max(top, default=None)) if rate]
         delay_ns, jitter_ns = delay_ns + (at["delay_ns"] or 0), jitter_ns + (at["jitter_ns"] or 0)
         kept *= 1 - (at["loss"] or 0.0)

@@ -12,6 +12,7 @@ from netwarp.discovery.disciplines import LINE, Sending, sending_over_time
 from netwarp.discovery.namespaces import distinct, namespace_names
 from netwarp.discovery.traffic import find_flows
 from netwarp.lab_format.found import FoundChange, FoundEnd, FoundInterface, FoundLink, FoundNetwork, FoundNode
+from netwarp.store import rows
 from netwarp.store.rundir import RunDir
 
 _EVER = (-(2**62), 2**62)
@@ -23,8 +24,8 @@ def discover(run: RunDir, rate_bps: int | None) -> FoundNetwork | None:
 
     `rate_bps` is that of links that nobody gave one. Raises StoreError.
     """
-    names = namespace_names(run.scan("namespaces").collect().iter_rows(named=True))
-    devices = find_devices(run.scan("devices").collect().iter_rows(named=True), names)
+    names = namespace_names(rows.namespaces(run.scan("namespaces").collect()))
+    devices = find_devices(rows.devices(run.scan("devices").collect()), names)
     if not devices:
         return None
     used = _used(run)
@@ -68,8 +69,8 @@ def _link_names(links: Iterable[tuple[Device, Device]]) -> list[str]:
 def _sending(
     run: RunDir, devices: Iterable[Device], used: Mapping[int, tuple[int, int]], rate_bps: int | None
 ) -> dict[int, tuple[Sending, ...]]:
-    rows = run.scan("disciplines").collect().sort("interface_index", maintain_order=True).iter_rows(named=True)
-    configured = {int(index): list(part) for index, part in groupby(rows, key=lambda row: row["interface_index"])}
+    told = rows.disciplines(run.scan("disciplines").collect().sort("interface_index", maintain_order=True))
+    configured = {index: list(part) for index, part in groupby(told, key=lambda row: row["interface_index"])}
     line = Sending(_EVER[0], rate_bps, kinds=(LINE,)) if rate_bps else _NO_RATE
     return {
         device.index: sending_over_time(

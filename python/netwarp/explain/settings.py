@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from netwarp.json_values import Json
 from netwarp.store.rundir import RunDir
 
 MAX_CHARS = 60
@@ -29,8 +30,8 @@ def _differences(path: str, a: Any, b: Any) -> Iterator[tuple[str, str, str]]:
         yield path, _text(a), _text(b)
 
 
-def _by_name(entries: Sequence[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _by_name(entries: Sequence[Json]) -> dict[str, Json]:
+    found: dict[str, Json] = {}
     for number, entry in enumerate(entries):
         names = [entry[key] for key in _NAMED if key in entry] if isinstance(entry, Mapping) else []
         name = str(names[0]) if names else str(number)

@@ -112,11 +112,11 @@ def read_source(path: Path, cache: Path) -> Source:
             known[name] = hashlib.file_digest(file, "sha256").hexdigest()
         remember(memory, known)
     if packaged := _NAME.search(path.name):
-        return Source(path, known[name], ".".join(packaged["version"].split(".")[:2]))
+        return Source(path, str(known[name]), ".".join(packaged["version"].split(".")[:2]))
     if f"{name}|series" not in known:
         known[f"{name}|series"] = _series_of_archive(path)
         remember(memory, known)
-    return Source(path, known[name], known[f"{name}|series"])
+    return Source(path, str(known[name]), str(known[f"{name}|series"]))
 
 
 def refuse_no_uml(unpacked: Path, source: Path) -> None:

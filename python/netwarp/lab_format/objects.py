@@ -11,11 +11,11 @@ from dataclasses import Field, dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from netwarp.json_values import Json
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-"""What JSON has."""
 FOUND = {"found": True}
 """Metadata of a field that only the records of a run tell: its engine never gets it, and its default is not written."""
 SPREAD = {"spread": True}
@@ -59,7 +59,7 @@ def _json(value: Any) -> Any:
     return as_json(value)
 
 
-def as_json(value: DataclassInstance | Mapping[str, Any]) -> dict[str, Json]:
+def as_json(value: DataclassInstance | Mapping[str, object]) -> dict[str, Json]:
     """An object of a lab as JSON has it: what `json.dumps` takes."""
     if isinstance(value, Mapping):
         return {key: _json(one) for key, one in value.items()}

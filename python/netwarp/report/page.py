@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.analysis.summary.expectations import Checked
+from netwarp.json_values import Json
 from netwarp.plots.values import words_of
 from netwarp.report import drawing, extras, quantities, tables
 from netwarp.report.drawing import direction_text
@@ -104,7 +105,7 @@ def _templates() -> Environment:
     return environment
 
 
-def _context(result: ResultDir, summary: pl.DataFrame, study: Written, figures: bool) -> dict[str, Any]:
+def _context(result: ResultDir, summary: pl.DataFrame, study: Written, figures: bool) -> dict[str, object]:
     outcomes = result.outcomes()
     statistics = statistics_frame(summary, result.axes)
     choice = choose(result, outcomes)
@@ -157,7 +158,7 @@ def _first_described(result: ResultDir, usable: str | None) -> RunDir | None:
     return next((result.run(run_id) for run_id in ids if (result.run(run_id).path / "run.json").is_file()), None)
 
 
-def _setup(result: ResultDir, run: RunDir) -> dict[str, Any]:
+def _setup(result: ResultDir, run: RunDir) -> dict[str, object]:
     """What stays the same, as the first run has it, and what differs between runs."""
     what, network = run.description, run.network
     values = {axis: [axis_text(v) for v in dict.fromkeys(_values(result, axis))] for axis in result.axes}
@@ -201,7 +202,7 @@ def _word(result: ResultDir, axis: str, value: Any) -> str:
     return words_of(_values(result, axis))[axis_text(value)]
 
 
-def _point(result: ResultDir, run: RunDir) -> Mapping[str, Any]:
+def _point(result: ResultDir, run: RunDir) -> Mapping[str, Json]:
     return next((planned.point for planned in result.planned if planned.id == run.path.name), {})
 
 

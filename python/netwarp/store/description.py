@@ -3,10 +3,10 @@
 import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from netwarp.flows import kind_of
 from netwarp.flows.kind import FlowKind, Transport
+from netwarp.json_values import Json
 from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabFlow, LabLink
 from netwarp.lab_format.wires import PROPERTIES, LabWire, WireProperty
 from netwarp.qdisc import Qdisc
@@ -135,7 +135,7 @@ class Description:
     id: str
     seed: int
     scenario: str
-    point: Mapping[str, Any]
+    point: Mapping[str, Json]
     warmup_ns: int
     duration_ns: int
     sample_ns: int

@@ -3,85 +3,139 @@
 A document that does not fit is refused with a sentence that names the field; fields that nobody reads may be anything.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+    with_config,
+)
+from typing_extensions import TypedDict
 
 from netwarp.lab_format.model import Lab, read_lab
 from netwarp.lab_format.quantities import Int64, Label, Text, Time
 from netwarp.store.errors import StoreError
 from netwarp.units import parse_duration
 
+if TYPE_CHECKING:
+    from netwarp.json_values import Json
+else:
+    Json = Any  # has been read from JSON
+
 RunId = Annotated[str, Field(pattern=r"^[0-9a-zA-Z_-]{1,64}$")]
 """A run's id is the name of a directory: never a path."""
+_READ = ConfigDict(extra="allow", strict=True)
+"""Only what is declared is checked."""
+
+
+@with_config(_READ)
+class PlannedRunJson(TypedDict):
+    """A run of `plan.json`."""
+
+    id: RunId
+    seed: Int64
+    point: NotRequired[dict[str, Json]]
+    case: NotRequired[Label | None]
+
+
+@with_config(_READ)
+class BaselineJson(TypedDict):
+    """The case that others are compared with, and what the scenario says of the paths that cases set, as written."""
+
+    case: Label
+    usual: NotRequired[dict[str, Json]]
+
+
+@with_config(_READ)
+class AskedJson(TypedDict, total=False):
+    """What was asked for beyond the scenario's file."""
+
+    settings: list[Text]
+    seeds: list[Int64] | None
+    cases: list[Text] | None
+
+
+class CasesJson(TypedDict):
+    """What a plan says of its cases: what each sets, by path, and the one that others are compared with."""
+
+    cases: NotRequired[dict[str, dict[str, Json]]]
+    baseline: NotRequired[BaselineJson | None]
+
+
+@with_config(_READ)
+class PlanJson(CasesJson):
+    """`plan.json`; `axes` are paths, in order."""
+
+    name: NotRequired[Text]
+    engine: NotRequired[Text]
+    identity: NotRequired[dict[str, Text]]
+    asked: NotRequired[AskedJson | None]
+    axes: NotRequired[list[Text]]
+    runs: list[PlannedRunJson]
+
+
+@with_config(_READ)
+class StatusJson(TypedDict):
+    """`status.json`."""
+
+    status: Literal["ok", "suspect", "failed"]
+    reason: NotRequired[Text | None]
+    real_s: NotRequired[float | int | None]
+    cpu_s: NotRequired[float | int | None]
+    by_host: NotRequired[bool]
+    notes: NotRequired[list[Text]]
+    before_the_fault: NotRequired["StatusJson | None"]
+    exit_code: NotRequired[Int64 | None]
+    duration_ns: NotRequired[Int64]
+    tests: NotRequired[dict[str, Int64]]
+    charged: NotRequired[list[dict[str, str | int]]]
+    confinement: NotRequired[dict[str, Any]]
+
+
+@with_config(_READ)
+class HostJson(TypedDict, total=False):
+    """The machine that made a result."""
+
+    name: str
+    system: str
+    machine: str
+    processors: int | None
+
+
+@with_config(_READ)
+class InvocationJson(TypedDict, total=False):
+    """A command that went on with a result."""
+
+    created: Text | None
+    argv: list[Text] | None
+    netwarp: Text | None
+
+
+@with_config(_READ)
+class ManifestJson(TypedDict, total=False):
+    """`manifest.json`."""
+
+    netwarp: Text | None
+    engine: Text | None
+    identity: dict[str, Text]
+    argv: list[Text]
+    created: Text | None
+    python: str
+    libraries: dict[str, Text]
+    host: HostJson
+    executable: str
+    resumed: list[InvocationJson]
 
 
 class Document(BaseModel):
     """An object of which only what is declared is checked."""
 
-    model_config = ConfigDict(extra="allow", strict=True)
-
-
-class PlannedRunDocument(Document):
-    """A run of `plan.json`."""
-
-    id: RunId
-    seed: Int64
-    point: dict[str, Any] = {}
-    case: Label | None = None
-
-
-class BaselineDocument(Document):
-    """The case that others are compared with."""
-
-    case: Label
-    usual: dict[str, Any] = {}
-
-
-class AskedDocument(Document):
-    """What was asked for beyond the scenario's file."""
-
-    settings: list[Text] = []
-    seeds: list[Int64] | None = None
-    cases: list[Text] | None = None
-
-
-class PlanDocument(Document):
-    """`plan.json`."""
-
-    name: Text = ""
-    engine: Text = ""
-    identity: dict[str, Text] = {}
-    asked: AskedDocument | None = None
-    axes: list[Text] = []
-    cases: dict[str, dict[str, Any]] = {}
-    baseline: BaselineDocument | None = None
-    runs: list[PlannedRunDocument]
-
-
-class StatusDocument(Document):
-    """`status.json`."""
-
-    status: Literal["ok", "suspect", "failed"]
-    reason: Text | None = None
-    real_s: float | int | None = None
-    by_host: bool = False
-    notes: list[Text] = []
-    before_the_fault: "StatusDocument | None" = None
-
-
-class ManifestDocument(Document):
-    """`manifest.json`."""
-
-    netwarp: Text | None = None
-    engine: Text | None = None
-    identity: dict[str, Text] = {}
-    argv: list[Text] = []
-    created: Text | None = None
-    libraries: dict[str, Text] = {}
-    host: dict[str, Any] = {}
-    resumed: list[dict[str, Any]] = []
+    model_config = _READ
 
 
 class KernelDocument(Document):
@@ -104,7 +158,7 @@ class RunDocument(Document):
 
     id: RunId
     seed: Int64 | None = None
-    point: dict[str, Any] = {}
+    point: dict[str, Json] = {}
     given_sysctl: dict[str, list[Text]] = {}
     warmup_ns: Time = 0
     scenario: ScenarioDocument | Text = ""
@@ -125,19 +179,19 @@ class RunDocument(Document):
         return self.scenario if isinstance(self.scenario, str) else self.scenario.name
 
 
-_Read = TypeVar("_Read", bound=Document)
+_Read = TypeVar("_Read")
 
 
-def checked(value: dict[str, Any], document: type[Document], where: object) -> dict[str, Any]:
-    """The value itself, once it fits the document. Raises StoreError naming the first field that does not."""
-    loaded(value, document, where)
-    return value
+_READERS: dict[type, TypeAdapter[Any]] = {}
 
 
-def loaded(value: Mapping[str, object], document: type[_Read], where: object) -> _Read:
-    """The document that a JSON object is. Raises StoreError naming the first field that does not fit."""
+def checked(value: object, document: type[_Read], where: object) -> _Read:
+    """The document that a JSON value is. Raises StoreError naming the first field that does not fit."""
     try:
-        return document.model_validate(value)
+        if document not in _READERS:
+            _READERS[document] = TypeAdapter(document)
+        found: _Read = _READERS[document].validate_python(value)
+        return found
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"])) or "it"

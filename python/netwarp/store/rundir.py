@@ -11,7 +11,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from netwarp.lab_format.model import Lab
 from netwarp.store.description import Description, describe
-from netwarp.store.documents import RunDocument, loaded
+from netwarp.store.documents import RunDocument, StatusJson, checked
 from netwarp.store.errors import StoreError
 from netwarp.store.files import open_regular, read_json, write_atomic
 from netwarp.store.network import Network, network_of
@@ -52,7 +52,7 @@ class RunDir:
         if "lab" not in run:
             run["lab"] = read_json(self.path / "lab.json")
         run.setdefault("id", self.path.name)
-        return loaded(run, RunDocument, self.path / "run.json")
+        return checked(run, RunDocument, self.path / "run.json")
 
     def scan(self, table: str) -> pl.LazyFrame:
         """A lazy frame of a table by name (`packets`, `acks` …); missing, empty, cut-short files are no errors."""
@@ -92,7 +92,7 @@ class RunDir:
         except (StoreError, OSError, ValueError, pa.ArrowException):
             return None
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> StatusJson:
         """`status.json`: status, reason, seconds. Raises StoreError."""
         return read_status(self.path)
 

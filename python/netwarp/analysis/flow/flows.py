@@ -178,7 +178,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
         account = accounts.get(flow.id, {})
         life = _life(flow, account)
         if flow.kind.control_connection and not flow.source_ports:
-            life = iperf3.life(flow, account, delivered.get(flow.id), first.get(flow.id))
+            life = iperf3.life(flow, account.get("received_in_ns"), delivered.get(flow.id), first.get(flow.id))
         loaded.append(
             FlowData(
                 flow=flow,

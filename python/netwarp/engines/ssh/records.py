@@ -7,7 +7,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
@@ -17,8 +17,9 @@ from netwarp.engines.supervisor import OUTCOME
 from netwarp.lab_format.model import Lab, LabFlow
 from netwarp.store.console import CONSOLE
 from netwarp.store.errors import StoreError
+from netwarp.store.rows import AccountRow
 from netwarp.store.schemas import CLOCKS, FLOWS, TABLES, Table
-from netwarp.store.streams import open_stream, whole_batches, write_stream
+from netwarp.store.streams import Row, open_stream, whole_batches, write_stream
 
 _TIMES: Mapping[str, Sequence[str]] = {
     "sockets": ["time_ns"],
@@ -52,7 +53,7 @@ def merge(nodes: Mapping[str, NodeRecords], lab: Lab, directory: Path, limit_ns:
     flows = {flow.id: flow for flow in lab.flows}
     for table in TABLES.values():
         if table is FLOWS:
-            write_stream(directory / table.file, table, _merged_flows(nodes, flows))
+            write_stream(directory / table.file, table, cast(list[Row], _merged_flows(nodes, flows)))
         elif parts := [
             part for node, of in nodes.items() if (part := _part(table, node, of, nodes, flows)) is not None
         ]:
@@ -136,9 +137,9 @@ def _write(path: Path, table: Table, content: pa.Table) -> None:
         writer.write_table(content.cast(table.schema))
 
 
-def _merged_flows(nodes: Mapping[str, NodeRecords], flows: Mapping[int, LabFlow]) -> list[dict[str, Any]]:
+def _merged_flows(nodes: Mapping[str, NodeRecords], flows: Mapping[int, LabFlow]) -> list[AccountRow]:
     """A row for each flow: what its source knows, and what its destination knows."""
-    found: dict[str, dict[int, dict[str, Any]]] = {}
+    found: dict[str, dict[int, AccountRow]] = {}
     for node, of in nodes.items():
         table = _read(FLOWS, of.directory)
         found[node] = {row["flow_id"]: row for row in table.to_pylist()} if table is not None else {}
@@ -151,7 +152,7 @@ def _merged_flows(nodes: Mapping[str, NodeRecords], flows: Mapping[int, LabFlow]
     return merged
 
 
-def _own_times(row: dict[str, Any], clock: NodeClock, flow: LabFlow) -> dict[str, Any]:
+def _own_times(row: AccountRow, clock: NodeClock, flow: LabFlow) -> AccountRow:
     """The row by the common clock: what is planned is so already."""
     if row["connect_ns"] is not None:
         row["connect_ns"] = clock.common_ns(row["connect_ns"])
@@ -164,10 +165,11 @@ def _planned_end(flow: LabFlow) -> int:
     return flow.start_ns + flow.duration_ns
 
 
-def _merged(rows: Sequence[dict[str, Any]], flow: LabFlow) -> dict[str, Any]:
-    row = {name: next((other[name] for other in rows if other[name] is not None), None) for name in FLOWS.schema.names}
+def _merged(rows: Sequence[AccountRow], flow: LabFlow) -> AccountRow:
+    known = [{name: cell for name, cell in row.items() if cell is not None} for row in rows]
+    row: dict[str, object] = {**dict.fromkeys(FLOWS.schema.names), **known[-1], **known[0]}
     ends = [other["end_ns"] for other in rows if other["end_ns"] != _planned_end(flow)]
-    return row | {"end_ns": ends[0] if ends else _planned_end(flow)}
+    return cast(AccountRow, row | {"end_ns": ends[0] if ends else _planned_end(flow)})
 
 
 def _keep_files(node: str, of: NodeRecords, directory: Path) -> None:

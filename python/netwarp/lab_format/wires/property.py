@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from netwarp.fields import Directed, Percent, about, both_directions, either_direction
+from netwarp.json_values import JsonObject
 from netwarp.lab_format.quantities import Share
 from netwarp.units import format_percent
 
@@ -58,7 +59,7 @@ class WireProperty:
     nothing_written: str = "0%"
     fields: tuple[LabField, ...]
     """The fields of a lab's wire; the first one is set (not zero) where the wire has the property."""
-    beside: Mapping[str, Any] | None = None
+    beside: JsonObject | None = None
     """Other fields of the link that the examples need."""
     change: tuple[str, str] | None = None
     """If `[[changes]]` may set it: an example, and a value that is refused."""

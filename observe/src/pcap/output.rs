@@ -71,7 +71,7 @@ enum Writer {
     Text(BufWriter<Sink>, Vec<Vec<String>>),
     Csv(BufWriter<Sink>),
     Json(BufWriter<Sink>),
-    Arrow(Table, Vec<Builder>),
+    Arrow(Box<Table>, Vec<Builder>),
 }
 
 enum Builder {
@@ -100,7 +100,7 @@ impl Output {
                 let typed: Vec<table::Column> = columns.iter().map(in_table).collect();
                 let table = Table::begin(out, &typed, HashMap::new())?;
                 let builders = columns.iter().map(|(_, kind)| Builder::new(*kind));
-                Writer::Arrow(table, builders.collect())
+                Writer::Arrow(Box::new(table), builders.collect())
             }
         };
         Ok(Self {

@@ -11,8 +11,8 @@ from netwarp.cli.application import application
 from netwarp.cli.application import commands as names_of_commands
 
 SUMMARY = "A laboratory for network congestion: the real Linux network stack in virtual time."
-OF_THE_AGENT = {"pcap": "docs/pcap.md", "watch": "docs/watch.md"}
-"""Commands whose options the agent has, and the pages that explain them."""
+OF_OBSERVER = {"pcap": "docs/pcap.md", "watch": "docs/watch.md"}
+"""Commands whose options the observer has, and the pages that explain them."""
 EXIT_CODES = {
     0: "success",
     1: "an expectation failed, a regression was found, or runs differ",
@@ -76,7 +76,7 @@ def _commands(words: str, app: Any) -> Iterator[Command]:
             yield from _commands(f"{words} {name}", app[name])
         return
     text = _text(app)
-    if words in OF_THE_AGENT:
+    if words in OF_OBSERVER:
         yield Command(words, text, ())
         return
     arguments = app.assemble_argument_collection(parse_docstring=True)

@@ -6,7 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PLACES = ("python", "agent/src", "capture/src", "tests", "tools", "bench", "docs", "packaging", "examples")
+PLACES = (
+    "python",
+    "agent",
+    "capture/src",
+    "observe",
+    "records",
+    "tests",
+    "tools",
+    "bench",
+    "docs",
+    "packaging",
+    "examples",
+)
 KINDS = {".py", ".rs", ".md", ".toml", ".html", ".js", ".ipynb"}
 _LEFT = ("kernels/tree", "__snapshots__", "agent/src/guard/layout.rs", "tools/words.py", "tests/test_words.py")
 """The kernel's patches (their comments decide a kernel's identity), what is made of them, and the words themselves."""

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use super::site::Site;
 use super::wire::tcmsg;
 use crate::lab::Opportunities;
-use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
+use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
 
 const RTM_NEWQDISC: u16 = 36;
 const TCA_KIND: u16 = 1;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request, attributes};
+use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request, attributes};
 
 const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;

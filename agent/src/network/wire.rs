@@ -11,8 +11,8 @@ use crate::backend::Wiring;
 use crate::cells::probability;
 use crate::constants::{UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S};
 use crate::lab::{Change, End, Lab, Link};
-use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 use crate::wire::{Loss, Wire};
+use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
 const RTM_NEWQDISC: u16 = 36;
 const RTM_NEWTFILTER: u16 = 44;

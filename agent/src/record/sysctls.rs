@@ -9,8 +9,8 @@ use anyhow::Result;
 
 use crate::lab::Lab;
 use crate::network::Network;
-use crate::table::Batch;
-use crate::tables::sysctls;
+use netwarp_records::table::Batch;
+use netwarp_records::tables::sysctls;
 
 /// Settings that belong to a network namespace or to the memory of its sockets.
 const PLACES: [&str; 2] = ["net/core", "net/ipv4"];

@@ -7,17 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PLACES = (
-    "python",
-    "agent",
-    "capture/src",
-    "observe",
-    "records",
-    "tests",
-    "tools",
-    "bench",
-    "docs",
-    "packaging",
-    "examples",
+    *("python", "tests", "tools", "bench", "docs", "examples", "packaging"),
+    *(f"{crate}/src" for crate in ("agent", "capture", "observe", "records")),
 )
 KINDS = {".py", ".rs", ".md", ".toml", ".html", ".js", ".ipynb"}
 _LEFT = ("kernels/tree", "__snapshots__", "agent/src/guard/layout.rs", "tools/words.py", "tests/test_words.py")

@@ -11,12 +11,12 @@ from netwarp.engines import EngineError, EngineOptions, find_engine
 from netwarp.evaluation import Study, open_study
 from netwarp.json_values import JsonObject
 from netwarp.kernels.modules import registered_in_binary
-from netwarp.notebook import NotebookProgress, Result, Run, in_notebook
+from netwarp.notebook import NotebookProgress, Result, Run
 from netwarp.scenario import Scenario, ScenarioError
 from netwarp.scenario.model.paths import setting_of
 from netwarp.store.errors import StoreError
 from netwarp.study import default_directory, make_study
-from netwarp.terminal import Terminal
+from netwarp.terminal import Terminal, in_notebook
 
 __all__ = [
     "EngineError",

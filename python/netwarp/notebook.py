@@ -3,7 +3,6 @@
 import base64
 import html
 import io
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -103,13 +102,6 @@ def run_html(run: RunDir) -> str:
         _metrics(run) if run.metrics_path.exists() else "",
         "" if kind == "failed" else _picture(_over_time(run)),
     )
-
-
-def in_notebook() -> bool:
-    """Whether this process is the kernel of a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return hasattr(shell, "kernel")
 
 
 class NotebookProgress:

@@ -2,6 +2,7 @@
 is cut off, however narrow it is."""
 
 import copy
+import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -17,6 +18,13 @@ _VISIBLE |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 """Control characters (C0, DEL, C1) → their pictures, one cell wide each, so that no layout changes."""
 
 
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return hasattr(shell, "kernel")
+
+
 class Terminal(Console):
     """A console that shows control characters instead of sending them, and reads no markup unless asked to.
 
@@ -26,7 +34,10 @@ class Terminal(Console):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**({"markup": False, "highlight": False, "emoji": False, "force_jupyter": False} | options))
+        plain = {"markup": False, "highlight": False, "emoji": False}
+        # A notebook's standard error says that it is a terminal, and shows the codes that move a cursor.
+        notebook = {"force_jupyter": False, "force_terminal": False} if in_notebook() else {}
+        super().__init__(**(plain | notebook | options))
         self.push_render_hook(_Visible())
 
     def write(self, text: str) -> None:

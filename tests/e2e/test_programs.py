@@ -159,7 +159,7 @@ def test_spinning_gets_dearer_but_not_for_who_sends(runs: Runs, tmp_path: Path) 
     run = runs(pair(spins, duration="3s", tail=sends), "--read", str(tmp_path))
     reads, late = (run.path / "spins-client.out").read_text().split()
     assert 204_000 < int(reads) < 206_000
-    assert 0 <= float(late) < 0.001
+    assert 0 <= float(late) < 0.002, "the reading that ended the loop, and the one that tells"
     sent, late = (run.path / "sends-client.out").read_text().split()
     assert 109_000 < int(sent) < 111_000
     assert 0 <= float(late) < 0.0001

@@ -164,14 +164,16 @@ def test_at_a_terminal_time_stands_still_at_the_prompt(tmp_path: Path) -> None:
         person.type("\x1a")  # Ctrl-Z
         person.read_until("Stopped")
         person.read_until(PROMPT)
-        person.type("kill %1; exit 5\r")
+        person.type("kill %1\r")
+        person.read_until(PROMPT)
+        person.type("exit 5\r")
         assert person.wait() == 5
         assert "result: result" in person.seen
         assert person.settings() == before
     run = only_run(tmp_path / "result").path
     typed = (run / "command.in").read_bytes()
     assert typed.startswith(b"stty size; tty\rsleep 100\r")
-    assert typed.endswith(b"kill %1; exit 5\r")
+    assert typed.endswith(b"kill %1\rexit 5\r")
     assert json.loads((run / "status.json").read_text())["status"] == "ok"
     assert not list(run.glob(".keyboard*"))
     again = netwarp("rerun", "result", cwd=tmp_path)

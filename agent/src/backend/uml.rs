@@ -224,8 +224,7 @@ fn say_costs(costs: &Costs) -> Result<()> {
 fn charge(line: &str) -> Option<Charge> {
     let mut words = line.splitn(5, ' ');
     let mut number = || words.next()?.parse().ok();
-    let (readings_ns, polls_ns, calls_ns, kernel_ns) =
-        (number()?, number()?, number()?, number()?);
+    let (readings_ns, polls_ns, calls_ns, kernel_ns) = (number()?, number()?, number()?, number()?);
     Some(Charge {
         program: words.next()?.into(),
         readings_ns,

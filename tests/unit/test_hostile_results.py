@@ -86,6 +86,15 @@ def test_odd_values_in_the_description_are_refused_or_read(tmp_path: Path, field
         _ = RunDir(tmp_path).description
 
 
+def test_a_change_of_what_no_link_has_is_refused(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text())
+    run["lab"]["changes"] = [{"at_ns": 1, "index": 999, "wire": None}]
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    with pytest.raises(StoreError, match="interface 999, which no link has"):
+        _ = RunDir(tmp_path).description
+
+
 def test_the_lock_is_not_taken_through_a_link(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text("keep me")

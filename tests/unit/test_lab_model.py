@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import FrozenInstanceError, fields
 from typing import Any
 
 import pytest
@@ -120,3 +121,43 @@ def test_flows_have_their_head() -> None:
     names = {spelt(one.name) for one in fields(LabFlow) if not (is_found(one) or is_spread(one))}
     for flow in example().flows:
         assert names <= flow.as_json().keys()
+
+
+def test_a_lab_goes_to_workers_and_stays_as_it_is() -> None:
+    lab = example()
+    assert pickle.loads(pickle.dumps(lab)) == lab
+    for one in (lab, lab.links[0].ends[0].wire, lab.flows[0]):
+        with pytest.raises(FrozenInstanceError):
+            one.seed = 7  # type: ignore[misc]
+
+
+def test_a_lab_of_an_older_version_has_what_was_so_then() -> None:
+    ends = [{"node": node, "index": index} for index, node in enumerate("ab")]
+    flow = {"id": 0, "name": "f", "group": "f", "tool": "later", "source": "::1", "destination": "::2", "start_ns": 0}
+    lab = read_lab({"duration_ns": 1, "flows": [{**flow, "unheard_of": ["a"]}], "links": [{"name": "l", "ends": ends}]})
+    assert (lab.links[0].mtu, lab.links[0].ends[0].wire.rate_bps, lab.exec, lab.nodes) == (1500, None, None, ())
+    assert lab.flows[0].own == {"unheard_of": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("loss", "fits_"),
+    [
+        ({"model": "random", "p": 0.5}, True),
+        ({"model": "random"}, False),
+        ({"model": "random", "p": 2}, False),
+        ({"model": "gemodel", "p": 0.1, "r": 0.1, "one_minus_h": 1.0, "one_minus_k": 0.0}, True),
+        ({"model": "unheard of"}, False),
+    ],
+)
+def test_a_loss_is_one_that_netem_has(loss: dict[str, Any], fits_: bool) -> None:
+    lab = example().as_json()
+    _, wire = changed(lab, ("links", 0, "ends", 0, "wire"))
+    wire["loss"] = loss
+    whole, found = changed(lab, ("links", 0, "ends", 0))
+    found["wire"] = wire
+    try:
+        read_lab(whole)
+    except ValidationError:
+        assert not fits_
+    else:
+        assert fits_

@@ -11,6 +11,7 @@ from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabFlow, LabLink
 from netwarp.lab_format.wires import PROPERTIES, LabWire, WireProperty
 from netwarp.qdisc import Qdisc
 from netwarp.store.documents import RunDocument
+from netwarp.store.errors import StoreError
 from netwarp.store.opportunities import Opportunities, opportunities_of
 
 Connection = tuple[int, str, int, str, int]
@@ -153,7 +154,7 @@ class Description:
 
 
 def describe(run: RunDocument) -> Description:
-    """What a run was, from `run.json`."""
+    """What a run was, from `run.json`. Raises StoreError for a change of what no link has."""
     lab = run.lab
     return Description(
         id=run.id,
@@ -182,12 +183,16 @@ def same_address(one: str, other: str) -> bool:
 def changes_of(lab: Lab) -> tuple[Change, ...]:
     """The lab's changes in words and in order; a change that both ends of a link share is listed once.
 
-    What changed in an end's wire is found by comparing it with its state before.
+    What changed in an end's wire is found by comparing it with its state before. Raises StoreError.
     """
     wires = {end.index: end.wire for end in lab.ends}
     names = {end.index: link.name for link in lab.links for end in link.ends}
     found: dict[tuple[int, str], dict[str, None]] = {}
     for entry in lab.changes:
+        if entry.index not in wires:
+            raise StoreError(
+                f"the run's description (run.json) has a change of interface {entry.index}, which no link has"
+            )
         before, after = wires[entry.index], entry.wire or wires[entry.index]
         wires[entry.index] = after
         words = _wire_words(before, after)

@@ -9,19 +9,28 @@ from typing import Any
 
 from netwarp.cli.application import application
 from netwarp.cli.application import commands as names_of_commands
+from netwarp.cli.common import (
+    CLOSED_PIPE,
+    ENVIRONMENT,
+    FAILED_EXPECTATION,
+    FAILED_RUN,
+    INTERRUPTED,
+    OK,
+    UNDECIDED,
+    USAGE,
+)
 
-SUMMARY = "A laboratory for network congestion: the real Linux network stack in virtual time."
 OF_THE_AGENT = {"pcap": "docs/pcap.md", "watch": "docs/watch.md"}
 """Commands whose options the agent has, and the pages that explain them."""
 EXIT_CODES = {
-    0: "success",
-    1: "an expectation failed, a regression was found, or runs differ",
-    2: "wrong usage, an invalid scenario, or a directory that is not there or is not a result",
-    3: "a run failed",
-    4: "something is missing on this machine",
-    5: "there are too few runs for a verdict (`compare`)",
-    130: "interrupted",
-    141: "the output was closed early (`netwarp … | head`), so there is no verdict",
+    OK: "success",
+    FAILED_EXPECTATION: "an expectation failed, a regression was found, or runs differ",
+    USAGE: "wrong usage, an invalid scenario, or a directory that is not there or is not a result",
+    FAILED_RUN: "a run failed",
+    ENVIRONMENT: "something is missing on this machine",
+    UNDECIDED: "there are too few runs for a verdict (`compare`)",
+    INTERRUPTED: "interrupted",
+    CLOSED_PIPE: "the output was closed early (`netwarp … | head`), so there is no verdict",
 }
 
 

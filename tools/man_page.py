@@ -2,7 +2,9 @@
 
 import re
 
-from tools.command_line import EXIT_CODES, OF_THE_AGENT, SUMMARY, commands
+from netwarp.cli.application import SUMMARY
+
+from tools.command_line import EXIT_CODES, OF_THE_AGENT, commands
 
 _HEAD = f""".TH NETWARP 1 "" netwarp "User commands"
 .SH NAME

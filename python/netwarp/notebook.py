@@ -110,7 +110,7 @@ class NotebookProgress:
     Use as a context manager; it hears of runs as `execute.progress.RunProgress` does.
     """
 
-    def __init__(self, plan: Plan, _: object = None) -> None:
+    def __init__(self, plan: Plan) -> None:
         self._total = len(plan)
         self._done = self._kept = 0
         self._running: dict[str, str] = {}

@@ -6,12 +6,12 @@ that take longer to load than a machine takes to start.
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from netwarp.engines import Engine, Outcome, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute import Execution, execute
@@ -30,21 +30,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from netwarp.evaluation import Study
-    from netwarp.execute.execution import Progress as Hearer
+    from netwarp.execute.execution import Progress
     from netwarp.execute.progress import RunProgress
 
 _EXCERPT_LINES = 10
 """Of each stream of a command whose run failed."""
-
-
-class Progress(Protocol):
-    """What hears of runs while a plan is executed."""
-
-    def __enter__(self) -> Callable[[str, Run, Outcome | None], None]:
-        """Begin to show; what is returned hears of each run."""
-
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        """End it."""
 
 
 def default_directory(scenario: Scenario) -> Path:
@@ -78,8 +68,8 @@ def make_study(
     page: bool = False,
     live: bool = False,
     console: "Console | None" = None,
-    heard: "Hearer | None" = None,
-    progress: "Callable[[Plan, Console | None], Progress] | None" = None,
+    heard: "Progress | None" = None,
+    progress: "Callable[[Plan], AbstractContextManager[Progress]] | None" = None,
 ) -> "Study":
     """Plan, execute (on the workers of the Dask scheduler at `dask`, if given), summarise, check, draw.
 
@@ -103,8 +93,10 @@ def make_study(
         keep_files(scenario, result)
         with helpers() as at_hand:
 
-            def of_runs(plan: Plan, console: "Console | None") -> Progress:
-                return _progress(plan, console, result)
+            def hearer() -> "AbstractContextManager[Progress]":
+                if heard or live:
+                    return nullcontext(heard or _silent)
+                return progress(plan) if progress else _progress(plan, console, result)
 
             def prepare() -> None:
                 """Load what evaluates and draws, here and in the helpers."""
@@ -115,8 +107,7 @@ def make_study(
                 if plots:
                     load_drawing()
 
-            hearer = nullcontext(heard or _silent) if heard or live else (progress or of_runs)(plan, console)
-            with hearer as hears:
+            with hearer() as hears:
                 local = partial(execute, jobs=jobs, live=live, spare=prepare)
                 make = local if dask is None else _on_cluster(dask, console)
                 execution = make(plan, engine, result, fail_fast=fail_fast, again=again, progress=hears)

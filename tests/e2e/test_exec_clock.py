@@ -138,6 +138,29 @@ def test_spinning_is_the_same_each_time(tmp_path: Path, waits: Path) -> None:
     assert numbers(tmp_path, f"export LONG={'x' * 3000}; {script}", "again") == first
 
 
+ASKS = {
+    "fruitless": ("select.select([], [], [], 0)", 5_000, "polls_ns"),
+    "the same again": ("select.select([], [1], [])", 110_000, "polls_ns"),
+    "work": ("os.stat(next(paths))", 110_000, "calls_ns"),
+}
+"""A call of Python, how often it is made (1,000 fruitless ones, and 100,000 in all, are free), and for what it pays."""
+
+
+@pytest.mark.parametrize("what", ASKS)
+def test_who_asks_the_same_again_waits_and_who_calls_may_work(tmp_path: Path, what: str) -> None:
+    """What the one is charged is told; what the other is, is doubted, too."""
+    call, number, kind = ASKS[what]
+    code = f"import itertools, os, select\npaths = itertools.cycle('/.')\nfor _ in range({number}): {call}"
+    netwarp("exec", "-o", tmp_path / "r", "--start-time", "0", "--", "python3", "-c", code, cwd=tmp_path)
+    status = only_run(tmp_path / "r").status()
+    [charged] = status["charged"]
+    in_all = sum(ns for key, ns in charged.items() if key.endswith("_ns"))
+    assert 0 <= status["duration_ns"] - in_all <= 2, "nothing else of it took time, but a start and an end of 1 ns"
+    assert charged[kind] > 0.99 * in_all > 4_000_000
+    assert (status["status"] == "suspect") == (kind == "calls_ns"), status
+    assert ("asking again" in status.get("notes", [""])[0]) == (kind == "polls_ns")
+
+
 def test_what_was_charged_is_in_the_status(tmp_path: Path, waits: Path) -> None:
     """Of each program; half a second of two makes the run suspect, 4 ms of 10 s are mentioned, 40 us are not."""
     numbers(tmp_path, f"{waits} deadline 500000000; sleep 1.5", "much")

@@ -11,6 +11,7 @@ from netwarp.studies.base import StudyError
 if TYPE_CHECKING:
     from cyclopts import App
 
+SUMMARY = "A laboratory for network congestion: the real Linux network stack in virtual time."
 COMMANDS = {
     "advise": "advise:advise",
     "agree": "agreement:agree",
@@ -67,7 +68,7 @@ def application(names: Iterable[str] | None = None) -> "App":
 
     app = App(
         name="netwarp",
-        help="A laboratory for network congestion: the real Linux network stack in virtual time.",
+        help=SUMMARY,
         version=_version,
         help_format="plaintext",
         default_parameter=Parameter(accepts_keys=False),  # no value has parts of its own, which would be looked for

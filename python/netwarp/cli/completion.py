@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, get_args
 
 from netwarp.cli.common import OK, USAGE, errors, say
 from netwarp.cli.options import Flag
@@ -20,6 +20,7 @@ _AGENTS = ("pcap", "watch")
 _MARK = "# netwarp: completion"
 
 Shell = Literal["bash", "zsh", "fish"]
+_SHELLS: tuple[Shell, ...] = get_args(Shell)
 
 
 def install_completion(shell: Shell | None = None, /, *, script: Flag = False) -> int:
@@ -52,7 +53,7 @@ def install_completion(shell: Shell | None = None, /, *, script: Flag = False) -
 
 def _own_shell() -> Shell:
     name = Path(os.environ.get("SHELL", "")).name
-    for shell in ("bash", "zsh", "fish"):
+    for shell in _SHELLS:
         if name == shell:
             return shell
     found = f"your shell ($SHELL) is {name}" if name else "$SHELL is not set"

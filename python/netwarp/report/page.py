@@ -160,6 +160,7 @@ def _first_described(result: ResultDir, usable: str | None) -> RunDir | None:
 def _setup(result: ResultDir, run: RunDir) -> dict[str, Any]:
     """What stays the same, as the first run has it, and what differs between runs."""
     what, network = run.description, run.network
+    words = {axis: words_of(_values(result, axis)) for axis in result.axes}
     values = {axis: [axis_text(v) for v in dict.fromkeys(_values(result, axis))] for axis in result.axes}
     swept = {axis: quantities.count(len(found), "value") for axis, found in values.items() if len(found) > 1}
     swept |= _set_by_cases(result, values.get(CASE, ()))
@@ -176,7 +177,9 @@ def _setup(result: ResultDir, run: RunDir) -> dict[str, Any]:
         "axes": [(axis_title(axis), axis, found) for axis, found in values.items()],
         "flows": _flows(what, ends),
         "changes": what.changes,
-        "point": ", ".join(f"{axis_title(axis)} {_word(result, axis, v)}" for axis, v in _point(result, run).items()),
+        "point": ", ".join(
+            f"{axis_title(axis)} {words[axis][axis_text(v)]}" for axis, v in _point(result, run).items()
+        ),
     }
 
 
@@ -195,10 +198,6 @@ def _set_by_cases(result: ResultDir, cases: Sequence[str]) -> dict[str, str]:
 def _values(result: ResultDir, axis: str) -> list[Any]:
     texts = {axis_text(run.point[axis]): run.point[axis] for run in result.planned if axis in run.point}
     return list(texts.values())
-
-
-def _word(result: ResultDir, axis: str, value: Any) -> str:
-    return words_of(_values(result, axis))[axis_text(value)]
 
 
 def _point(result: ResultDir, run: RunDir) -> Mapping[str, Any]:

@@ -56,8 +56,10 @@ def test_its_command_is_shown_and_runs(environment: dict[str, str], result: Path
 
 
 def test_it_exports_and_imports(environment: dict[str, str], result: Path, tmp_path: Path) -> None:
-    assert "--goodputs" in succeed("export", "--help", env=environment).out
-    succeed("export", result, "--goodputs", "-o", tmp_path, env=environment)
+    assert "goodputs (the goodput of each flow" in " ".join(
+        succeed("export", "--help", env=environment).out.replace("│", " ").split()
+    )
+    succeed("export", result, "--format", "goodputs", "-o", tmp_path, env=environment)
     assert (tmp_path / "goodputs.csv").read_text() == (result / "goodputs" / "goodputs.csv").read_text()
     with tarfile.open(tmp_path / "result.tar", "w") as archive:
         for path in sorted(result.iterdir()):

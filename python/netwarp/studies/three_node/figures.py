@@ -43,8 +43,8 @@ _BESIDE = (
 """Every published number, by the definition of the study's own scripts (`scripts`)."""
 
 _BARS = (
-    ("summary_plot", "The three-node study's summary", SUMMARY_PANELS),
-    ("pcap_plot", "The three-node study's captures", PCAP_PANELS),
+    ("summary_plot", "Summary of the study", SUMMARY_PANELS),
+    ("pcap_plot", "Captures of the study", PCAP_PANELS),
 )
 
 
@@ -63,7 +63,7 @@ def draw(plots: Path, name: str, conditions: Sequence[Condition], beside: pl.Dat
                     files += style.save(_bars(f"{words}: {part}", quantities, members), plots / f"{stem}{suffix}")
             rows = beside.filter(pl.col("scenario").is_in([condition.name for condition in members]))
             if rows["scripts"].count():
-                dots = _dots(f"The three-node study, published and measured: {part}", rows)
+                dots = _dots(f"Published and measured: {part}", rows)
                 files += style.save(dots, plots / f"published_plot{suffix}")
     return files
 

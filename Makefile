@@ -1,6 +1,6 @@
 # The only list of commands. `make setup` may be run any number of times: it skips the steps that are done.
 #
-#   make setup    system packages, Python environment, agent, kernel: what running labs needs
+#   make setup    system packages, Python environment, agent and observer, kernel: what running labs needs
 #   make demo     setup, then the first scenario
 #   make static-agent  the agent as one file, which `--engine ssh` copies to other machines
 #   make quick    the tests that need no kernel, browser or tshark, in half a minute
@@ -30,8 +30,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 CARGO := cargo
-MANIFEST := --manifest-path agent/Cargo.toml
-CAPTURE := --manifest-path capture/Cargo.toml
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 PACKAGES := linux-source-6.12 flex bison bc libelf-dev libssl-dev iproute2 iperf3 iputils-ping ethtool tcpdump kmod \
@@ -39,8 +37,11 @@ PACKAGES := linux-source-6.12 flex bison bc libelf-dev libssl-dev iproute2 iperf
 TEST_PACKAGES := zsh fish tshark chromium ifstat mininet openvswitch-switch openssh-server openssh-client nginx-light curl irtt flent netsniff-ng sudo \
 	cgroup-tools wireguard-tools redis-server redis-tools haproxy keepalived
 
-AGENT_INPUTS := pyproject.toml packaging/netwarp.data/scripts/netwarp packaging/netwarp.data/data/share/man/man1/netwarp.1 $(wildcard README.md Cargo.toml Cargo.lock agent/Cargo.toml agent/Cargo.lock capture/Cargo.toml) \
-	$(shell find agent/src capture/src -type f 2>/dev/null)
+# The crates of the workspace: `packaging` has the programs, of which the others are the libraries.
+CRATES := agent capture observe packaging records
+PROGRAM_INPUTS := pyproject.toml README.md Cargo.toml Cargo.lock $(CRATES:%=%/Cargo.toml) \
+	packaging/netwarp.data/scripts/netwarp packaging/netwarp.data/data/share/man/man1/netwarp.1 \
+	$(shell find $(CRATES:%=%/src) -type f)
 
 # Bytecode is made once, whatever the environment says: without it each command would compile all that it imports.
 setup: packages $(STAMPS)/netwarp kernel
@@ -55,18 +56,16 @@ quick: $(STAMPS)/dev $(STAMPS)/netwarp
 
 test: setup test-packages $(STAMPS)/dev static-agent
 	$(BIN)/pytest --numprocesses auto --dist loadfile
-	$(CARGO) test --quiet --locked $(MANIFEST)
-	$(CARGO) test --quiet --locked $(CAPTURE)
+	$(CARGO) test --quiet --locked --workspace
 
 check: $(STAMPS)/dev $(STAMPS)/netwarp
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict
 	PYTHONPATH=python $(BIN)/python -m tools.generate --check
-	$(CARGO) fmt --check $(MANIFEST)
-	$(CARGO) fmt --check $(CAPTURE)
-	$(CARGO) clippy --quiet --locked --all-targets $(MANIFEST) -- -D warnings
-	$(CARGO) clippy --quiet --locked --all-targets $(CAPTURE) -- -D warnings
+	$(BIN)/python -m tools.words
+	$(CARGO) fmt --check --all
+	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
 
 generate: $(STAMPS)/dev
 	PYTHONPATH=python $(BIN)/python -m tools.generate
@@ -103,7 +102,7 @@ kernel: packages $(STAMPS)/netwarp
 	@$(BIN)/netwarp kernel build
 
 clean:
-	rm -rf $(VENV) .torture target agent/target capture/target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .torture target capture/fuzz/target capture/fuzz/corpus capture/fuzz/artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Programs of others that only the nightly tests run: packages of Debian by their table, and of PyPI in a place of their own.
 program-packages: WANTED = $(shell sed -n 's/^packages = \[\(.*\)\]/\1/p' tests/nightly/programs/programs.toml | tr -d '",')
@@ -147,23 +146,24 @@ $(STAMPS)/dev: requirements-dev.lock $(STAMPS)/python
 	$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
 	@touch $@
 
-# Editable: Python sources are used in place; the agent is built in release mode and put beside the interpreter.
+# Editable: Python sources are used in place; the programs are built in release mode and put beside the interpreter.
 # maturin builds first, as pip would show nothing of it; what pip then asks for is built already.
-$(STAMPS)/netwarp: $(AGENT_INPUTS) $(STAMPS)/python
+$(STAMPS)/netwarp: $(PROGRAM_INPUTS) $(STAMPS)/python
 	@command -v $(CARGO) >/dev/null || { \
-	  echo "Building the agent needs Rust (rustc and cargo, 1.90 or newer), and cargo is not on PATH. Install it with rustup." >&2; \
+	  echo "Building the agent and the observer needs Rust (rustc and cargo, 1.90 or newer), and cargo is not on PATH. Install it with rustup." >&2; \
 	  exit 1; }
-	@echo "Building the agent (about a minute of each CPU that the compiler can use)"
+	@echo "Building the agent and the observer (about a minute of each CPU that the compiler can use)"
 	@PATH="$(CURDIR)/$(BIN):$$PATH" maturin build --release --locked --strip --out $(VENV)/wheels
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP_INSTALL) \
 	  --no-deps --no-build-isolation --editable .
-	@test -x $(BIN)/netwarp-agent && test -x $(BIN)/netwarp
+	@test -x $(BIN)/netwarp-agent && test -x $(BIN)/netwarp-observe && test -x $(BIN)/netwarp
 	@touch $@
 
 # Linked with all that it needs, since other machines may have another C library. Only the engine ssh wants it.
 static-agent: $(STAMPS)/static-agent
-$(STAMPS)/static-agent: $(AGENT_INPUTS) $(STAMPS)/netwarp
+$(STAMPS)/static-agent: $(PROGRAM_INPUTS) $(STAMPS)/netwarp
 	@echo "Building the agent as one file for other machines"
-	RUSTFLAGS='-C target-feature=+crt-static' $(CARGO) build --release --locked --target $(HOST) $(MANIFEST)
-	install -m 755 agent/target/$(HOST)/release/netwarp-agent $(BIN)/netwarp-agent-static
+	RUSTFLAGS='-C target-feature=+crt-static' $(CARGO) build --release --locked --target $(HOST) \
+	  --package netwarp --no-default-features --bin netwarp-agent
+	install -m 755 target/$(HOST)/release/netwarp-agent $(BIN)/netwarp-agent-static
 	@touch $@

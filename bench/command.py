@@ -34,12 +34,12 @@ class Timed:
     @property
     def engine_s(self) -> float:
         """Real seconds from boot to power-off of its first run."""
-        return float(self.runs[0].status()["real_s"])
+        return _seconds(self.runs[0].status()["real_s"])
 
     @property
     def cpu_s(self) -> float:
         """Seconds of a CPU's time that the same took: they hardly change on a busy machine."""
-        return float(self.runs[0].status()["cpu_s"])
+        return _seconds(self.runs[0].status()["cpu_s"])
 
     @property
     def packets(self) -> int:
@@ -65,3 +65,8 @@ def clocked(*arguments: str, codes: Sequence[int] = (0,)) -> float:
     if done.returncode not in codes:
         raise RuntimeError(done.stderr.strip())
     return seconds
+
+
+def _seconds(value: float | None) -> float:
+    assert value is not None
+    return float(value)

@@ -63,7 +63,7 @@ client = ["sh", "-c", "for i in 1 2 3 4; do sleep 0.6; cat /proc/uptime; done"]
 
 
 def processes_of(directory: Path) -> dict[str, list[int]]:
-    """The host's processes of the runs beneath a directory, by role: guard, kernel, and those that run programs."""
+    """The host's processes of the runs under a directory, by role: guard, kernel, and those that run programs."""
     found: dict[str, list[int]] = {role: [] for role in ROLES}
     for process in Path("/proc").glob("[0-9]*"):
         try:

@@ -153,7 +153,7 @@ def run_twice(program: Program, place: Path, kernel: str | None = None) -> Outco
         same=len({(run.path / "digests.json").read_text() for run in made}) == 1,
         numbers={name: float(value) for name, value in _NUMBER.findall(printed)},
         virtual_s=status.get("duration_ns", 0) / 1e9,
-        cpu_s=float(status.get("cpu_s", 0.0)),
+        cpu_s=float(status.get("cpu_s") or 0.0),
         charged_ms=sum(_nanoseconds(one) for one in status.get("charged", ())) / 1e6,
     )
 

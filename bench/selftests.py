@@ -180,7 +180,8 @@ def _run(test: Selftest, net: Path, result: Path) -> RunDir | None:
 
 
 def _verdict(run: RunDir) -> str:
-    return _VERDICTS.get(run.status()["exit_code"], "fail")
+    code = run.status()["exit_code"]
+    return "fail" if code is None else _VERDICTS.get(code, "fail")
 
 
 _HEAD = """\

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from netwarp.agent import find_agent
+from netwarp.agent import find_observer
 
 from bench.row import Row, measure
 
@@ -51,11 +51,11 @@ def main(place: Path) -> None:
             client = stack.enter_context(socket.create_connection(listener.getsockname()))
             stack.enter_context(listener.accept()[0])
             client.sendall(bytes(20_000))
-        agent = [str(find_agent()), "watch", "-i", f"{EVERY_S * 1000:g}ms", "-d", f"{SECONDS}s"]
+        observer = [str(find_observer()), "watch", "-i", f"{EVERY_S * 1000:g}ms", "-d", f"{SECONDS}s"]
         found = {
-            "to Arrow": _watched([*agent, "-o", str(place / "watch.arrow")]),
-            "to CSV": _watched([*agent, "-o", str(place / "watch.csv")]),
-            "written nowhere": _watched([*agent, "--csv", "cc = none"]),
+            "to Arrow": _watched([*observer, "-o", str(place / "watch.arrow")]),
+            "to CSV": _watched([*observer, "-o", str(place / "watch.csv")]),
+            "written nowhere": _watched([*observer, "--csv", "cc = none"]),
             "ss": _ss_loop(place / "ss.txt"),
         }
     sys.stdout.write(json.dumps(found))

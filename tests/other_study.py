@@ -1,4 +1,4 @@
-"""A study as somebody else would write one: it offers one of everything, and an installed package offers it (`offer`).
+"""A study as someone else would write one: it offers one of everything, and an installed package offers it (`offer`).
 
 Its command, view and importer load what they need when they are called, as netwarp's own do.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SCENARIO = """\
 name = "one-flow"
-summary = "One flow of somebody else's"
+summary = "One flow of someone else's"
 duration = "1s"
 views = ["goodputs"]
 [nodes]

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
@@ -19,8 +20,12 @@ from netwarp.engines.identity import RESOLUTION
 from netwarp.studies import registry
 
 ROOT = Path(netwarp.__file__).parent
+CRATES = Path(__file__).parents[1]
+PROGRAMS = ("agent", "observe", "records")
+"""Crates that the programs are made of, but for the parser of captures."""
 
 STAGES = [
+    "json_values",
     "words",
     "names",
     "constants",
@@ -165,9 +170,9 @@ def test_the_core_names_no_study() -> None:
     """Neither a study nor what one offers, in Python, Rust, templates or shipped scenarios; pyproject.toml does."""
     names = {name for study in STUDIES for name in (study, study.replace("_", "-"))}
     pattern = re.compile(rf"\b({'|'.join(sorted(names - ALSO_OF_THE_CORE))})\b", re.I)
-    agent = Path(__file__).parents[1] / "agent" / "src"
+    rust = [CRATES / crate / "src" for crate in PROGRAMS]
     texts = {".py", ".toml", ".html", ".css", ".js", ".md", ".rs"}
-    files = [path for room in (ROOT, agent) for path in sorted(room.rglob("*")) if path.suffix in texts]
+    files = [path for room in (ROOT, *rust) for path in sorted(room.rglob("*")) if path.suffix in texts]
     naming: dict[str, list[str]] = {"the core": []}
     for path in files:
         stage = _stage(path) if path.is_relative_to(ROOT) else ""
@@ -246,9 +251,34 @@ def test_no_file_needs_itself_by_way_of_others() -> None:
     assert cycle_in(graph) == []
 
 
-@pytest.mark.parametrize("crate", ["agent", "capture"])
+@pytest.mark.parametrize("crate", ["capture", *PROGRAMS])
 def test_no_rust_module_needs_itself_by_way_of_others(crate: str) -> None:
-    assert cycle_in(rust_graph(Path(__file__).parents[1] / crate / "src")) == []
+    assert cycle_in(rust_graph(CRATES / crate / "src")) == []
+
+
+def _linked(crate: str) -> set[str]:
+    """All crates that a crate of the workspace is built with, by the lock file."""
+    packages = tomllib.loads((CRATES / "Cargo.lock").read_text())["package"]
+    needs = {one["name"]: [name.split()[0] for name in one.get("dependencies", ())] for one in packages}
+    linked, more = set[str](), [crate]
+    while more:
+        linked.update(found := {name for one in more for name in needs[one]} - linked)
+        more = list(found)
+    return linked
+
+
+def test_a_machines_first_program_has_nothing_that_only_the_observer_needs() -> None:
+    own = {"netwarp-capture", "ratatui", "crossterm"}
+    assert own <= _linked("netwarp-observe"), "they are called so"
+    assert _linked("netwarp-agent") & {"netwarp-observe", *own} == set()
+
+
+def test_one_crate_writes_arrow_and_the_parser_of_captures_needs_next_to_nothing() -> None:
+    needs = {crate: tomllib.loads((CRATES / crate / "Cargo.toml").read_text())["dependencies"] for crate in PROGRAMS}
+    assert [crate for crate, names in needs.items() if "arrow-ipc" in names] == ["records"]
+    assert _linked("netwarp-capture") == {"rustc-hash"}
+    lints = tomllib.loads((CRATES / "capture" / "Cargo.toml").read_text())["lints"]
+    assert lints["rust"]["unsafe_code"] == "forbid"
 
 
 def test_cycles_are_seen(tmp_path: Path) -> None:
@@ -285,13 +315,13 @@ ROOMS_OF_ENGINES = {"backend", "machine", "guard"}
 
 
 def test_the_agents_common_part_names_no_engine() -> None:
-    agent = Path(__file__).parents[1] / "agent" / "src"
+    agent = CRATES / "agent" / "src"
     naming: dict[str, list[str]] = {}
-    for path in sorted(agent.rglob("*.rs")):
-        room = path.relative_to(agent).parts[0]
+    for path in sorted(path for crate in PROGRAMS for path in (CRATES / crate / "src").rglob("*.rs")):
+        room = path.relative_to(agent).parts[0] if path.is_relative_to(agent) else path.relative_to(CRATES).parts[0]
         lines = path.read_text().splitlines()
         naming.setdefault(room, []).extend(
-            f"{path.relative_to(agent)}:{number}: {line.strip()}"
+            f"{path.relative_to(CRATES)}:{number}: {line.strip()}"
             for number, line in enumerate(lines, 1)
             if NAMES_OF_ENGINES.search(line)
         )

@@ -14,7 +14,7 @@ from netwarp.store.schemas import ACKS, TABLES, Table
 
 from tools import generate, recorder_layout
 
-OF_TABLES = {"agent/src/tables.rs", "docs/records.md"}
+OF_TABLES = {"records/src/tables.rs", "docs/records.md"}
 
 
 def test_no_generated_file_is_stale() -> None:

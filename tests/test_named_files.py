@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 GUIDES = ("CONTRIBUTING.md", "ARCHITECTURE.md", "docs/torture.md", "SECURITY.md")
-FOLDERS = ("python", "agent", "capture", "tests", "tools", "bench", "packaging", "docs", "examples")
+CRATES = ("agent", "capture", "observe", "packaging", "records")
+FOLDERS = (*CRATES, "python", "tests", "tools", "bench", "docs", "examples")
 _QUOTED = re.compile(r"`([\w./{}-]+(?:\.(?:py|rs|c|h|toml|patch|config|md|sh)|/))(?=[`: ])")
 _MADE = re.compile(r"/(?:target|__pycache__|fuzz/corpus|fuzz/artifacts)(?:/|$)")
 _PLACEHOLDER = re.compile(r"\b(?:NAME|SERIES)\b")

@@ -1,4 +1,4 @@
-"""The version is stated in agent/Cargo.toml; what cannot take it from there says the same."""
+"""The version is stated in Cargo.toml; what cannot take it from there says the same."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-VERSION = tomllib.loads((ROOT / "agent" / "Cargo.toml").read_text())["package"]["version"]
+WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
+VERSION = WORKSPACE["package"]["version"]
 
 
-def test_the_package_takes_the_version_of_the_agent() -> None:
+def test_the_package_takes_the_version_of_the_workspace() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert "version" not in project["project"]
     assert project["project"]["dynamic"] == ["version"]
-    assert project["tool"]["maturin"]["manifest-path"] == "agent/Cargo.toml"
+    assert project["tool"]["maturin"]["manifest-path"] == "packaging/Cargo.toml"
 
 
-def test_the_citation_and_the_capture_crate_have_the_version_of_the_agent() -> None:
+def test_the_citation_and_every_crate_have_that_version() -> None:
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
     assert cited is not None
     assert cited[1] == VERSION
-    assert tomllib.loads((ROOT / "capture" / "Cargo.toml").read_text())["package"]["version"] == VERSION
+    crates = [tomllib.loads((ROOT / crate / "Cargo.toml").read_text()) for crate in WORKSPACE["members"]]
+    assert [crate["package"]["version"] for crate in crates] == [{"workspace": True}] * len(crates)

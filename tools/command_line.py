@@ -20,8 +20,8 @@ from netwarp.cli.common import (
     USAGE,
 )
 
-OF_THE_AGENT = {"pcap": "docs/pcap.md", "watch": "docs/watch.md"}
-"""Commands whose options the agent has, and the pages that explain them."""
+OF_OBSERVER = {"pcap": "docs/pcap.md", "watch": "docs/watch.md"}
+"""Commands whose options the observer has, and the pages that explain them."""
 EXIT_CODES = {
     OK: "success",
     FAILED_EXPECTATION: "an expectation failed, a regression was found, or runs differ",
@@ -85,7 +85,7 @@ def _commands(words: str, app: Any) -> Iterator[Command]:
             yield from _commands(f"{words} {name}", app[name])
         return
     text = _text(app)
-    if words in OF_THE_AGENT:
+    if words in OF_OBSERVER:
         yield Command(words, text, ())
         return
     arguments = app.assemble_argument_collection(parse_docstring=True)

@@ -1,6 +1,6 @@
 """docs/commands.md: every command with its options, from the command line's own definitions."""
 
-from tools.command_line import EXIT_CODES, OF_THE_AGENT, Command, commands
+from tools.command_line import EXIT_CODES, OF_OBSERVER, Command, commands
 
 _HEAD = """# Commands
 
@@ -20,8 +20,8 @@ def markdown() -> str:
     lines += [f"| [`{one.words}`](#{_anchor(one)}) | {_cell(one.summary)} |" for one in found]
     for one in found:
         lines += ["", f"## {one.words}", "", "```text", one.usage, "```", one.text]
-        if one.words in OF_THE_AGENT:
-            lines += ["", f"Its options: [{OF_THE_AGENT[one.words]}]({OF_THE_AGENT[one.words].removeprefix('docs/')})."]
+        if one.words in OF_OBSERVER:
+            lines += ["", f"Its options: [{OF_OBSERVER[one.words]}]({OF_OBSERVER[one.words].removeprefix('docs/')})."]
         if one.options:
             lines += ["", "| option | meaning |", "|---|---|"]
             for option in one.options:

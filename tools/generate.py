@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 GENERATED: Mapping[str, Callable[[], str]] = {
     "agent/src/constants.rs": rust_constants.source,
     "agent/src/guard/layout.rs": recorder_layout.source,
-    "agent/src/tables.rs": rust_tables.source,
+    "records/src/tables.rs": rust_tables.source,
     "agent/src/wire.rs": rust_wire.source,
     "agent/testdata/lab.json": lab_page.example_text,
     "docs/commands.md": commands_page.markdown,

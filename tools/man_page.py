@@ -4,7 +4,7 @@ import re
 
 from netwarp.cli.application import SUMMARY
 
-from tools.command_line import EXIT_CODES, OF_THE_AGENT, commands
+from tools.command_line import EXIT_CODES, OF_OBSERVER, commands
 
 _HEAD = f""".TH NETWARP 1 "" netwarp "User commands"
 .SH NAME
@@ -35,7 +35,7 @@ def source() -> str:
     for one in commands():
         lines += [f".SS {_text(one.usage)}"]
         lines += [line for paragraph in one.text.split("\n\n") for line in (_text(paragraph), ".PP")][:-1]
-        if one.words in OF_THE_AGENT:
+        if one.words in OF_OBSERVER:
             lines += [".PP", f".B netwarp {one.words} \\-\\-help", "lists its options."]
         for option in one.options:
             default = f" Default: {option.default}." if option.default else ""

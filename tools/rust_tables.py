@@ -1,4 +1,4 @@
-"""The tables of a run directory as the agent's `agent/src/tables.rs`: columns, rows, and what collects them."""
+"""The tables of a run directory as `records/src/tables.rs`: columns, rows, and what collects them."""
 
 import json
 from collections.abc import Iterator

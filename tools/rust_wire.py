@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import get_args, get_type_hints
 
-from netwarp.lab_format.wires import PROPERTIES
+from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.lab_format.wires.loss import LabLoss
 from netwarp.lab_format.wires.property import Attribute, LabField
 
@@ -68,7 +68,7 @@ def _lines() -> Iterator[str]:
         yield from (f"        {name}: {TYPES[kind]}," for name, kind in hints.items())
         yield "    },"
     yield _STRUCT
-    yield from (f"    pub {field.name}: {TYPES[field.type]}," for found in PROPERTIES for field in found.fields)
+    yield from (f"    pub {field.name}: {_type(field)}," for found in PROPERTIES for field in found.fields)
     yield _ACTS
     yield from (f"            {_set(found.fields[0])}," for found in PROPERTIES)
     yield _ATTRIBUTES
@@ -81,8 +81,12 @@ def _lines() -> Iterator[str]:
     yield "}"
 
 
+def _type(field: LabField) -> str:
+    return TYPES[get_type_hints(LabWire)[field.name]]
+
+
 def _set(field: LabField) -> str:
-    return _SET.get(TYPES[field.type], "self.{name}.is_some()").format(name=field.name)
+    return _SET.get(_type(field), "self.{name}.is_some()").format(name=field.name)
 
 
 def _attribute(found: Attribute, field: str) -> Iterator[str]:

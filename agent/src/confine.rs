@@ -8,10 +8,10 @@ use crate::guard::confine_build;
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// What it may read and start, with everything beneath
+    /// What it may read and start, with everything under
     #[arg(long)]
     pub read: Vec<PathBuf>,
-    /// What it may write and read, with everything beneath
+    /// What it may write and read, with everything under
     #[arg(long)]
     pub write: Vec<PathBuf>,
     /// It may make symbolic links where it writes

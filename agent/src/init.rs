@@ -13,7 +13,7 @@ use crate::constants::LAB_FORMAT;
 use crate::exec::{self, Facts};
 use crate::lab::{Lab, RunFile};
 
-/// Beneath the run directory, if whoever has prepared it left it there: a file that makes room for the outcome where the
+/// Under the run directory, if whoever has prepared it left it there: a file that makes room for the outcome where the
 /// records have filled the disk.
 pub const RESERVE: &str = "reserve";
 

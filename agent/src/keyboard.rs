@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 pub const QUESTION_BYTES: usize = 16 << 10;
 /// What the pipe of a session holds: the least that there is (F_SETPIPE_SZ).
 pub const PIPE_BYTES: usize = 4 << 10;
-/// Beneath the run directory: it is there while keys have been pressed that the machine has not asked for.
+/// Under the run directory: it is there while keys have been pressed that the machine has not asked for.
 pub const PRESSED: &str = ".keyboard";
 /// What is read of a question before it is answered.
 pub const HEAD_BYTES: usize = 16;
@@ -55,7 +55,7 @@ impl Question {
         })
     }
 
-    /// The answer's file, beneath the run directory.
+    /// The answer's file, under the run directory.
     pub fn file(self) -> String {
         format!(".keyboard-{}", self.number)
     }

@@ -1,5 +1,5 @@
 //! The resolved lab that netwarp hands over in `run.json`. Nothing is decided here: every address, index, port, queue
-//! and start time stands in it. Unknown fields are errors, so that an old agent never runs half of a new lab.
+//! and start time is in it. Unknown fields are errors, so that an old agent never runs half of a new lab.
 
 use std::collections::BTreeMap;
 use std::fmt::Formatter;

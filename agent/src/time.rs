@@ -125,15 +125,8 @@ pub fn take_lateness() -> Lateness {
 
 /// Timers of this thread, and of all that it starts, fire when they are due and not up to 50 µs later.
 pub fn exact_timers() {
-    // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) };
-}
-
-/// This thread goes before all others that want the processor, if we may ask for that (CAP_SYS_NICE). Whether it does.
-pub fn go_first() -> bool {
-    let first = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the structure outlives the call; 0 means this thread.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &first) == 0 }
+    // It fails only where there is no such setting.
+    let _ = nix::sys::prctl::set_timerslack(1);
 }
 
 #[cfg(test)]

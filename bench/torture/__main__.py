@@ -17,7 +17,7 @@ from rich.table import Table
 
 from bench.torture import captures
 from bench.torture.arrow import Arrow
-from bench.torture.bases import AGENT, ROOT, Bases
+from bench.torture.bases import AGENT, OBSERVER, ROOT, Bases
 from bench.torture.captures import Captures
 from bench.torture.cases import Family, Report
 from bench.torture.imports import Imports
@@ -149,7 +149,7 @@ def _warm() -> None:
 
 
 def _tree() -> str:
-    """What is attacked: netwarp's sources and the agent, and the attacks themselves."""
+    """What is attacked: netwarp's sources and programs, and the attacks themselves."""
     digest = hashlib.sha256()
     places = (
         ROOT / "python" / "netwarp",
@@ -160,7 +160,7 @@ def _tree() -> str:
     files = [
         path for place in places for path in place.rglob("*") if path.is_file() and "__pycache__" not in path.parts
     ]
-    for path in (*sorted(files), AGENT):
+    for path in (*sorted(files), AGENT, OBSERVER):
         digest.update(f"{path.name}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 

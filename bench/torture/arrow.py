@@ -26,7 +26,7 @@ _METADATA_BYTES = 1200
 
 
 class Arrow:
-    """One or two tables of a result damaged, the digests removed or made anew, then a command."""
+    """One or two tables of a result damaged, the digests removed or rewritten, then a command."""
 
     name = "arrow"
     unit = "commands"
@@ -43,8 +43,8 @@ class Arrow:
             damage_table(case, table, case.rng)
         for metrics in result.glob("runs/*/metrics.parquet"):
             if case.rng.random() < 0.5:
-                metrics.unlink()  # so that they are computed anew, from what is damaged
-        redigest(result, case.rng.choice(("removed", "anew")))
+                metrics.unlink()  # so that they are computed again, from what is damaged
+        redigest(result, case.rng.choice(("removed", "rewritten")))
         use(case, result, case.rng.choice(COMMANDS))
 
 

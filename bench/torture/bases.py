@@ -17,6 +17,7 @@ from netwarp.scenario import shipped_scenarios
 
 NETWARP = Path(sys.executable).parent / "netwarp"
 AGENT = Path(sys.executable).parent / "netwarp-agent"
+OBSERVER = Path(sys.executable).parent / "netwarp-observe"
 ROOT = Path(__file__).parents[2]
 
 _DUMBBELL = """
@@ -184,7 +185,7 @@ class Bases:
         """What `netwarp watch` writes of a connection on the loopback."""
         made = self.place / "watched.arrows"
         if not made.exists():
-            command = [str(AGENT), "watch", "--interval", "20ms", "--duration", "600ms", "-o", str(made)]
+            command = [str(OBSERVER), "watch", "--interval", "20ms", "--duration", "600ms", "-o", str(made)]
             with (
                 socket.create_server(("127.0.0.1", 0)) as server,
                 socket.create_connection(server.getsockname()) as client,

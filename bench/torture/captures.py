@@ -8,10 +8,10 @@ from pathlib import Path
 
 from mutate import mutate_bytes
 
-from bench.torture.bases import AGENT, ROOT
+from bench.torture.bases import OBSERVER, ROOT
 from bench.torture.cases import Case
 
-HARNESS = ROOT / "capture" / "target" / "release" / "examples" / "damage"
+HARNESS = ROOT / "target" / "release" / "examples" / "damage"
 _BATCH = 20_000
 _FILES = 20
 
@@ -43,12 +43,11 @@ class Captures:
         form = case.rng.choice(((), ("--csv",), ("--json",), ("--arrow",)))
         for file in files:
             out = case.place.work / f"{file.stem}.out"
-            case.program(AGENT, "pcap", file, *view, *form, "-o", out, outputs=[out])
+            case.program(OBSERVER, "pcap", file, *view, *form, "-o", out, outputs=[out])
 
 
 def build() -> None:
     """Build what reads captures with the library, so that overflows end it."""
-    command = ["cargo", "build", "--quiet", "--locked", "--release", "--example", "damage"]
+    command = ["cargo", "build", "--quiet", "--locked", "--release", "--package", "netwarp-capture"]
     checked = {"CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS": "true", "CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS": "true"}
-    manifest = str(ROOT / "capture" / "Cargo.toml")
-    subprocess.run([*command, "--manifest-path", manifest], check=True, env=os.environ | checked)
+    subprocess.run([*command, "--example", "damage"], cwd=ROOT, check=True, env=os.environ | checked)

@@ -288,14 +288,14 @@ def _left(others: Collection[int]) -> list[str]:
 
 
 def _orphans(others: Collection[int]) -> list[psutil.Process]:
-    """Processes beneath this one but for those that were there before (and what they have started)."""
+    """Processes under this one but for those that were there before (and what they have started)."""
     reap(others)
     known = {process.pid for other in others for process in _tree(other)}
     return [process for process in psutil.Process().children(recursive=True) if process.pid not in known]
 
 
 def reap(others: Collection[int] = ()) -> None:
-    """Take note of adopted processes that have ended, but for children that somebody else waits for."""
+    """Take note of adopted processes that have ended, but for children that someone else waits for."""
     for child in psutil.Process().children():
         if child.pid not in others:
             with contextlib.suppress(ChildProcessError):

@@ -32,7 +32,7 @@ class Results:
             case.note(damage(file, case.rng).replace(str(case.place.root), ""))
         if case.rng.random() < 0.15:
             case.note(_link(case, result))
-        digests = case.rng.choice(("kept", "removed", "anew", "anew"))
+        digests = case.rng.choice(("kept", "removed", "rewritten", "rewritten"))
         case.note(f"digests {digests}")
         redigest(result, digests)
         use(case, result, case.rng.choice(list(COMMANDS)))

@@ -1,4 +1,5 @@
-"""The agent: the program `netwarp-agent`, which does what Python cannot or should not."""
+"""The programs that do what Python cannot or should not: `netwarp-agent` runs labs, `netwarp-observe` observes
+live connections and those in captures."""
 
 import json
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 
 AGENT = "netwarp-agent"
 STATIC_AGENT = "netwarp-agent-static"
+OBSERVER = "netwarp-observe"
 FULL_LANDLOCK = 6
 """The version of Landlock that has all that a machine is confined with."""
 _ANSWER_S = 30.0
@@ -32,21 +34,26 @@ _NO_SECCOMP = (
 
 
 class AgentError(Exception):
-    """There is no agent, or none that works; the message says what fixes it."""
+    """One of the programs is missing, or does not work; the message says what fixes it."""
 
 
 class AgentMissingError(AgentError):
-    """There is no agent."""
+    """One of the programs is missing."""
 
 
 def find_agent() -> Path:
     """The agent's binary: beside the Python that runs, else on the PATH. Raises AgentMissingError."""
-    return _find(AGENT, "which runs labs, reads captures and watches sockets: `make setup` installs it")
+    return _find(AGENT, "which runs labs: `make setup` installs it")
 
 
 def find_static_agent() -> Path:
     """The agent as one file that needs no library, so that it runs on other machines. Raises AgentMissingError."""
     return _find(STATIC_AGENT, "the agent as one file for other machines: `make static-agent` builds it, once")
+
+
+def find_observer() -> Path:
+    """The observer's binary: beside the Python that runs, else on the PATH. Raises AgentMissingError."""
+    return _find(OBSERVER, "which reads captures and watches sockets: `make setup` installs it")
 
 
 def _find(program: str, what: str) -> Path:
@@ -66,12 +73,12 @@ class Confinement:
 
     @property
     def lacks_in_real_time(self) -> list[str]:
-        """Likewise where a scenario's programs are ordinary processes, in namespaces of their own."""
+        """Missing protection where a scenario's programs are ordinary processes, in their own namespaces."""
         return [] if self.landlock else [_NO_LANDLOCK]
 
     @property
     def lacks_in_builds(self) -> list[str]:
-        """Likewise for a kernel's build."""
+        """Missing protection of a kernel's build."""
         return [] if self.landlock else [_NO_LANDLOCK_TO_BUILD]
 
     @property

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -11,6 +10,7 @@ from netwarp.compare import Comparison, Row, Verdict, compare, open_input
 from netwarp.compare.formats import as_json as comparison_as_json
 from netwarp.compare.render import weight
 from netwarp.engines import SSH, Engine, EngineError, EngineOptions, find_engine
+from netwarp.json_values import Json
 from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, load_scenario
 from netwarp.scenario.errors import ScenarioError
@@ -126,7 +126,7 @@ def page(found: Sequence[Agreement], engines: Sequence[str], machine: str) -> st
     return "\n".join(lines) + "\n"
 
 
-def as_json(one: Agreement) -> dict[str, Any]:
+def as_json(one: Agreement) -> dict[str, Json]:
     """What came of a scenario, as what JSON can hold."""
     return {
         "scenario": one.scenario,

@@ -9,6 +9,7 @@ from netwarp import c_source
 from netwarp import scenario as loading
 from netwarp.engines import EngineError, EngineOptions, find_engine
 from netwarp.evaluation import Study, open_study
+from netwarp.json_values import JsonObject
 from netwarp.kernels.modules import registered_in_binary
 from netwarp.notebook import NotebookProgress, Result, Run
 from netwarp.scenario import Scenario, ScenarioError
@@ -40,7 +41,7 @@ def scenarios() -> dict[str, str]:
 
 
 def load_scenario(
-    source: str | Path, *, set: Mapping[str, Any] | None = None, sweep: Mapping[str, Sequence[Any]] | None = None
+    source: str | Path, *, set: JsonObject | None = None, sweep: Mapping[str, Sequence[Any]] | None = None
 ) -> Scenario:
     """The scenario called `source` (a shipped name or a path), with values and axes of its own replaced.
 
@@ -56,7 +57,7 @@ def load_scenario(
 def run(
     source: str | Path | Scenario,
     *,
-    set: Mapping[str, Any] | None = None,
+    set: JsonObject | None = None,
     sweep: Mapping[str, Sequence[Any]] | None = None,
     cases: Sequence[str] | None = None,
     seeds: int | Sequence[int] | None = None,

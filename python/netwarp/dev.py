@@ -22,7 +22,7 @@ _LOOK_S = 0.2
 """How often the file is looked at. What an editor has put in its place is another file, which a watch of inotify(7) on
 the first would miss."""
 LAST = "last"
-"""Beneath the output directory: the module as it was saved before."""
+"""Under the output directory: the module as it was saved before."""
 CHANGE = 0.01
 """Part of a value by which a metric must differ to be named."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from netwarp.agent import AGENT, AgentError, confinement_here, find_agent
+from netwarp.agent import AGENT, OBSERVER, AgentError, confinement_here, find_agent
 from netwarp.constants import SEARCH_PATH
 from netwarp.engines.host.leftovers import leftovers
 from netwarp.engines.mappings import USUAL_MAPPINGS, max_mappings
@@ -97,12 +97,13 @@ def diagnose(*, environ: Mapping[str, str] | None = None) -> list[CheckResult]:
     environ = os.environ if environ is None else environ
     results = [_program(name, *facts) for name, facts in (_BUILD_PROGRAMS | _LAB_PROGRAMS).items()]
     results += [_header(header, package) for header, package in _HEADERS.items()]
-    if (_CHECKOUT / "agent" / "Cargo.toml").is_file():
+    if (_CHECKOUT / "Cargo.toml").is_file():
         results.append(_cargo())
     checks: list[Callable[[], CheckResult]] = [
         lambda: _source(environ),
         lambda: _kernel(environ),
         _agent,
+        lambda: _installed("observer", OBSERVER),
         lambda: _memory(environ),
         _tracing,
         _mappings,
@@ -209,14 +210,19 @@ def _wrong_with_kernel(kernel: Kernel) -> str | None:
 
 
 def _agent() -> CheckResult:
-    beside = Path(sys.executable).parent / AGENT
-    found = str(beside) if beside.exists() else shutil.which(AGENT)
+    return _installed("agent", AGENT)
+
+
+def _installed(name: str, program: str) -> CheckResult:
+    """One of netwarp's programs, which are installed with it."""
+    beside = Path(sys.executable).parent / program
+    found = str(beside) if beside.exists() else shutil.which(program)
     fix = "make setup" if (_CHECKOUT / "Makefile").is_file() else "pip install --force-reinstall netwarp"
     if found is None:
-        return CheckResult("agent", False, f"`{AGENT}` is neither at {beside} nor on PATH.", fix)
+        return CheckResult(name, False, f"`{program}` is neither at {beside} nor on PATH.", fix)
     if not os.access(found, os.X_OK):
-        return CheckResult("agent", False, f"{found} is not executable.", f"chmod a+x {shlex.quote(found)}")
-    return CheckResult("agent", True, found)
+        return CheckResult(name, False, f"{found} is not executable.", f"chmod a+x {shlex.quote(found)}")
+    return CheckResult(name, True, found)
 
 
 def _memory(environ: Mapping[str, str]) -> CheckResult:

@@ -95,7 +95,7 @@ def evaluate(
 
 
 def analyse_again(directory: Path, *, plots: bool = True, console: Console | None = None) -> Study:
-    """Metrics, summary, expectations, figures and page of an old result anew, from its records; nothing is run.
+    """Metrics, summary, expectations, figures and page of an old result again, from its records; nothing is run.
 
     Raises StoreError, and ScenarioError if this netwarp no longer understands the result's scenario.
     """
@@ -210,7 +210,7 @@ def figure_names(result: ResultDir) -> list[str]:
 def scenario_of(result: ResultDir) -> Scenario:
     """The scenario that a result was made from, settings included. Raises StoreError, ScenarioError."""
     path = result.path / "scenario.toml"
-    return parse_scenario(read_text(path), str(path), result.plan.get("asked", {}).get("settings", ()), result.path)
+    return parse_scenario(read_text(path), str(path), result.settings, result.path)
 
 
 def _compute_metrics(result: ResultDir, run_id: str) -> None:
@@ -219,19 +219,19 @@ def _compute_metrics(result: ResultDir, run_id: str) -> None:
         return
     status = run.status()
     # A run that failed by a fault of netwarp's own keeps what it was before: another version may be without the fault.
-    before = status.get(_BEFORE, status)
-    if before.get("status") == "failed" or (before is status and is_current(run)):
+    before = status.get("before_the_fault") or status
+    if before["status"] == "failed" or (before is status and is_current(run)):
         return
     facts = {name: value for name, value in status.items() if name not in ("status", "reason", _BEFORE)}
     try:
         with contained(run.path, StoreError):
             compute_metrics(run)
     except FaultError as error:
-        kept = {name: before.get(name) for name in ("status", "reason")}
+        kept = {"status": before["status"], "reason": before.get("reason")}
         run.write_status("failed", str(error), **facts, **{_BEFORE: kept})
         return
     if before is not status:
-        run.write_status(str(before.get("status")), before.get("reason"), **facts)
+        run.write_status(before["status"], before.get("reason"), **facts)
 
 
 def _shown(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
@@ -23,6 +23,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from netwarp import units
+from netwarp.json_values import JsonObject
 from netwarp.names import KERNEL_NAME, NAME, checked_kernel_name, checked_label, checked_name
 from netwarp.qdisc import written
 
@@ -72,7 +73,7 @@ def about(
     description: str,
     *examples: Any,
     refused: Sequence[Any] = (),
-    beside: Mapping[str, Any] | None = None,
+    beside: JsonObject | None = None,
     **options: Any,
 ) -> Any:
     """A field, and what is known of it: what it means, how it is written, which values are refused.

@@ -17,6 +17,7 @@ from netwarp import c_source
 from netwarp.c_source import CONGESTION_CONTROL, QDISC, Registered, registered
 from netwarp.fields import Model
 from netwarp.files import FolderOf, folder_in, read_file
+from netwarp.json_values import JsonObject, as_list, as_table, varied
 from netwarp.words import did_you_mean
 
 KEPT = "modules"
@@ -172,7 +173,7 @@ def kept_name(place: str) -> str:
     return f"{Path(place).stem or 'module'}-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
 
 
-def module_files(data: Mapping[str, Any], folder_of: FolderOf) -> dict[str, str]:
+def module_files(data: JsonObject, folder_of: FolderOf) -> dict[str, str]:
     """The sources that a scenario's data names, shipped ones left out: the path under which a result keeps each, and
     its text. Sweeps and cases count. Raises ValueError."""
     places = {place for place in _places(data) if _find(place, folder_of(place)) not in shipped_modules().values()}
@@ -180,18 +181,17 @@ def module_files(data: Mapping[str, Any], folder_of: FolderOf) -> dict[str, str]
     return {f"{kept_name(one.place)}/{path}": text for one in modules for path, text in one.files.items()}
 
 
-def names_modules(data: Mapping[str, Any]) -> bool:
+def names_modules(data: JsonObject) -> bool:
     """Whether a scenario's data names a module, at any point."""
     return any(True for _ in _places(data))
 
 
-def _places(data: Mapping[str, Any]) -> Iterator[str]:
-    values = [flow.get("cc") for flow in data.get("flows", {}).values() if isinstance(flow, Mapping)]
-    values += [value for path, given in data.get("sweep", {}).items() if path.endswith(".cc") for value in given]
-    values += [v for case in data.get("cases", ()) for path, v in case.get("set", {}).items() if path.endswith(".cc")]
+def _places(data: JsonObject) -> Iterator[str]:
+    values = [as_table(flow).get("cc") for flow in as_table(data.get("flows")).values()]
+    values += [value for path, value in varied(data) if path.endswith(".cc")]
     yield from (place_of(v) for v in values if isinstance(v, str) and is_file(v))
-    for module in data.get("modules", ()):
-        yield module["file"] if isinstance(module, Mapping) else module
+    for module in as_list(data.get("modules")):
+        yield str(module["file"] if isinstance(module, Mapping) else module)
 
 
 def is_file(cc: str) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
+from netwarp.json_values import Json
 from netwarp.scenario.check.bounds import MAX_RUNS
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.model import Scenario
@@ -29,7 +30,7 @@ class Run:
     """
 
     id: str
-    point: Mapping[str, Any]
+    point: Mapping[str, Json]
     case: str | None
     seed: int
     kernel: str | None

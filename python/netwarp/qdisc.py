@@ -7,10 +7,10 @@ rate in that time. The lab has it in the unit in which the discipline counts, pa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Protocol
 
 COUNTS_BYTES = frozenset(("bfifo", "red", "gred", "tbf", "plug"))
 """Disciplines whose `limit` is in bytes."""
@@ -23,6 +23,18 @@ _IN_BYTES = ("memlimit", "memory_limit")
 _RELATIVE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(BDP|ns|us|ms|s)", re.IGNORECASE)
 _NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _BIT_NS_PER_BYTE = 8 * 10**9
+
+
+class Described(Protocol):
+    """A queueing discipline as a lab has it."""
+
+    @property
+    def kind(self) -> str:
+        """Its name."""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """In the syntax of tc."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +51,9 @@ class Qdisc:
         return cls(kind, tuple(options))
 
     @classmethod
-    def of(cls, data: Mapping[str, Any] | None) -> Qdisc | None:
+    def of(cls, queue: Described | None) -> Qdisc | None:
         """A queue of a lab; None where there is none."""
-        return cls(str(data["kind"]), tuple(map(str, data["options"]))) if data else None
+        return cls(queue.kind, queue.options) if queue else None
 
     def __str__(self) -> str:
         """In tc's syntax."""

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -16,13 +15,12 @@ from netwarp.evaluation import scenario_of, summarise
 from netwarp.execute import execute
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
+from netwarp.json_values import JsonObject
 from netwarp.plan import Plan, Run, make_plan
 from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scratch import RUNS, scratch
 from netwarp.store.digests import Difference, compare_digests, digest_run
-from netwarp.store.documents import RunDocument, checked
 from netwarp.store.errors import SelectionError, StoreError
-from netwarp.store.files import read_json
 from netwarp.store.planfile import IMPORTED, place_of
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.study import keep_files, note_warnings
@@ -142,20 +140,19 @@ def _kernels_of(old: ResultDir) -> str:
     """What built the named kernels of a result, in words; empty if it names none."""
     commands: dict[str, str] = {}
     for run in (old.run(one.id) for one in old.planned if old.is_complete(one.id)):
-        path = run.path / "run.json"
-        said = checked(read_json(path), RunDocument, path)
-        if (name := said.get("kernel_name")) and (build := said.get("kernel", {}).get("build")):
-            digest = said.get("identity", {}).get("kernel", "")
-            again = build.replace("kernel build", f"kernel build --name {name}", 1)
+        said = run.document
+        if (name := said.kernel_name) and said.kernel.build:
+            digest = said.identity.get("kernel", "")
+            again = said.kernel.build.replace("kernel build", f"kernel build --name {name}", 1)
             commands[name] = f"{name} (SHA-256 {digest[:12]}), which `{again}` built"
     return f" {old.path} was made with {', and '.join(commands.values())}." if commands else ""
 
 
 def _place(run: Run) -> str:
-    return place_of({"seed": run.seed, "case": run.case, "point": dict(run.point)})
+    return place_of({"id": run.id, "seed": run.seed, "case": run.case, "point": dict(run.point)})
 
 
-def _changed(before: Mapping[str, Any], now: Mapping[str, str]) -> tuple[str, ...]:
+def _changed(before: JsonObject, now: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(key for key in sorted({*before, *now}) if before.get(key) != now.get(key))
 
 

@@ -28,7 +28,7 @@ def in_notebook() -> bool:
 class Terminal(Console):
     """A console that shows control characters instead of sending them, and reads no markup unless asked to.
 
-    A name, a summary or a program's message may come from somebody else's scenario or result: an escape sequence in it
+    A name, a summary or a program's message may come from someone else's scenario or result: an escape sequence in it
     could retitle or repaint the terminal, and `[/]` in it is no markup. BrokenPipeError is left to the caller, which
     knows what the exit code means; rich would end the process with 1.
     """
@@ -112,7 +112,7 @@ def _of_width(column: Column, width: int) -> Column:
 
 
 def _row_by_row(table: Table) -> Group:
-    """Each row as lines of heading and value, one row beneath another."""
+    """Each row as lines of heading and value, one row below another."""
     headings = [_one_line(column.header) for column in table.columns]
     cells = [list(column.cells) for column in table.columns]
     parts: list[ConsoleRenderable | str] = [Text(str(table.title))] if table.title else []

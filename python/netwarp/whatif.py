@@ -1,11 +1,11 @@
 """A run repeated from its start with one thing changed at one packet or instant, and the consequences.
 
 Until the change the new run is the old one, to the nanosecond, so that all that differs follows from the change: a
-counterfactual. There are no checkpoints; the run is executed anew, which is exact.
+counterfactual. There are no checkpoints; the run is executed again, which is exact.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,8 @@ from rich.console import Console
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.engines import Engine
 from netwarp.explain import ChosenRun, Explanation, explain, open_pair
+from netwarp.json_values import JsonObject
+from netwarp.lab_format.wires import LabWire
 from netwarp.lab_format.wires.netem import LossModel
 from netwarp.scenario import Scenario, parse_scenario
 from netwarp.scenario.model.paths import toml
@@ -46,7 +48,7 @@ class Intervention:
     """What is done: in words, and as `[[changes]]` of the scenario."""
 
     words: str
-    changes: Sequence[Mapping[str, Any]]
+    changes: Sequence[JsonObject]
 
     def astoml(self) -> str:
         """The changes as sections of a scenario file, under their words as a comment."""
@@ -72,8 +74,8 @@ class _Packet:
 def drop(run: RunDir, packet: str) -> Intervention:
     """Lose this packet on the wire behind the queue that it leaves. Raises SelectionError if there is none."""
     found = _find(run, packet)
-    outage = {_direction(run, found.end): f"{2 * _MARGIN_NS}ns"}
-    change = {"at": f"{found.left_ns - _MARGIN_NS}ns", "link": found.end.link, "outage": outage}
+    outage: JsonObject = {_direction(run, found.end): f"{2 * _MARGIN_NS}ns"}
+    change: JsonObject = {"at": f"{found.left_ns - _MARGIN_NS}ns", "link": found.end.link, "outage": outage}
     return Intervention(found.words("is lost"), [change])
 
 
@@ -86,8 +88,8 @@ def mark(run: RunDir, packet: str) -> Intervention:
     if found.ecn not in _ECT:
         why = "it is marked already" if found.ecn else "its sender does not use ECN for it (Not-ECT)"
         raise SelectionError(f"{packet} cannot be marked: {why}")
-    loss = _wire(run, found)["loss"]
-    before = _LOSS.validate_python(loss).words() if loss else "0%"
+    loss = _wire(run, found).loss
+    before = _LOSS.validate_python(loss.as_json()).words() if loss else "0%"
     return Intervention(found.words("is marked"), _meanwhile(run, found, "loss", "100% ecn", before))
 
 
@@ -106,7 +108,7 @@ def delay(run: RunDir, text: str) -> Intervention:
     if by_ns <= 0:
         raise SelectionError(f"{text}: a packet can only be delayed; give a time above 0")
     found = _find(run, packet)
-    before = int(_wire(run, found)["delay_ns"])
+    before = _wire(run, found).delay_ns
     changes = _meanwhile(run, found, "delay", f"{before + by_ns}ns", f"{before}ns")
     return Intervention(found.words(f"takes {format_duration(by_ns)} longer"), changes)
 
@@ -154,7 +156,7 @@ def _scenario(run: ChosenRun, interventions: Sequence[Intervention]) -> tuple[Sc
     case = next((entry.get("case") for entry in result.plan["runs"] if entry["id"] == run.run.path.name), None)
     path = result.path / "scenario.toml"
     text = read_text(path)
-    given = tuple(result.plan.get("asked", {}).get("settings", ()))
+    given = result.settings
     plain = parse_scenario(text, str(path), given, result.path)
     if case is not None and any(one.split(".")[0] == "changes" for one in result.settings_of(str(case))):
         raise SelectionError(f'the case "{case}" sets changes itself; write what you want to change into the scenario')
@@ -166,22 +168,22 @@ def _scenario(run: ChosenRun, interventions: Sequence[Intervention]) -> tuple[Sc
     return parse_scenario(f"{text.rstrip()}\n{added}", str(path), [*given, *settings], result.path), case
 
 
-def _meanwhile(run: RunDir, packet: _Packet, field: str, value: str, before: str) -> list[Mapping[str, Any]]:
+def _meanwhile(run: RunDir, packet: _Packet, field: str, value: str, before: str) -> list[JsonObject]:
     """A property of the wire for as long as the packet takes to enter it, and as it was from then on."""
     direction = _direction(run, packet.end)
     moments = ((packet.left_ns - _MARGIN_NS, value), (packet.left_ns + _MARGIN_NS, before))
     return [{"at": f"{at}ns", "link": packet.end.link, field: {direction: it}} for at, it in moments]
 
 
-def _wire(run: RunDir, packet: _Packet) -> Mapping[str, Any]:
+def _wire(run: RunDir, packet: _Packet) -> LabWire:
     """What the wire is like where and when the packet enters it, as the run's lab has it."""
     index = packet.end.interface_index
-    wire = next(end["wire"] for link in run.lab["links"] for end in link["ends"] if end["index"] == index)
-    for change in run.lab["changes"]:
-        if change["index"] == index and change["wire"] and change["at_ns"] <= packet.left_ns:
-            wire = change["wire"]
-    found: Mapping[str, Any] = wire
-    return found
+    lab = run.lab
+    wire = next(end.wire for end in lab.ends if end.index == index)
+    for change in lab.changes:
+        if change.index == index and change.wire and change.at_ns <= packet.left_ns:
+            wire = change.wire
+    return wire
 
 
 def _find(run: RunDir, packet: str) -> _Packet:

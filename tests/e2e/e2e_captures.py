@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from netwarp.agent import find_agent
+from netwarp.agent import find_observer
 
 MS = 10**6
 T0 = 1_700_000_000_123_456_789
@@ -70,7 +70,7 @@ def by_tshark(path: Path) -> dict[int, Seen]:
 
 def by_netwarp(path: Path) -> dict[int, Seen]:
     """The same from `netwarp pcap --packets`, where tshark calls every kind of retransmission one."""
-    command = [str(find_agent()), "pcap", "--packets", "--csv", str(path)]
+    command = [str(find_observer()), "pcap", "--packets", "--csv", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = {}
     for row in csv.DictReader(io.StringIO(done.stdout)):

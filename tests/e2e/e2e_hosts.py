@@ -137,7 +137,7 @@ class Hosts:
         return Answer(done.returncode, done.stdout, done.stderr)
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        """Likewise, without waiting."""
+        """Start `netwarp` there, without waiting for it."""
         return subprocess.Popen(
             [*self.prefix, str(NETWARP), *map(str, arguments)],
             env=environment(),

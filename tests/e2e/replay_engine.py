@@ -1,4 +1,4 @@
-"""An engine as somebody else would write one: it replays the runs of a stored result instead of making them.
+"""An engine as someone else would write one: it replays the runs of a stored result instead of making them.
 
 It is offered by an installed package (`offer`); `REPLAY_FROM` names the result.
 """
@@ -50,7 +50,7 @@ class ReplayEngine:
 
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         for stored in sorted((self.source / "runs").iterdir()):
-            if json.loads((stored / "run.json").read_text())["lab"] == json.loads(json.dumps(job.lab)):
+            if json.loads((stored / "run.json").read_text())["lab"] == json.loads(json.dumps(job.lab.as_json())):
                 skip = shutil.ignore_patterns(*WRITTEN_BY_OTHERS)
                 shutil.copytree(stored, directory, ignore=skip, dirs_exist_ok=True)
                 return Outcome("ok", facts={"real_s": 0.0, "cpu_s": 0.0, "events": 0})

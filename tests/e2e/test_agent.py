@@ -1,4 +1,4 @@
-"""The agent's program by itself: what it does follows from what it is asked, not from being pid 1."""
+"""Agent and observer by themselves: what it does follows from what it is asked, not from being pid 1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from e2e_runs import Runs
 from e2e_traffic import flow, pair
-from netwarp.agent import find_agent
+from netwarp.agent import find_agent, find_observer
 
 AS_FIRST = ["unshare", "--user", "--map-root-user", "--fork", "--pid"]
 
@@ -27,7 +27,7 @@ def test_as_the_first_process_it_reads_captures_as_ever(runs: Runs) -> None:
     capture = '[record]\ncaptures = [{ at = "wire:h1" }]\n'
     run = runs(pair(flow("bulk", "bulk"), duration="1s", tail=capture))
     (file,) = (run.path / "captures").glob("*.pcap")
-    command = (str(find_agent()), "pcap", "--csv", str(file))
+    command = (str(find_observer()), "pcap", "--csv", str(file))
     usual, first = _run(*command), _run(*AS_FIRST, *command)
     assert (first.returncode, first.stdout) == (usual.returncode, usual.stdout)
     assert first.returncode == 0

@@ -69,8 +69,8 @@ def test_a_script_whose_interpreter_lies_in_the_home_directory(tmp_path: Path) -
         names = (run / "own-client.out").read_text().split()
         assert {"mine", Path(name).name} <= set(names)
         granted = (Path(sys.prefix), Path(sys.base_prefix), Path(netwarp.__file__), tmp_path, Path(name))
-        beneath = {path.relative_to("/root").parts[0] for path in granted if path.is_relative_to("/root")}
-        assert set(names) <= {"mine", *beneath}
+        below = {path.relative_to("/root").parts[0] for path in granted if path.is_relative_to("/root")}
+        assert set(names) <= {"mine", *below}
         assert not Path("/root/mine").exists()
 
 

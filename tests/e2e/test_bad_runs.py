@@ -190,13 +190,13 @@ def _kernels_in(result: Path) -> list[int]:
 
 
 def _covered(places: list[str], kept: list[Path]) -> str:
-    """Shell commands that put a disk of 16 MB over each place; what is kept stays visible even beneath one."""
+    """Shell commands that put a disk of 16 MB over each place; what is kept stays visible even below one."""
     lines = ["mount -t tmpfs tmpfs /mnt"]
-    beneath = [path for path in kept if any(path.is_relative_to(place) for place in places)]
-    for number, path in enumerate(beneath):
+    below = [path for path in kept if any(path.is_relative_to(place) for place in places)]
+    for number, path in enumerate(below):
         lines.append(f"mkdir /mnt/{number}; mount --bind {shlex.quote(str(path))} /mnt/{number}")
     lines += [f"mount -t tmpfs -o size=16m tmpfs {place}" for place in places]
-    for number, path in enumerate(beneath):
+    for number, path in enumerate(below):
         quoted = shlex.quote(str(path))
         lines.append(f"mkdir -p {quoted}; mount --bind /mnt/{number} {quoted}")
     return "\n".join(lines)

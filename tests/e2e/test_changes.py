@@ -82,7 +82,7 @@ def test_delays_change_at_their_moment_and_never_overtake(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("loss", ["20%", "20% 50%", "gemodel 5% 20%", "state 5% 30% 20% 40% 2%"])
-def test_a_change_does_not_begin_the_losses_anew(runs: Runs, loss: str) -> None:
+def test_a_change_does_not_begin_the_losses_again(runs: Runs, loss: str) -> None:
     def numbers(tail: str) -> list[int]:
         run = runs(pair(flow("cbr", "cbr", 'rate = "3mbit"'), link=f'loss = {{ forward = "{loss}" }}', tail=tail))
         assert unaccounted(run, [FORWARD]) == 0

@@ -140,7 +140,7 @@ def host(request: pytest.FixtureRequest) -> Iterator[Host]:
         prefix: list[str] = []
         if request.param == "nobody":
             if os.geteuid() != 0:
-                pytest.skip("only root can be somebody else; the other test is one as an ordinary user")
+                pytest.skip("only root can be someone else; the other test is one as an ordinary user")
             kernel = find_kernel()
             shutil.copytree(kernel.directory, place / "cache/netwarp/kernels" / kernel.directory.name)
             prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]

@@ -22,7 +22,7 @@ LOSSY = 'loss = "0.5%"'
 
 
 def iperf3_sctp(*more: str) -> str:
-    """iperf3 over SCTP as somebody else's program: its receiver's own count is in `sctp-server.out`."""
+    """iperf3 over SCTP as someone else's program: its receiver's own count is in `sctp-server.out`."""
     client = ["iperf3", "--sctp", "-c", "{destination}", "-t", "4", *more]
     return flow(
         *("sctp", "command", f"client = {json.dumps(client)}", 'server = ["iperf3", "-s", "-1", "-J"]'),

@@ -9,6 +9,7 @@ from e2e_command import netwarp
 from e2e_runs import Runs, only_run
 from e2e_traffic import flow, pair, unaccounted, values
 from netwarp.engines.mappings import max_mappings, needed_mappings, too_many_mappings
+from netwarp.lab_format.model import Lab, LabFlow
 
 
 @pytest.mark.parametrize("count", [100, 1000])
@@ -52,12 +53,12 @@ def test_a_thousand_flows_at_a_gigabit(runs: Runs) -> None:
 
 def test_more_flows_than_the_host_can_hold_are_refused() -> None:
     """Before the start, with the limit's name, its value, and what would be enough."""
-    lab: dict[str, object] = {"flows": [{}] * max_mappings()}
-    reason = too_many_mappings(lab)
+    flow = LabFlow(id=0, name="f", group="f", tool="bulk", source="10.0.0.1", destination="10.0.0.2", start_ns=0)
+    reason = too_many_mappings(Lab(duration_ns=1, flows=(flow,) * max_mappings()))
     assert reason is not None
     assert f"this host grants {max_mappings()} (vm.max_map_count)" in reason
     assert f"sysctl vm.max_map_count={needed_mappings(max_mappings())}" in reason
-    assert too_many_mappings({"flows": [{}] * 1000}) is None
+    assert too_many_mappings(Lab(duration_ns=1, flows=(flow,) * 1000)) is None
 
 
 SCATTERED = """

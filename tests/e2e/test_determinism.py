@@ -135,7 +135,7 @@ def _prepare_home(home: Path, scenario: Path) -> None:
 
 
 def _skip_unless_readable(user: list[str]) -> None:
-    """A checkout beneath a home that is closed to others cannot be used by others, whatever netwarp does."""
+    """A checkout below a home that is closed to others cannot be used by others, whatever netwarp does."""
     if subprocess.run([*user, str(NETWARP), "--version"], capture_output=True, check=False).returncode != 0:
         pytest.skip(f"nobody may not read {NETWARP}")
 

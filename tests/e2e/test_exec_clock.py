@@ -168,10 +168,10 @@ def test_what_was_charged_is_in_the_status(tmp_path: Path, waits: Path) -> None:
     [charged] = status["charged"]
     assert charged["program"] == "waits"
     assert charged["calls_ns"] == charged["kernel_ns"] == 0
-    assert 500_000_000 <= charged["readings_ns"] <= 500_500_000
+    assert 500_000_000 <= int(charged["readings_ns"]) <= 500_500_000
     assert status["status"] == "suspect"
-    assert "ms passed because programs read the clock or call the kernel again and again" in status["reason"]
-    assert "waits 500" in status["reason"]
+    assert "ms passed because programs read the clock or call the kernel again and again" in str(status["reason"])
+    assert "waits 500" in str(status["reason"])
     numbers(tmp_path, f"{waits} readings 81000; sleep 10", "some")
     status = only_run(tmp_path / "some").status()
     assert status["status"] == "ok", status

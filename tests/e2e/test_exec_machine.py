@@ -295,7 +295,7 @@ def test_waiting_costs_nothing(place: Path) -> None:
 
 def test_it_is_root_for_an_ordinary_user_and_reads_what_that_one_may() -> None:
     if os.geteuid() != 0:
-        pytest.skip("only root can be somebody else; the other tests are one as an ordinary user")
+        pytest.skip("only root can be someone else; the other tests are one as an ordinary user")
     with tempfile.TemporaryDirectory(prefix="netwarp-nobody-") as name:
         place = Path(name)
         kernel = find_kernel()

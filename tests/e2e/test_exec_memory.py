@@ -51,7 +51,7 @@ def test_what_fits_beside_those_that_were_ended_goes_on(tmp_path: Path) -> None:
     assert last == "the shell goes on", answer.err
     assert set(survivors) == {"1"}
     assert answer.code == 3
-    assert only_run(tmp_path / "result").status()["reason"].startswith(ENDED.format("python3"))
+    assert str(only_run(tmp_path / "result").status()["reason"]).startswith(ENDED.format("python3"))
 
 
 def test_a_group_that_is_out_of_memory_loses_its_largest_program(tmp_path: Path) -> None:

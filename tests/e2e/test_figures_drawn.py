@@ -207,7 +207,7 @@ def test_the_study_of_many_rows(name: str, results: dict[str, Path], tmp_path_fa
         ends = [curve.values[-1] for panel in arriving.shown_alone for v in panel.variants for curve in v.curves]
         sentences = (path / "three-node/recommendations.csv").read_text()
         assert "stands for both" not in sentences, "rows with and without a rate limit are different rows"
-        assert ends == [0.0] * len(ends), "what stands in the queue when the sender stops arrives after that"
+        assert ends == [0.0] * len(ends), "what is in the queue when the sender stops arrives after that"
     answer = netwarp("plot", path, "summary_plot", "--format", "svg")
     assert [Path(line).stem for line in answer.out.split()] == [
         "summary_plot--fq-codel-series",

@@ -79,8 +79,8 @@ def test_dctcp_without_ecn_is_reno_and_the_run_is_suspect(runs: Runs) -> None:
     """iperf3 sets its congestion control when the connection stands, which was made without ECN."""
     run = runs(dctcp("iperf3"), status="suspect")
     assert controls(run) == {"dctcp-reno"}
-    assert "flow down ran with dctcp-reno" in run.status()["reason"]
-    assert "net.ipv4.tcp_ecn = 1" in run.status()["reason"]
+    assert "flow down ran with dctcp-reno" in str(run.status()["reason"])
+    assert "net.ipv4.tcp_ecn = 1" in str(run.status()["reason"])
 
 
 def test_dctcp_with_ecn_is_dctcp(runs: Runs) -> None:
@@ -181,7 +181,7 @@ def test_red_after_a_pause_drops_all_and_the_run_is_suspect(runs: Runs) -> None:
     run = runs(after_an_overload(RED.replace("burst 40", "burst 200")), status="suspect")
     fates = fates_after(run)
     assert sum(fates[:200]) == 200
-    reason = run.status()["reason"]
+    reason = str(run.status()["reason"])
     found = re.search(r"RED at wire:r1 dropped or marked (\d+) packets from 7\.0\d* s on although", reason)
     assert found, reason
     assert 200 <= int(found[1]) <= sum(fates)

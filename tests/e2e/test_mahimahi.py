@@ -216,7 +216,7 @@ def test_two_runs_are_the_same_bytes(runs: Runs, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("queue", ["fq_codel", "codel", "fq", "cake bandwidth 1gbit", "red limit 90000 avpkt 1514"])
-def test_any_queue_stands_beneath_it(runs: Runs, folder: Path, queue: str) -> None:
+def test_any_queue_stands_under_it(runs: Runs, folder: Path, queue: str) -> None:
     """Packets leave at instants of the trace, no more bytes than it lets through, and are all accounted for."""
     text = scenario(folder, "radio").replace(f"pfifo limit {LIMITS[FORWARD]}", queue)
     run = runs(text)  # which is ok, so that packets are conserved

@@ -9,6 +9,7 @@ import pytest
 from e2e_command import netwarp
 from e2e_runs import only_run
 from e2e_scenarios import dumbbell
+from netwarp.store.documents import StatusJson
 
 MODULE = """
 #include <linux/delay.h>
@@ -46,7 +47,7 @@ MODULE_LICENSE("GPL");
 LINE = MODULE.splitlines().index("		BUG") + 1
 
 
-def status_of(folder: Path, bug: str) -> dict[str, str]:
+def status_of(folder: Path, bug: str) -> StatusJson:
     """How a run of two seconds with this bug ended."""
     (folder / "tcp_broken.c").write_text(MODULE.replace("		BUG\n", f"		{bug}\n"))
     (folder / "s.toml").write_text(dumbbell(duration="2s", queue="pfifo limit 300"))
@@ -71,7 +72,7 @@ def status_of(folder: Path, bug: str) -> dict[str, str]:
 def test_a_fault_is_named_with_its_line(tmp_path: Path, bug: str, said: str) -> None:
     status = status_of(tmp_path, bug)
     assert status["status"] == "failed", status
-    reason = status["reason"]
+    reason = str(status["reason"])
     assert reason.startswith("a module went wrong: "), reason
     assert said in reason
     assert re.search(rf"at broken_main\(\) \(tcp_broken\.c:{LINE}\)", reason), reason

@@ -110,8 +110,8 @@ def test_a_warning_that_involves_no_module_makes_a_run_suspect(tmp_path: Path) -
     assert "suspect" in answer.err
     status = only_run(tmp_path / "result").status()
     assert status["status"] == "suspect"
-    assert "its kernel warned: WARNING: CPU: 0 PID: " in status["reason"]
-    assert "lib/refcount.c:" in status["reason"]
+    assert "its kernel warned: WARNING: CPU: 0 PID: " in str(status["reason"])
+    assert "lib/refcount.c:" in str(status["reason"])
 
 
 def test_a_name_that_no_text_says_is_read_in_the_binary(tmp_path: Path) -> None:

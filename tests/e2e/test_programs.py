@@ -105,8 +105,8 @@ def test_a_program_that_misbehaves_fails_its_run_alone(tmp_path: Path) -> None:
         status[json.loads((result.run(planned.id).path / "run.json").read_text())["case"]] = found
     for case, reason in REASONS.items():
         assert status[case]["status"] == "failed", case
-        assert reason in " ".join(status[case]["reason"].split()), status[case]
-        assert "bad" in status[case]["reason"] or case == "client spins"
+        assert reason in " ".join(str(status[case]["reason"]).split()), status[case]
+        assert "bad" in str(status[case]["reason"]) or case == "client spins"
     for case in ("good", "client sleeps"):
         assert status[case]["status"] == "ok", status[case]
     size = sum(path.stat().st_size for path in (tmp_path / "result").rglob("*") if path.is_file())

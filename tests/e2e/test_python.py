@@ -47,7 +47,7 @@ def test_mistakes_are_exceptions_that_say_what_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="no shipped scenario of that name"):
         nw.run("bufferbloatt")
     with pytest.raises(ValueError, match="a scenario cannot hold"):
-        nw.load_scenario("bufferbloat", set={"duration": object()})
+        nw.load_scenario("bufferbloat", set={"duration": object()})  # type: ignore[dict-item]
     with pytest.raises(StoreError, match="not a result directory"):
         nw.load_result(tmp_path)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -1,4 +1,4 @@
-"""Expectations, figures that a user names, and old results analysed anew."""
+"""Expectations, figures that a user names, and old results analysed again."""
 
 import json
 from pathlib import Path

@@ -27,7 +27,7 @@ def result(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 
 def test_its_scenario_is_listed(environment: dict[str, str]) -> None:
     listed = succeed("list", env=environment).out
-    assert "one-flow" in listed and "One flow of somebody else's" in listed
+    assert "one-flow" in listed and "One flow of someone else's" in listed
     assert "one-flow" not in succeed("list").out, "it is the package that offers it"
 
 

@@ -145,7 +145,7 @@ RAW = [
 
 
 def test_raw_tc_chains(runs: Runs) -> None:
-    """A published set-up word for word: tbf, beneath it netem, beneath it fq_codel, on one interface."""
+    """A published set-up word for word: tbf, below it netem, below it fq_codel, on one interface."""
     raw = "raw = { r1 = [" + ", ".join(f"'{line}'" for line in RAW) + "] }"
     links = [link("a", "h1", "r1"), link("b", "r1", "h2", "100mbit", "1ms", raw)]
     flows = ping("echo", "h1", "h2") + flow("late", "cbr", 'rate = "6mbit"', 'start = "1s"')

@@ -39,7 +39,7 @@ def test_a_receive_buffer_limits_a_long_fat_path_to_its_window_in_each_round_tri
     runs: Runs, buffer_bytes: int
 ) -> None:
     """Linux 6.12: a window is the part of tcp_rmem[2] that is data in full segments, in 1/256 (tcp_win_from_space(),
-    tcp_measure_rcv_mss()), less the segment that stands in the buffer while its ACK is made."""
+    tcp_measure_rcv_mss()), less the segment that is in the buffer while its ACK is made."""
     run = runs(_tuned(f'sysctl = {{ "net.ipv4.tcp_rmem" = "4096 131072 {buffer_bytes}" }}'))
     acks = _steady(run)
     window = buffer_bytes * (256 * SEGMENT_BYTES // TRUE_BYTES) // 256 - SEGMENT_BYTES

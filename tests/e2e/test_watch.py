@@ -26,16 +26,16 @@ def rows(answer: Answer) -> pl.DataFrame:
     return pl.read_csv(BytesIO(answer.out.encode()), infer_schema_length=None)
 
 
-def agent(*arguments: str | Path, prefix: Sequence[str] = ()) -> Answer:
+def observe(*arguments: str | Path, prefix: Sequence[str] = ()) -> Answer:
     """What `netwarp watch` hands its arguments to; it starts in a tenth of the time."""
-    command = [*prefix, str(NETWARP.with_name("netwarp-agent")), "watch", *map(str, arguments)]
+    command = [*prefix, str(NETWARP.with_name("netwarp-observe")), "watch", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL)
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
 def once(*arguments: str | Path) -> pl.DataFrame:
     """One sample."""
-    return rows(agent(*arguments, "--csv", "--duration", "1ms", "--interval", "1ms"))
+    return rows(observe(*arguments, "--csv", "--duration", "1ms", "--interval", "1ms"))
 
 
 @pytest.mark.parametrize("cc", AVAILABLE)
@@ -63,7 +63,7 @@ def test_every_value_is_what_ss_says(cc: str) -> None:
 def test_the_columns_are_those_of_the_records(tmp_path: Path) -> None:
     with connected() as (pair,):
         file = tmp_path / "watch.arrow"
-        answer = agent(f"dport = {pair.port}", "-i", "10ms", "-d", "100ms", "-o", file)
+        answer = observe(f"dport = {pair.port}", "-i", "10ms", "-d", "100ms", "-o", file)
         assert answer.code == 0, answer.err
         assert answer.words.startswith("10 samples, 0 missed"), answer.err
     frame = pl.read_ipc_stream(file)
@@ -118,8 +118,8 @@ def test_the_field_connection_tells_connections_apart(tmp_path: Path) -> None:
         for _ in range(20):
             data.client.sendall(bytes(1000))
             data.server.recv(1000, socket.MSG_WAITALL)
-        recording = agent(*(f"dport = {data.port}", "-i", "10ms", "-d", "50ms", "--csv", "--fields", fields))
-        bare = agent(f"dport = {data.port}", "-i", "10ms", "-d", "50ms", "--csv", "--fields", "time_s,rtt")
+        recording = observe(*(f"dport = {data.port}", "-i", "10ms", "-d", "50ms", "--csv", "--fields", fields))
+        bare = observe(f"dport = {data.port}", "-i", "10ms", "-d", "50ms", "--csv", "--fields", "time_s,rtt")
         name = f"127.0.0.1:{data.client.getsockname()[1]} → 127.0.0.1:{data.port}"
     (tmp_path / "watch.csv").write_text(recording.out)
     (tmp_path / "bare.csv").write_text(bare.out)
@@ -270,7 +270,7 @@ def test_a_reader_that_goes_ends_it_without_a_word() -> None:
 
 
 def test_nothing_matches_and_that_is_said() -> None:
-    answer = agent("dport = 1 and sport = 2", "-i", "10ms", "-d", "50ms", "--csv")
+    answer = observe("dport = 1 and sport = 2", "-i", "10ms", "-d", "50ms", "--csv")
     assert answer.code == 0
     assert len(answer.out.splitlines()) == 1
     assert "no socket matched `dport = 1 and sport = 2`" in answer.err
@@ -306,7 +306,7 @@ def test_nothing_matches_and_that_is_said() -> None:
     ],
 )
 def test_what_is_wrong_is_said(arguments: list[str], code: int, words: str, marked: str | None) -> None:
-    answer = agent(*arguments) if "--duration" in arguments else agent(*arguments, "-d", "10ms")
+    answer = observe(*arguments) if "--duration" in arguments else observe(*arguments, "-d", "10ms")
     assert (answer.code, answer.out) == (code, "")
     assert words in answer.words
     if marked is not None:
@@ -318,7 +318,7 @@ def test_what_is_wrong_is_said(arguments: list[str], code: int, words: str, mark
 
 def test_a_full_disk_is_an_error() -> None:
     with connected() as (pair,):
-        answer = agent(f"dport = {pair.port}", "-i", "10ms", "-d", "5s", "--arrow", "/dev/full")
+        answer = observe(f"dport = {pair.port}", "-i", "10ms", "-d", "5s", "--arrow", "/dev/full")
     assert answer.code == 4
     assert "No space left on device" in answer.err
 
@@ -337,11 +337,11 @@ def test_another_namespace_without_root(tmp_path: Path) -> None:
         pid = str(inside.pid)
         arguments = ["dport = 4321", "-i", "1ms", "-d", "1ms", "--csv", "--fields", "destination_port,process"]
         prefix = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
-        mine = agent(*arguments, "--netns", pid)
+        mine = observe(*arguments, "--netns", pid)
         assert mine.out == "destination_port,process\n4321,python3\n", mine.err
-        assert agent(*arguments).out == "destination_port,process\n", "not here"
+        assert observe(*arguments).out == "destination_port,process\n", "not here"
         if prefix:
-            refused = agent(*arguments, "--netns", pid, prefix=prefix)
+            refused = observe(*arguments, "--netns", pid, prefix=prefix)
             assert refused.code == 4
             assert "that takes root" in refused.err
         inside.communicate("")
@@ -350,7 +350,7 @@ def test_another_namespace_without_root(tmp_path: Path) -> None:
 def test_no_root_is_needed_for_this_host() -> None:
     prefix = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
     with connected() as (pair,):
-        answer = agent(f"dport = {pair.port}", "-i", "1ms", "-d", "2ms", "--csv", prefix=prefix)
+        answer = observe(f"dport = {pair.port}", "-i", "1ms", "-d", "2ms", "--csv", prefix=prefix)
     assert rows(answer).height == 2
 
 

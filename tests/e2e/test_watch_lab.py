@@ -12,13 +12,13 @@ from e2e_runs import Runs
 from e2e_sockets import differences, read_ss
 from e2e_traffic import flow, pair
 
-AGENT = NETWARP.with_name("netwarp-agent")
+OBSERVER = NETWARP.with_name("netwarp-observe")
 
 
 @pytest.mark.parametrize("cc", ["bbr", "cubic", "vegas", "dctcp", "reno"])
 def test_a_busy_connection_is_what_ss_says(cc: str, runs: Runs) -> None:
     filters = "dport ge 5000"
-    ss, watch = f"ss -tinmeOH {filters}", f"{AGENT} watch {filters} -i 1ms -d 1ms --csv -q"
+    ss, watch = f"ss -tinmeOH {filters}", f"{OBSERVER} watch {filters} -i 1ms -d 1ms --csv -q"
     look = f"{ss}; echo ---; {watch}"
     client = f'client = ["sh", "-c", "sleep 3; {look}"]'
     flows = flow("busy", "bulk", f'cc = "{cc}"') + flow("look", "command", client)

@@ -34,8 +34,8 @@ def test_a_table_until_a_key_ends_it(key: bytes, tmp_path: Path) -> None:
     fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 200, 0, 0))
     file = tmp_path / "watch.csv"
     with connected(count=2) as pairs:
-        agent = str(NETWARP.with_name("netwarp-agent"))
-        command = [agent, "watch", f"dport = {pairs[0].port}", "-i", "50ms", "-o", str(file)]
+        observer = str(NETWARP.with_name("netwarp-observe"))
+        command = [observer, "watch", f"dport = {pairs[0].port}", "-i", "50ms", "-o", str(file)]
         watch = subprocess.Popen(command, stdin=inside, stdout=inside, stderr=subprocess.PIPE)
         os.close(inside)
         read_until(terminal, f"127.0.0.1:{pairs[1].client.getsockname()[1]}".encode())

@@ -255,7 +255,7 @@ def write_result(path: Path, limits: tuple[int, ...], seconds: float = 5, flows:
     """A result directory with one run per queue limit."""
     axis = "links.bottleneck.queue"
     runs = [{"id": f"r{limit}", "seed": 1, "point": {axis: f"pfifo limit {limit}"}} for limit in limits]
-    plan = {"name": "synthetic", "axes": [axis], "runs": runs}
+    plan: Any = {"name": "synthetic", "axes": [axis], "runs": runs}
     with create_result(path, scenario_toml='name = "synthetic"\n', plan=plan, manifest={}) as result:
         for run, limit in zip(runs, limits, strict=True):
             with result.making(str(run["id"])) as directory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from netwarp.scenario import load_scenario
@@ -146,7 +147,8 @@ def test_the_bounds_are_of_fields_that_there_are() -> None:
 
 
 def test_numbers_and_texts_beyond_toml_are_no_faults_of_tomllib() -> None:
-    assert parse_toml('a = 9223372036854775807\nb = "1.2.3"\nc.d.e = -9223372036854775808\n')["c"]["d"]["e"] < 0
+    data: Any = parse_toml('a = 9223372036854775807\nb = "1.2.3"\nc.d.e = -9223372036854775808\n')
+    assert data["c"]["d"]["e"] < 0
     with pytest.raises(TomlError, match="64 bits"):
         parse_toml("a = 0xffffffffffffffffff")
     with pytest.raises(TomlSyntaxError) as caught:

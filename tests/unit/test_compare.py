@@ -39,7 +39,7 @@ def result(
         for number, point in enumerate(points)
         for seed in seeds
     ]
-    plan = {
+    plan: Any = {
         "name": "made up",
         "engine": engine,
         "identity": {"kernel": identity},

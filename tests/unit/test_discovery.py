@@ -13,7 +13,7 @@ A_CLASS = {"class": True}
 MADE, NAMED, THERE, GONE, LAST = range(1, 6)
 
 
-def namespace(cookie: int, event: int, text: str, pid: int = 7) -> dict[str, Any]:
+def namespace(cookie: int, event: int, text: str, pid: int = 7) -> Any:
     return {"namespace": cookie, "event": event, "text": text, "pid": pid}
 
 
@@ -33,7 +33,7 @@ def test_namespaces_have_the_names_that_their_makers_use() -> None:
     assert names == {1: "root", 2: "a", 3: "h1", 4: "unshare-57", 5: "a.2", 6: "python3-60"}
 
 
-def device(index: int, name: str, kind: str, space: int = 1, event: int = THERE, **more: int) -> dict[str, Any]:
+def device(index: int, name: str, kind: str, space: int = 1, event: int = THERE, **more: int) -> Any:
     empty = {"peer_index": None, "master_index": None}
     row = {"interface_index": index, "namespace": space, "event": event, "name": name, "kind": kind}
     return row | {"mtu_bytes": 1500, "offload": True} | empty | more
@@ -76,7 +76,7 @@ def test_an_interface_is_where_it_went_and_stays_known_when_it_is_gone() -> None
     assert [(one.node, one.name, one.peer) for one in found.values()] == [("h1", "eth0", 9), ("h1", "eth0.2", None)]
 
 
-def discipline(time_ns: int, kind: str, handle: int, parent: int = ROOT, **more: Any) -> dict[str, Any]:
+def discipline(time_ns: int, kind: str, handle: int, parent: int = ROOT, **more: Any) -> Any:
     row = {"time_ns": time_ns, "kind": kind, "handle": handle, "parent": parent, "class": False, "gone": False}
     return row | dict.fromkeys(("rate_bps", "limit", "delay_ns", "jitter_ns", "loss")) | more
 
@@ -98,6 +98,6 @@ def test_a_tree_of_disciplines_is_a_link() -> None:
         (20_000_000, 8_000_000, ("htb", "netem"), 100),
         (10**10, 0, ("line",), None),
     ]
-    assert steps[0].wire["loss"] == {"model": "random", "p": 0.09999999999999998, "correlation": 0.0}
+    assert steps[0].wire.as_json()["loss"] == {"model": "random", "p": 0.09999999999999998, "correlation": 0.0}
     assert sending_over_time(rows, line, 100, 400) == steps[:1]
     assert sending_over_time([], line, 100, 400) == (line,)

@@ -108,17 +108,20 @@ def test_a_source_that_is_named_wrongly_is_unset(environ: dict[str, str]) -> Non
     assert (entry.ok, entry.fix) == (False, "unset NETWARP_KERNEL_SOURCE")
 
 
-def test_the_agent_stands_beside_the_interpreter_or_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "program"), [("agent", "netwarp-agent"), ("observer", "netwarp-observe")])
+def test_the_programs_stand_beside_the_interpreter_or_on_path(
+    name: str, program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    entry = finding("agent")
+    entry = finding(name)
     assert not entry.ok
-    assert str(tmp_path / "netwarp-agent") in entry.detail
-    (tmp_path / "netwarp-agent").write_text("")
-    entry = finding("agent")
-    assert (entry.ok, entry.fix) == (False, f"chmod a+x {tmp_path / 'netwarp-agent'}")
-    (tmp_path / "netwarp-agent").chmod(0o755)
-    assert finding("agent").ok
+    assert str(tmp_path / program) in entry.detail
+    (tmp_path / program).write_text("")
+    entry = finding(name)
+    assert (entry.ok, entry.fix) == (False, f"chmod a+x {tmp_path / program}")
+    (tmp_path / program).chmod(0o755)
+    assert finding(name).ok
 
 
 def test_the_memory_file_lives_where_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def summary(*runs: tuple[str, int, str, dict[str, float]]) -> pl.DataFrame:
 
 @pytest.mark.parametrize("n", [6, 7, 9, 10, 20, 51, 100])
 def test_the_interval_covers_the_median_as_it_says(n: int) -> None:
-    """Of a skewed distribution: the truth lies in 95 % of the intervals, give or take what 4000 trials leave open."""
+    """Of a skewed distribution: the truth is in 95 % of the intervals, give or take what 4000 trials leave open."""
     rng = np.random.default_rng(n)
     values = np.sort(rng.lognormal(0, 1.5, (4000, n)), axis=1)
     rank = median_rank(n)

@@ -28,22 +28,22 @@ def _plan(env: dict[str, str] | None = None, varied: dict[str, list[str]] | None
 
 def test_the_lab_has_the_command_as_it_was_given() -> None:
     lab = build_lab(_plan({"A": "1", "LANG": "de_DE.UTF-8"}).runs[0])
-    assert lab["exec"] is not None
-    assert lab["exec"]["command"] == list(WORDS)
-    assert lab["exec"]["directory"] == "/srv"
-    env = lab["exec"]["env"]
+    assert lab.exec is not None
+    assert lab.exec.command == WORDS
+    assert lab.exec.directory == "/srv"
+    env = lab.exec.env
     assert (env["A"], env["LANG"], env["HOME"], env["USER"]) == ("1", "de_DE.UTF-8", "/root", "root")
-    assert lab["links"] == lab["flows"] == lab["nodes"] == []
+    assert not (lab.links or lab.flows or lab.nodes)
 
 
 def test_the_machine_is_up_for_a_minute() -> None:
-    assert build_lab(_plan().runs[0])["t0_ns"] >= 60 * 10**9
+    assert build_lab(_plan().runs[0]).t0_ns >= 60 * 10**9
 
 
 def _costs(text: str) -> tuple[list[int], int, bool]:
-    lab = build_lab(make_plan(parse_scenario(f'name = "t"\n{text}')).runs[0])["exec"]
+    lab = build_lab(make_plan(parse_scenario(f'name = "t"\n{text}')).runs[0]).exec
     assert lab is not None
-    return lab["start_ns"], lab["syscall_ns"], lab["compute"]
+    return list(lab.start_ns), lab.syscall_ns, lab.compute
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_values_and_seeds_make_a_plan() -> None:
     assert plan.axes == ("exec.env.X", "exec.env.Y")
     assert len(plan) == 12
     assert len({run.id for run in plan}) == 12
-    assert {build_lab(run)["exec"]["env"]["X"] for run in plan if run.point["exec.env.X"] == "b"} == {"b"}  # type: ignore[index]
+    assert {build_lab(run).exec.env["X"] for run in plan if run.point["exec.env.X"] == "b"} == {"b"}  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -181,9 +181,9 @@ def test_variables_that_are_none_are_refused(given: list[str]) -> None:
 
 
 def test_a_command_that_fails_has_failed() -> None:
-    assert failure_of({"exit_code": 0}) is None
-    assert failure_of({}) is None
-    assert failure_of({"exit_code": 3}) == "the command ended with exit code 3"
+    assert failure_of(0) is None
+    assert failure_of(None) is None
+    assert failure_of(3) == "the command ended with exit code 3"
     assert facts_of({"exit_code": 3, "status": "ok", "reason": "x"}) == {"exit_code": 3}
 
 

@@ -1,6 +1,7 @@
 """Figures that a user names: what is chosen, how it is labelled, that each kind draws."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -8,6 +9,7 @@ import pytest
 from netwarp.analysis.flow.phases import Phase, Span, bbr_spans
 from netwarp.analysis.run.distribution import distributed_stem
 from netwarp.analysis.summary.selection import select
+from netwarp.lab_format.model import read_lab
 from netwarp.plots import style
 from netwarp.plots.charts.chart import Chart, value_text, value_texts, wants_log
 from netwarp.plots.charts.kinds import draw_chart
@@ -60,7 +62,9 @@ def test_changes_in_words() -> None:
         {"at_ns": 2 * 10**9, "link": "b", "index": 13, "wire": None, "queue": queue},
         {"at_ns": 3 * 10**9, "link": "b", "index": 13, "wire": wire(4 * 10**6, 5 * 10**7), "queue": None},
     ]
-    found = changes_of({"links": [{"name": "b", "ends": ends}], "changes": changes})
+    found = changes_of(
+        read_lab({"duration_ns": 1, "flows": [], "links": [{"name": "b", "ends": ends}], "changes": changes})
+    )
     assert [(change.at_ns // 10**9, change.what) for change in found] == [
         (1, "b: rate 10 → 4 Mbit/s"),
         (2, "b: queue pfifo limit 10"),
@@ -175,7 +179,7 @@ def write_metrics(path: Path, limits: tuple[int, ...], controls: tuple[str, ...]
         for cc in controls
         for seed in range(1, seeds + 1)
     ]
-    plan = {"name": "made up", "axes": [QUEUE, CONTROL], "runs": runs}
+    plan: Any = {"name": "made up", "axes": [QUEUE, CONTROL], "runs": runs}
     with create_result(path, scenario_toml="", plan=plan, manifest={}) as result:
         for number, run in enumerate(runs):
             with result.making(str(run["id"])) as directory:

@@ -42,7 +42,7 @@ CASES: dict[str, dict[str, Any]] = {
 def make(path: Path, runs: list[dict[str, Any]], axes: tuple[str, ...] = ()) -> ResultDir:
     """A result of these runs, the cases' settings and the baseline in its plan; runs named "broken" have failed."""
     usual = {RATE: "10mbit", DELAY: None}
-    plan = {
+    plan: Any = {
         "name": "made",
         "axes": axes,
         "runs": runs,

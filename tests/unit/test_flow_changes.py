@@ -61,7 +61,7 @@ def test_each_flow_of_the_group_has_its_own_changes_in_the_lab() -> None:
         DUMBBELL + FLOWS + change("web", "2s", "active = 1") + change("web", "5s", "active = 4", 'think = "2s pareto"')
     )
     lab = build_lab(make_plan(parse_scenario(text)).runs[0])
-    changes = {flow["name"]: flow["changes"] for flow in lab["flows"]}
+    changes = {flow.name: [change.as_json() for change in flow.changes] for flow in lab.flows}
     assert changes["bulk"] == changes["udp"] == []
     later = {"rate_bps": None, "think_ns": 2 * S, "think_distribution": "pareto", "active": True, "at_ns": 5 * S}
     assert changes["web.0"] == [later]
@@ -74,7 +74,7 @@ def test_each_flow_of_the_group_has_its_own_changes_in_the_lab() -> None:
 def test_who_is_not_there_at_the_start_has_a_change_then() -> None:
     text = DUMBBELL + FLOWS + change("web", "0s", "active = 3") + change("web", "5s", "active = 4")
     lab = build_lab(make_plan(parse_scenario(text)).runs[0])
-    changes = {flow["name"]: [(c["at_ns"], c["active"]) for c in flow["changes"]] for flow in lab["flows"]}
+    changes = {flow.name: [(c.at_ns, c.active) for c in flow.changes] for flow in lab.flows}
     assert (changes["web.0"], changes["web.3"]) == ([], [(0, False), (5 * S, True)])
 
 

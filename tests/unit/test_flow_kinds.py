@@ -14,6 +14,7 @@ from netwarp.engines.mappings import needed_mappings, too_many_mappings
 from netwarp.flows import KINDS, kind_of
 from netwarp.flows.incast import IncastFlow
 from netwarp.lab.build import memory_bytes
+from netwarp.lab_format.model import read_lab
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, parse_scenario
 from scenario_texts import replaced
@@ -91,8 +92,9 @@ def test_each_sender_takes_memory() -> None:
 
 def test_each_sender_takes_mappings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("netwarp.engines.mappings.max_mappings", lambda: needed_mappings(500))
-    flows = [{"tool": "incast", "senders": 300}, {"tool": "bulk"}]
-    assert too_many_mappings({"flows": flows}) is None
-    reason = too_many_mappings({"flows": [*flows, flows[0]]})
+    ends = {"id": 0, "name": "f", "group": "f", "source": "10.0.0.1", "destination": "10.0.0.2", "start_ns": 0}
+    flows = [{**ends, "tool": "incast", "senders": 300}, {**ends, "tool": "bulk"}]
+    assert too_many_mappings(read_lab({"duration_ns": 1, "flows": flows})) is None
+    reason = too_many_mappings(read_lab({"duration_ns": 1, "flows": [*flows, flows[0]]}))
     assert reason is not None
     assert f"3 flows with 601 connections take up to {needed_mappings(601)} memory mappings" in reason

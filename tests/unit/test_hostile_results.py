@@ -1,4 +1,4 @@
-"""Results that somebody else made, or that damage befell: nothing outside them is touched, and nothing crashes."""
+"""Results that someone else made, or that damage befell: nothing outside them is touched, and nothing crashes."""
 
 import io
 import json
@@ -83,6 +83,15 @@ def test_odd_values_in_the_description_are_refused_or_read(tmp_path: Path, field
         assert RunDir(tmp_path).description.flows[0].tool == value
         return
     with pytest.raises(StoreError, match=rf"lab\.flows\.0\.{field}"):
+        _ = RunDir(tmp_path).description
+
+
+def test_a_change_of_what_no_link_has_is_refused(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text())
+    run["lab"]["changes"] = [{"at_ns": 1, "index": 999, "wire": None}]
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    with pytest.raises(StoreError, match="interface 999, which no link has"):
         _ = RunDir(tmp_path).description
 
 

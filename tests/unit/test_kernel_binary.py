@@ -13,6 +13,7 @@ from netwarp.engines import EngineError, Job
 from netwarp.engines.programs import digest_of
 from netwarp.engines.uml import UmlEngine
 from netwarp.kernels import Kernel
+from netwarp.lab_format.model import Lab
 
 CONTENT = b"a kernel" * 1000
 
@@ -62,7 +63,7 @@ def test_another_kernel_than_was_built_is_refused(engine: UmlEngine, tmp_path: P
         with pytest.raises(EngineError, match=str(engine.kernel.path)) as caught:
             use()
         assert "`netwarp kernel build`" in str(caught.value)
-    job = Job("id", 1, {"flows": []}, 1 << 20, 1.0, tmp_path)
+    job = Job("id", 1, Lab(duration_ns=1, flows=()), 1 << 20, 1.0, tmp_path)
     outcome = engine.run(job, tmp_path, None, threading.Event())
     assert outcome.status == "failed"
     assert "`netwarp kernel build`" in str(outcome.reason)

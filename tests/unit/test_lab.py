@@ -28,22 +28,22 @@ def lab_of(text: str, *settings_: str) -> Lab:
 
 def test_ends_of_the_dumbbell() -> None:
     lab = lab_of(DUMBBELL)
-    ends = [end for link in lab["links"] for end in link["ends"]]
-    assert [(end["node"], end["interface"], end["index"], end["wire_index"]) for end in ends] == [
+    ends = [end for link in lab.links for end in link.ends]
+    assert [(end.node, end.interface, end.index, end.wire_index) for end in ends] == [
         ("h1", "eth0", 11, 100011),
         ("r1", "eth0", 12, 100012),
         ("r1", "eth1", 13, 100013),
         ("h2", "eth0", 14, 100014),
     ]
-    assert ends[0]["mac"] == "02:6e:77:00:00:0b"
-    assert ends[2]["addresses"] == ["10.0.1.1/24", "fd6e:7700:0:1::1/64"]
+    assert ends[0].mac == "02:6e:77:00:00:0b"
+    assert ends[2].addresses == ("10.0.1.1/24", "fd6e:7700:0:1::1/64")
     assert end_lines(ends[2]) == [
         "qdisc add dev eth1 root handle 1: htb default 1",
         "class add dev eth1 parent 1: classid 1:1 htb rate 10000000bit ceil 10000000bit burst 1 cburst 1 quantum 1514",
         "qdisc add dev eth1 parent 1:1 handle 10: pfifo limit 100",
     ]
     assert end_lines(ends[3])[2].endswith("pfifo limit 1000")
-    assert ends[2]["wire"] == {
+    assert ends[2].wire.as_json() == {
         "rate_bps": 10**7,
         "delay_ns": 10**7,
         "jitter_ns": 0,
@@ -59,59 +59,60 @@ def test_ends_of_the_dumbbell() -> None:
 
 
 def test_default_queue_is_twice_the_bdp_of_the_longest_path() -> None:
-    access = end_lines(lab_of(DUMBBELL)["links"][0]["ends"][0])[2]
+    access = end_lines(lab_of(DUMBBELL).links[0].ends[0])[2]
     rtt_ns = 2 * 10**7 + 12112 + 1211200 + 528 + 52800
     assert access.endswith(f"pfifo limit {-(-2 * bdp_bytes(10**9, rtt_ns) // 1514)}")
 
 
 def test_routes_and_flow_addresses() -> None:
     lab = lab_of(DUMBBELL)
-    assert lab["routes"] == [
+    assert [route.as_json() for route in lab.routes] == [
         {"node": "h1", "prefix": "10.0.1.0/24", "via": "10.0.0.2", "interface": "eth0"},
         {"node": "h1", "prefix": "fd6e:7700:0:1::/64", "via": "fd6e:7700::2", "interface": "eth0"},
         {"node": "h2", "prefix": "10.0.0.0/24", "via": "10.0.1.1", "interface": "eth0"},
         {"node": "h2", "prefix": "fd6e:7700::/64", "via": "fd6e:7700:0:1::1", "interface": "eth0"},
     ]
-    flow = lab["flows"][0]
-    assert (flow["source"], flow["destination"]) == ("10.0.0.1", "10.0.1.2")
-    six = lab_of(DUMBBELL, "flows.bulk.family=ipv6")["flows"][0]
-    assert (six["source"], six["destination"]) == ("fd6e:7700::1", "fd6e:7700:0:1::2")
+    flow = lab.flows[0]
+    assert (flow.source, flow.destination) == ("10.0.0.1", "10.0.1.2")
+    six = lab_of(DUMBBELL, "flows.bulk.family=ipv6").flows[0]
+    assert (six.source, six.destination) == ("fd6e:7700::1", "fd6e:7700:0:1::2")
 
 
 def test_users_addresses_and_interfaces() -> None:
     names = 'interfaces = ["eth0", "enp0s8"]\naddresses = ["192.168.9.3/24", "192.168.9.4/24"]'
     lab = lab_of(replaced(('delay = "10ms"', names)))
-    ends = [end for link in lab["links"] for end in link["ends"]]
-    assert [end["interface"] for end in ends] == ["eth0", "eth1", "eth0", "enp0s8"]
-    assert ends[3]["addresses"] == ["192.168.9.4/24", "fd6e:7700:0:1::2/64"]
-    assert lab["flows"][0]["destination"] == "192.168.9.4"
+    ends = [end for link in lab.links for end in link.ends]
+    assert [end.interface for end in ends] == ["eth0", "eth1", "eth0", "enp0s8"]
+    assert ends[3].addresses == ("192.168.9.4/24", "fd6e:7700:0:1::2/64")
+    assert lab.flows[0].destination == "192.168.9.4"
 
 
 def test_everything_of_the_format_becomes_a_lab() -> None:
     runs = make_plan(parse_scenario(EVERYTHING)).runs
     lab = build_lab(runs[0])
-    json.dumps(lab, allow_nan=False)
-    flows = {flow["name"]: flow for flow in lab["flows"]}
+    json.dumps(lab.as_json(), allow_nan=False)
+    flows = {flow.name: flow for flow in lab.flows}
+    own = {flow.name: flow.own for flow in lab.flows}
     assert list(flows)[:4] == ["bulk.0", "bulk.1", "bulk.2", "cbr"]
-    assert [flow["id"] for flow in lab["flows"]] == list(range(10))
-    assert flows["bulk.2"]["source_port"] == 20002 and flows["bulk.2"]["destination_port"] == 5003
-    assert flows["bulk.0"]["bytes"] == 10**7
-    assert (flows["cbr"]["packet_size_bytes"], flows["cbr"]["packet_size_distribution"]) == (600, "exponential")
-    assert (flows["talk"]["on_ns"], flows["talk"]["off_distribution"]) == (200_000_000, "constant")
-    assert (flows["web"]["response_size_bytes"], flows["web"]["think_ns"]) == (30_000, 10**9)
-    assert (flows["iperf"]["rate_bps"], flows["iperf"]["protocol"]) == (0, "udp")
-    assert (flows["http"]["client"], flows["http"]["ready_port"]) == (["curl", "x"], 8080)
-    assert all(flow["start_ns"] == 0 for flow in lab["flows"])  # start_jitter = "0s"
-    first, second = lab["links"]
-    assert end_lines(first["ends"][1]) == ["qdisc add dev eth0 root handle 1: tbf rate 3mbit burst 32kbit latency 50ms"]
-    assert "quantum 9014" in end_lines(first["ends"][0])[1]
-    wire = second["ends"][0]["wire"]
-    assert wire["loss"] == {"model": "gemodel", "p": 0.01, "r": 0.1, "one_minus_h": 1.0, "one_minus_k": 0.0}
-    assert (wire["jitter_ns"], wire["distribution"], wire["reorder"]) == (2_000_000, "normal", 0.01)
-    assert lab["record"]["captures"] == [
+    assert [flow.id for flow in lab.flows] == list(range(10))
+    assert flows["bulk.2"].source_port == 20002 and flows["bulk.2"].destination_port == 5003
+    assert flows["bulk.0"].payload_bytes == 10**7
+    assert (own["cbr"]["packet_size_bytes"], own["cbr"]["packet_size_distribution"]) == (600, "exponential")
+    assert (own["talk"]["on_ns"], own["talk"]["off_distribution"]) == (200_000_000, "constant")
+    assert (own["web"]["response_size_bytes"], own["web"]["think_ns"]) == (30_000, 10**9)
+    assert (own["iperf"]["rate_bps"], flows["iperf"].protocol) == (0, "udp")
+    assert (own["http"]["client"], own["http"]["ready_port"]) == (["curl", "x"], 8080)
+    assert all(flow.start_ns == 0 for flow in lab.flows)  # start_jitter = "0s"
+    first, second = lab.links
+    assert end_lines(first.ends[1]) == ["qdisc add dev eth0 root handle 1: tbf rate 3mbit burst 32kbit latency 50ms"]
+    assert "quantum 9014" in end_lines(first.ends[0])[1]
+    wire = second.ends[0].wire
+    assert wire.loss.as_json() == {"model": "gemodel", "p": 0.01, "r": 0.1, "one_minus_h": 1.0, "one_minus_k": 0.0}
+    assert (wire.jitter_ns, wire.distribution, wire.reorder) == (2_000_000, "normal", 0.01)
+    assert [capture.as_json() for capture in lab.record.captures] == [
         {"link": "b", "node": "r1", "interface": "enp0s8", "index": 13, "snap": 96, "filter": "tcp port 5201"}
     ]
-    sysctl = {node["name"]: node["sysctl"] for node in lab["nodes"]}
+    sysctl = {node.name: node.sysctl for node in lab.nodes}
     assert sysctl["h1"]["net.ipv4.tcp_rmem"] == "4096 131072 262144"  # the tuner wins
     assert sysctl["h1"]["net.ipv4.tcp_ecn"] == "1"
     assert sysctl["r1"]["net.ipv4.tcp_rmem"].startswith("4096 131072 ")
@@ -119,18 +120,18 @@ def test_everything_of_the_format_becomes_a_lab() -> None:
 
 def test_changes() -> None:
     lab = lab_of(EVERYTHING, "links.b.queue=fq_codel")
-    at_10, at_10_back, at_12, at_12_back = lab["changes"]
-    assert [at_10["at_ns"], at_12["at_ns"]] == [10 * 10**9, 12 * 10**9]
-    assert at_10["rate_bps"] == 1_000_000
-    assert at_10["wire"] is not None
-    assert (at_10["wire"]["rate_bps"], at_10["wire"]["loss"]) == (10**6, None)
-    assert at_10["wire"]["limit_pkts"] == lab["links"][1]["ends"][0]["wire"]["limit_pkts"]
-    assert at_12["wire"] is not None and at_12["wire"]["delay_ns"] == 10**6 and at_12["queue"] is None
-    assert at_12_back["wire"] is None
-    assert change_lines(at_12_back, lab["links"][1]["ends"][1]) == [
+    at_10, at_10_back, at_12, at_12_back = lab.changes
+    assert [at_10.at_ns, at_12.at_ns] == [10 * 10**9, 12 * 10**9]
+    assert at_10.rate_bps == 1_000_000
+    assert at_10.wire is not None
+    assert (at_10.wire.rate_bps, at_10.wire.loss) == (10**6, None)
+    assert at_10.wire.limit_pkts == lab.links[1].ends[0].wire.limit_pkts
+    assert at_12.wire is not None and at_12.wire.delay_ns == 10**6 and at_12.queue is None
+    assert at_12_back.wire is None
+    assert change_lines(at_12_back, lab.links[1].ends[1]) == [
         "qdisc change dev enp0s9 parent 1:1 handle 10: pfifo limit 10"
     ]
-    assert at_10_back["index"] == 14
+    assert at_10_back.index == 14
 
 
 def test_a_queue_of_another_kind_replaces() -> None:
@@ -139,8 +140,8 @@ def test_a_queue_of_another_kind_replaces() -> None:
         for at, queue in ((3, "fq_codel"), (1, "pfifo limit 7"), (4, "fq_codel limit 9"))
     )
     lab = lab_of(DUMBBELL + tail)
-    ends = {end["index"]: end for link in lab["links"] for end in link["ends"]}
-    lines = [line for change in lab["changes"] for line in change_lines(change, ends[change["index"]])]
+    ends = {end.index: end for link in lab.links for end in link.ends}
+    lines = [line for change in lab.changes for line in change_lines(change, ends[change.index])]
     assert lines == [
         "qdisc change dev eth1 parent 1:1 handle 10: pfifo limit 7",
         "qdisc replace dev eth1 parent 1:1 handle 11: fq_codel",
@@ -151,29 +152,29 @@ def test_a_queue_of_another_kind_replaces() -> None:
 def test_start_offsets_are_seeded_and_within_the_run() -> None:
     text = replaced(('tool = "bulk"', 'tool = "bulk"\ncount = 40\nstart = "9.99s"'))
     labs = [build_lab(run) for run in make_plan(parse_scenario(text), seeds=[1, 2])]
-    starts = [[flow["start_ns"] for flow in lab["flows"]] for lab in labs]
+    starts = [[flow.start_ns for flow in lab.flows] for lab in labs]
     assert starts[0] != starts[1]
     assert len(set(starts[0])) > 10
     for lab in labs:
-        for flow in lab["flows"]:
-            assert 9_990_000_000 <= flow["start_ns"] < lab["duration_ns"]
-            assert 0 < flow["duration_ns"] <= lab["duration_ns"] - flow["start_ns"]
+        for flow in lab.flows:
+            assert 9_990_000_000 <= flow.start_ns < lab.duration_ns
+            assert 0 < flow.duration_ns <= lab.duration_ns - flow.start_ns
 
 
 def test_flows_that_connect_ahead_start_in_the_same_instant() -> None:
     lines = 'tool = "bulk"\ncount = 5\nstart = "2s"\nconnect_ahead = "1500ms"'
     labs = [build_lab(run) for run in make_plan(parse_scenario(replaced(('tool = "bulk"', lines))), seeds=[1, 2])]
-    starts = [{flow["start_ns"] for flow in lab["flows"]} for lab in labs]
+    starts = [{flow.start_ns for flow in lab.flows} for lab in labs]
     assert [len(start) for start in starts] == [1, 1]
     assert starts[0] != starts[1], "the phase is the group's, and the seed's"
-    assert {flow["connect_ahead_ns"] for lab in labs for flow in lab["flows"]} == {1_500_000_000}
+    assert {flow.own["connect_ahead_ns"] for lab in labs for flow in lab.flows} == {1_500_000_000}
 
 
 def test_offset_does_not_depend_on_other_flows() -> None:
     other = '[flows.aaa]\nfrom = "h2"\nto = "h1"\ntool = "ping"\n'
-    alone = lab_of(DUMBBELL)["flows"][0]["start_ns"]
-    with_other = lab_of(DUMBBELL.replace("[flows.bulk]", other + "[flows.bulk]"))["flows"][1]
-    assert (with_other["name"], with_other["start_ns"]) == ("bulk", alone)
+    alone = lab_of(DUMBBELL).flows[0].start_ns
+    with_other = lab_of(DUMBBELL.replace("[flows.bulk]", other + "[flows.bulk]")).flows[1]
+    assert (with_other.name, with_other.start_ns) == ("bulk", alone)
 
 
 @settings(deadline=None)
@@ -209,12 +210,12 @@ def follow(lab: Lab, source: str, destination: str) -> list[str]:
     """The nodes a packet passes when every node forwards by its routes and its attached subnets."""
     where: dict[str, tuple[str, str]] = {}  # address → node, interface
     attached: dict[str, list[Any]] = {}
-    for link in lab["links"]:
-        for end in link["ends"]:
-            for text in end["addresses"]:
+    for link in lab.links:
+        for end in link.ends:
+            for text in end.addresses:
                 address = ipaddress.ip_interface(text)
-                where[str(address.ip)] = (end["node"], end["interface"])
-                attached.setdefault(end["node"], []).append(address)
+                where[str(address.ip)] = (end.node, end.interface)
+                attached.setdefault(end.node, []).append(address)
     passed = [source]
     target = ipaddress.ip_address(destination)
     while where[destination][0] != passed[-1]:
@@ -223,11 +224,9 @@ def follow(lab: Lab, source: str, destination: str) -> list[str]:
             passed.append(where[destination][0])
             continue
         (route,) = [
-            route
-            for route in lab["routes"]
-            if route["node"] == node and target in ipaddress.ip_network(route["prefix"])
+            route for route in lab.routes if route.node == node and target in ipaddress.ip_network(route.prefix)
         ]
-        passed.append(where[route["via"]][0])
+        passed.append(where[route.via][0])
         assert len(passed) < 200
     return passed
 
@@ -236,11 +235,11 @@ def follow(lab: Lab, source: str, destination: str) -> list[str]:
 @given(st.integers(2, 4), st.integers(1, 4))
 def test_packets_arrive_on_the_shortest_path(width: int, height: int) -> None:
     lab = lab_of(grid(width, height))
-    flow = lab["flows"][0]
-    there = follow(lab, flow["from"], flow["destination"])
-    assert there[-1] == flow["to"]
+    flow = lab.flows[0]
+    there = follow(lab, flow.from_, flow.destination)
+    assert there[-1] == flow.to
     assert len(there) - 1 == width - 1 + height - 1
-    assert follow(lab, flow["to"], flow["source"])[-1] == flow["from"]
+    assert follow(lab, flow.to, flow.source)[-1] == flow.from_
 
 
 def test_hosts_do_not_forward() -> None:
@@ -255,9 +254,9 @@ def test_hosts_do_not_forward() -> None:
         + '[flows.f]\nfrom = "a"\nto = "b"\ntool = "bulk"\n'
     )
     lab = lab_of(text)
-    flow = lab["flows"][0]
-    assert (flow["source"], flow["destination"]) == ("10.0.2.1", "10.0.4.2")
-    assert follow(lab, "a", flow["destination"]) == ["a", "r1", "r2", "b"]
+    flow = lab.flows[0]
+    assert (flow.source, flow.destination) == ("10.0.2.1", "10.0.4.2")
+    assert follow(lab, "a", flow.destination) == ["a", "r1", "r2", "b"]
 
 
 def test_base_rtt() -> None:
@@ -314,14 +313,14 @@ def test_what_commands_have_no_words_for_is_said() -> None:
     lab = lab_of(EVERYTHING)
     lines = commands(lab)
     seeds = {
-        f"# the random numbers of w{peer['index']}: seed {end['wire']['seed']}"
-        for link in lab["links"]
-        for end, peer in (link["ends"], link["ends"][::-1])
+        f"# the random numbers of w{peer.index}: seed {end.wire.seed}"
+        for link in lab.links
+        for end, peer in (link.ends, link.ends[::-1])
     }
     assert len(seeds) == 4 and seeds <= set(lines)
     assert "# time 0 is 10s after the machine's start" in lines
     told = [line for line in lines if " from " in line]
-    assert len(told) == len(lab["flows"])
+    assert len(told) == len(lab.flows)
     assert any("bulk.0 (bulk, cubic) from " in line and ":20000 to " in line for line in told)
     crowd = commands(lab_of(DUMBBELL, "flows.bulk.count=100"))
     assert "# … and 60 more flows" in crowd
@@ -340,11 +339,11 @@ def test_times_are_in_units_that_tc_has() -> None:
 def test_sysctls_stand_in_the_order_in_which_they_are_set() -> None:
     """ip_forward resets others (inet_forward_change()), so what is given stands after it, in an order of its own."""
     given = 'r1 = { forward = true, sysctl = { "net.ipv4.tcp_ecn" = 1, "net.ipv4.conf.all.accept_redirects" = 1 } }'
-    node = lab_of(replaced(("r1 = { forward = true }", given)))["nodes"][1]
-    names = list(node["sysctl"])
+    node = lab_of(replaced(("r1 = { forward = true }", given))).nodes[1]
+    names = list(node.sysctl)
     assert names.index("net.ipv4.ip_forward") < names.index("net.ipv4.conf.all.accept_redirects")
     assert names[-2:] == ["net.ipv4.conf.all.accept_redirects", "net.ipv4.tcp_ecn"]
-    assert set(lab_of(DUMBBELL)["nodes"][0]["sysctl"]) == set(names[:-2]) - {
+    assert set(lab_of(DUMBBELL).nodes[0].sysctl) == set(names[:-2]) - {
         "net.ipv4.ip_forward",
         "net.ipv6.conf.all.forwarding",
     }
@@ -364,7 +363,7 @@ def test_drawing() -> None:
 def test_shipped_scenarios_become_labs(name: str) -> None:
     for run in make_plan(load_scenario(name)):
         lab = build_lab(run)
-        assert lab["seed"] == run.seed
+        assert lab.seed == run.seed
         assert commands(lab) and draw(lab)
 
 
@@ -373,7 +372,7 @@ def test_a_program_of_whole_seconds_sends_until_the_run_ends(extra: str, whole: 
     """iperf3 rounds what it is given down: bufferbloat's queue was empty before its run was over."""
     flow = f'[flows.test]\nfrom = "h1"\nto = "h2"\ntool = "iperf3"\n{extra}'
     lab = lab_of(f"{DUMBBELL}{flow}")
-    test = next(one for one in lab["flows"] if one["name"] == "test")
-    over_ns = test["start_ns"] + test["duration_ns"] - lab["duration_ns"]
+    test = next(one for one in lab.flows if one.name == "test")
+    over_ns = test.start_ns + test.duration_ns - lab.duration_ns
     assert (0 <= over_ns < 10**9) == whole
-    assert (test["duration_ns"] % 10**9 == 0) == whole
+    assert (test.duration_ns % 10**9 == 0) == whole

@@ -15,10 +15,8 @@ from test_lab import grid, lab_of
 def subnets_of(lab: Lab) -> dict[str, set[ipaddress.IPv4Network | ipaddress.IPv6Network]]:
     """The subnets that each node is attached to."""
     attached: dict[str, set[ipaddress.IPv4Network | ipaddress.IPv6Network]] = {}
-    for end in (end for link in lab["links"] for end in link["ends"]):
-        attached.setdefault(end["node"], set()).update(
-            ipaddress.ip_interface(text).network for text in end["addresses"]
-        )
+    for end in (end for link in lab.links for end in link.ends):
+        attached.setdefault(end.node, set()).update(ipaddress.ip_interface(text).network for text in end.addresses)
     return attached
 
 
@@ -40,11 +38,11 @@ def test_routes_lead_to_every_other_subnet_and_nowhere_else() -> None:
     everything = set().union(*attached.values())
     bits = {4: 24, 6: 64}
     for node, own in attached.items():
-        routes = [ipaddress.ip_network(route["prefix"]) for route in lab["routes"] if route["node"] == node]
+        routes = [ipaddress.ip_network(route.prefix) for route in lab.routes if route.node == node]
         reached = [subnet for route in routes for subnet in route.subnets(new_prefix=bits[route.version])]
         assert len(reached) == len(set(reached))
         assert set(reached) == everything - own
-    assert json.dumps(lab) == json.dumps(lab_of(grid(10, 10)))
+    assert json.dumps(lab.as_json()) == json.dumps(lab_of(grid(10, 10)).as_json())
 
 
 def star(leaves: int) -> str:
@@ -57,9 +55,9 @@ def star(leaves: int) -> str:
 
 def test_routes_grow_as_n_log_n() -> None:
     """Three times the nodes have four times the routes, not nine times; so have those of a chain, either way."""
-    few, many = (len(lab_of(star(leaves))["routes"]) for leaves in (40, 120))
+    few, many = (len(lab_of(star(leaves)).routes) for leaves in (40, 120))
     assert many < 5 * few
-    short, long = (len(lab_of(grid(length, 1))["routes"]) for length in (20, 60))
+    short, long = (len(lab_of(grid(length, 1)).routes) for length in (20, 60))
     assert long < 5 * short
 
 
@@ -74,13 +72,13 @@ def test_large_networks_have_the_memory_for_their_nodes() -> None:
 def test_flows_farther_than_their_packets_live_are_refused(family: str) -> None:
     name = {"ipv4": "net.ipv4.ip_default_ttl", "ipv6": "net.ipv6.conf.default.hop_limit"}[family]
     near, far, beyond = (grid(nodes, 1) for nodes in (65, 66, 257))
-    assert len(lab_of(near, f'flows.f.family="{family}"')["links"]) >= 64
+    assert len(lab_of(near, f'flows.f.family="{family}"').links) >= 64
     with pytest.raises(ScenarioError) as raised:
         lab_of(far, f'flows.f.family="{family}"')
     assert f'65 links lie between the ends, and packets of "n0-0" cross 64; add sysctl = {{ "{name}" = 255 }}' in str(
         raised.value
     )
     ends = [f'nodes.{node}.sysctl={{"{name}" = 255}}' for node in ("n0-0", "n65-0")]
-    assert lab_of(far, f'flows.f.family="{family}"', *ends)["flows"]
+    assert lab_of(far, f'flows.f.family="{family}"', *ends).flows
     with pytest.raises(ScenarioError, match="256 links lie between the ends, and no packet crosses more than 255"):
         lab_of(beyond, f'flows.f.family="{family}"', *ends[:1])

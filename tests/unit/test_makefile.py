@@ -23,5 +23,10 @@ def test_a_first_figure_takes_one_build_of_the_agent_and_shows_it() -> None:
     assert STATIC not in done and "netwarp run bufferbloat" in done
 
 
+def test_the_agent_for_other_machines_is_built_without_the_observer() -> None:
+    (build,) = (line for line in would_do("static-agent").replace("\\\n", " ").splitlines() if STATIC in line)
+    assert "--no-default-features" in build and "--bin netwarp-agent" in build
+
+
 def test_tests_have_the_agent_for_other_machines() -> None:
     assert STATIC in would_do("test") and STATIC in would_do("nightly") and STATIC in would_do("static-agent")

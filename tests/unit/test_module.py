@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from netwarp.c_source import CONGESTION_CONTROL, QDISC, registered
+from netwarp.json_values import JsonObject
 from netwarp.module import Control, in_gallery, load_control, load_module, module_files, module_of, shipped_modules
 from netwarp.plan import make_plan
 from netwarp.scenario import ScenarioError, load_scenario, parse_scenario
@@ -59,7 +60,10 @@ def test_a_module_counts_by_what_its_files_say(folder: Path) -> None:
 
 
 def test_a_result_keeps_the_sources_of_every_point(folder: Path) -> None:
-    data = {"flows": {"bulk": {"cc": "cubic"}}, "sweep": {"flows.bulk.cc": ["bbr", "file:tcp_mine.c window=9"]}}
+    data: JsonObject = {
+        "flows": {"bulk": {"cc": "cubic"}},
+        "sweep": {"flows.bulk.cc": ["bbr", "file:tcp_mine.c window=9"]},
+    }
     kept = module_files(data, lambda _: folder)
     assert sorted(Path(name).name for name in kept) == ["mine.h", "tcp_mine.c"]
     other = folder / "result"

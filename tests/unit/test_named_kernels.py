@@ -196,7 +196,7 @@ def test_a_new_name_begins_with_the_tree_whose_options_are_nearest(workshop: Wor
     assert copied == ["checked", "plain", "checked"], "there was no other for the first"
 
 
-def test_a_tree_whose_build_was_killed_is_made_anew(workshop: Workshop) -> None:
+def test_a_tree_whose_build_was_killed_is_made_again(workshop: Workshop) -> None:
     workshop.named("mine")
     state = workshop.cache / "trees" / "mine" / "state.json"
     state.write_text(state.read_text().replace('"compiling": false', '"compiling": true'))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from netwarp.lab_format.model import read_lab
 from netwarp.plots import style
 from netwarp.plots.values import words_of
 from netwarp.report import quantities
@@ -26,7 +27,8 @@ def _network(*pairs: tuple[str, str], forwarding: str = "") -> Network:
         {"name": f"l{number}", "ends": [end(one, 2 * number), end(other, 2 * number + 1)]}
         for number, (one, other) in enumerate(pairs)
     ]
-    return network_of({"nodes": [{"name": n, "forward": n in forwarding.split()} for n in nodes], "links": links})
+    named = [{"name": n, "forward": n in forwarding.split()} for n in nodes]
+    return network_of(read_lab({"duration_ns": 1, "flows": [], "nodes": named, "links": links}))
 
 
 def test_a_chain_is_a_line() -> None:
@@ -68,11 +70,13 @@ def test_what_a_link_goes_through() -> None:
     end = {"node": "a", "index": 11, "wire": {"rate_bps": 10**7, "delay_ns": 0, "loss": None}}
     slow = {"rate_bps": 10**6, "delay_ns": 0, "loss": {"model": "random", "p": 0.01}}
     lab = {
+        "duration_ns": 1,
+        "flows": [],
         "nodes": [{"name": "a"}, {"name": "b"}],
         "links": [{"name": "l", "ends": [end, end | {"node": "b", "index": 12}]}],
         "changes": [{"at_ns": 5, "index": 11, "wire": slow}, {"at_ns": 9, "index": 11, "wire": None}],
     }
-    there, back = network_of(lab).links[0].directions
+    there, back = network_of(read_lab(lab)).links[0].directions
     assert there.series == (StepSeries("rate", "Mbit/s", ((0, 10), (5, 1))), StepSeries("loss", "%", ((0, 0), (5, 1))))
     assert back.series == ()
 

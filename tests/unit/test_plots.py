@@ -97,7 +97,7 @@ def two_axes(path: Path) -> None:
     queue, control = "links.bottleneck.queue", "flows.bulk.cc"
     points = [{queue: f"pfifo limit {limit}", control: cc} for limit in (20, 40) for cc in ("cubic", "bbr")]
     runs = [{"id": f"r{point[queue][-2:]}{point[control]}", "seed": 1, "point": point} for point in points]
-    plan = {"name": "two", "axes": [queue, control], "runs": runs}
+    plan: Any = {"name": "two", "axes": [queue, control], "runs": runs}
     with create_result(path, scenario_toml="", plan=plan, manifest={}) as result:
         for run in runs:
             with result.making(str(run["id"])) as directory:
@@ -121,7 +121,7 @@ def test_other_axes_and_failed_runs(tmp_path: Path) -> None:
 
 
 def test_a_result_without_runs_has_no_figures(tmp_path: Path) -> None:
-    plan = {"name": "none", "axes": [], "runs": [{"id": "a", "seed": 1, "point": {}}]}
+    plan: Any = {"name": "none", "axes": [], "runs": [{"id": "a", "seed": 1, "point": {}}]}
     with create_result(tmp_path, scenario_toml="", plan=plan, manifest={}) as result:
         result.write_summary()
     assert plot_result(tmp_path) == []
@@ -131,7 +131,8 @@ def test_a_result_without_runs_has_no_figures(tmp_path: Path) -> None:
 @pytest.mark.parametrize("flows", [1, 3])
 def test_seeds_are_compared_without_axes(tmp_path: Path, flows: int) -> None:
     runs: list[dict[str, Any]] = [{"id": f"r{seed}", "seed": seed, "point": {}} for seed in (1, 2)]
-    with create_result(tmp_path, scenario_toml="", plan={"name": "s", "runs": runs}, manifest={}) as result:
+    plan: Any = {"name": "s", "runs": runs}
+    with create_result(tmp_path, scenario_toml="", plan=plan, manifest={}) as result:
         for run in runs:
             with result.making(str(run["id"])) as directory:
                 write_run(directory, seconds=1, flows=flows, id=run["id"], seed=run["seed"])

@@ -67,12 +67,12 @@ def test_given_sysctls_are_tried() -> None:
 def test_a_lab_in_real_time_leaves_the_machine_alone() -> None:
     (run,) = _plan()
     virtual, real = build_lab(run), build_lab(run, exact=False, real_time=True)
-    assert virtual["machine"]["sysctl"]
-    assert not real["machine"]["sysctl"]
-    assert (real["record"]["exact"], real["record"]["sample_ns"]) == (False, 10_000_000)
-    assert "burst 1 cburst 1 " in end_lines(virtual["links"][0]["ends"][0])[1]
+    assert virtual.machine.sysctl
+    assert not real.machine.sysctl
+    assert (real.record.exact, real.record.sample_ns) == (False, 10_000_000)
+    assert "burst 1 cburst 1 " in end_lines(virtual.links[0].ends[0])[1]
     # What 10 Mbit/s give in 1 ms.
-    assert "burst 1250 cburst 1250 " in end_lines(real["links"][0]["ends"][0])[1]
+    assert "burst 1250 cburst 1250 " in end_lines(real.links[0].ends[0])[1]
 
 
 QUIET = {
@@ -96,7 +96,7 @@ def _run_dir(path: Path, end: dict[str, Any], busy_us: int = 9_900_000) -> RunDi
     """A run of ten seconds whose last sample of the machine has these values."""
     path.mkdir()
     (run,) = _plan()
-    described = {"id": run.id, "seed": 1, "lab": dict(build_lab(run, exact=False, real_time=True))}
+    described = {"id": run.id, "seed": 1, "lab": build_lab(run, exact=False, real_time=True).as_json()}
     (path / "run.json").write_text(json.dumps(described))
     last = QUIET | {"busy_us": 10**7, "timers": 1000, "udp_buffer_errors": 0} | end
     samples = [{"time_ns": 0, **QUIET}, {"time_ns": 10**10, **last}]

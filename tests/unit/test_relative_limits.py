@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from netwarp.lab.build import build_lab
+from netwarp.lab_format.model import Lab
 from netwarp.plan import make_plan
 from netwarp.qdisc import Qdisc
 from netwarp.scenario import ScenarioError, parse_scenario
@@ -58,13 +57,13 @@ tool = "bulk"
 """
 
 
-def _labs(text: str) -> list[dict[str, Any]]:
-    return [dict(build_lab(run)) for run in make_plan(parse_scenario(text, "x"), [1])]
+def _labs(text: str) -> list[Lab]:
+    return [build_lab(run) for run in make_plan(parse_scenario(text, "x"), [1])]
 
 
-def _limits(lab: dict[str, Any]) -> list[str]:
-    ends = next(link for link in lab["links"] if link["name"] == "line")["ends"]
-    return [str(Qdisc.of(end["queue"])) for end in ends]
+def _limits(lab: Lab) -> list[str]:
+    ends = next(link for link in lab.links if link.name == "line").ends
+    return [str(Qdisc.of(end.queue)) for end in ends]
 
 
 def test_the_lab_has_numbers() -> None:

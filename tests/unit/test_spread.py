@@ -24,7 +24,8 @@ SECONDS = Quantity("s", "", "", "", steps=False, interval_s=1)
 
 def make(path: Path, runs: list[dict[str, Any]], *, axes: tuple[str, ...] = (), suspect: int = 0) -> ResultDir:
     """A result of a second's runs with two flows each; goodput is the run's number."""
-    with create_result(path, scenario_toml="", plan={"name": "made", "axes": axes, "runs": runs}, manifest={}) as made:
+    plan: Any = {"name": "made", "axes": axes, "runs": runs}
+    with create_result(path, scenario_toml="", plan=plan, manifest={}) as made:
         for number, run in enumerate(runs, start=1):
             with made.making(str(run["id"])) as directory:
                 write_run(directory, seconds=2, flows=2, limit=10 + number % 7, id=run["id"])

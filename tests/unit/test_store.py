@@ -4,6 +4,7 @@ import errno
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -17,7 +18,11 @@ from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState, polars_schema
 from synthetic import lab, write_description, write_result, write_run, write_table
 
-PLAN = {"name": "x", "axes": ["a.b.c"], "runs": [{"id": f"r{i}", "seed": 1, "point": {"a.b.c": i}} for i in (1, 2)]}
+PLAN: Any = {
+    "name": "x",
+    "axes": ["a.b.c"],
+    "runs": [{"id": f"r{i}", "seed": 1, "point": {"a.b.c": i}} for i in (1, 2)],
+}
 
 
 def pings(count: int) -> list[dict[str, int]]:
@@ -145,7 +150,7 @@ def test_a_result_and_its_summary(tmp_path: Path, caplog: pytest.LogCaptureFixtu
 
 
 def test_cases_are_a_column_before_the_axes(tmp_path: Path) -> None:
-    plan = {"axes": ["a.b.c"], "runs": [{"id": "r1", "seed": 1, "case": "slow", "point": {"a.b.c": [1, 2]}}]}
+    plan: Any = {"axes": ["a.b.c"], "runs": [{"id": "r1", "seed": 1, "case": "slow", "point": {"a.b.c": [1, 2]}}]}
     with create_result(tmp_path, scenario_toml="", plan=plan, manifest={}) as result:
         assert result.axes == ["case", "a.b.c"]
         assert result.write_summary().row(0)[3:5] == ("slow", "[1, 2]")

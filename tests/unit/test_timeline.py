@@ -263,14 +263,14 @@ def test_changes_can_be_swept() -> None:
 def test_the_lab_and_its_commands_hold_every_step() -> None:
     tail = change("1s", 'rate = "9mbit"', 'over = "200ms"', 'step = "100ms"') + change("2s", 'outage = "1s"')
     lab = build_lab(make_plan(parse_scenario(DUMBBELL + tail)).runs[0])
-    forward = [entry for entry in lab["changes"] if entry["index"] == lab["links"][1]["ends"][0]["index"]]
-    assert [(entry["at_ns"] // MS, entry["rate_bps"]) for entry in forward] == [
+    forward = [entry for entry in lab.changes if entry.index == lab.links[1].ends[0].index]
+    assert [(entry.at_ns // MS, entry.rate_bps) for entry in forward] == [
         (1100, 9_500_000),
         (1200, 9_000_000),
         (2000, None),
         (3000, None),
     ]
-    losses = [entry["wire"]["loss"] for entry in forward if entry["wire"]]
+    losses = [entry.wire.as_json()["loss"] for entry in forward if entry.wire]
     assert losses == [None, None, {"model": "random", "p": 1.0, "correlation": 0.0, "ecn": False}, None]
     assert "# at 1100ms: tc -n r1 class change dev eth1 parent 1: classid 1:1 htb rate 9500000bit" in "\n".join(
         commands(lab)
@@ -287,7 +287,7 @@ def test_notes_say_what_netems_correlations_do() -> None:
 
 
 def test_notes_look_at_every_point() -> None:
-    """What a sweep or a case sets is what runs, and not what stands in the base."""
+    """What a sweep or a case sets is what runs, and not what is in the base."""
     swept = '[sweep]\n"links.bottleneck.loss" = ["0%", "1% 25%", "2% 25%"]\n"links.bottleneck.rate" = ["1mbit"]\n'
     assert [note.where for note in notes(parse_scenario(DUMBBELL + swept))] == ['sweep."links.bottleneck.loss"']
     cases = '[[cases]]\nname = "a"\n[[cases]]\nname = "b"\nset = { "links.bottleneck.jitter.reverse" = "1ms 25%" }\n'
@@ -303,7 +303,7 @@ def test_notes_look_at_every_point() -> None:
 def test_of_many_changes_the_first_are_printed() -> None:
     text = replaced(('rate = "10mbit"', 'trace = "lte"'))
     lab = build_lab(make_plan(parse_scenario(text)).runs[0])
-    assert commands(lab)[-1] == f"# … and {len(lab['changes']) - 40} more changes, the last at 9900ms"
+    assert commands(lab)[-1] == f"# … and {len(lab.changes) - 40} more changes, the last at 9900ms"
     assert "pfifo limit 100  (changes 99 times)" in draw(lab)
 
 

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from netwarp.json_values import JsonObject
 from netwarp.lab import build_lab, commands
 from netwarp.lab.tc import end_lines
+from netwarp.lab_format.model import LabEnd, LabOpportunities
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
@@ -215,7 +217,7 @@ def test_shipped_traces_are_what_the_generator_makes() -> None:
 def test_the_files_that_a_result_keeps(tmp_path: Path) -> None:
     for name in ("a.csv", "b.up", "c.csv"):
         (tmp_path / name).write_text("time,rate\n0,1mbit\n")
-    data = {
+    data: JsonObject = {
         "links": {"x": {"trace": "lte"}, "y": {"trace": {"reverse": "a.csv"}}, "z": {}},
         "sweep": {"links.z.trace.forward": ["b.up", "wifi"], "links.z.rate": ["c.csv"]},
         "cases": [{"name": "k", "set": {"links.x.trace": {"forward": "c.csv"}}}],
@@ -249,17 +251,18 @@ def test_a_link_with_opportunities_has_them_in_place_of_a_rate(tmp_path: Path) -
         'trace = "radio.csv"', 'trace = { forward = "radio.csv" }\nrate = { reverse = "5mbit" }'
     )
     lab = build_lab(make_plan(parse_scenario(text, folder=tmp_path)).runs[0])
-    ahead, reverse = lab["links"][1]["ends"]
-    assert ahead["opportunities"] == {
+    ahead, reverse = lab.links[1].ends
+    assert ahead.opportunities is not None
+    assert ahead.opportunities.as_json() == {
         "bytes": 1504,
         "overhead_bytes": -10,
         "period_ms": 2000,
         "mean_rate_bps": 30080,
         "trace": "0 7x2 1000 2000",
     }
-    assert ahead["wire"]["rate_bps"] is None and reverse["opportunities"] is None
+    assert ahead.wire.rate_bps is None and reverse.opportunities is None
     assert end_lines(ahead) == ["qdisc add dev eth1 parent 1:1 handle 10: pfifo limit 100"]
-    assert reverse["wire"]["rate_bps"] == 5_000_000 and len(end_lines(reverse)) == 3
+    assert reverse.wire.rate_bps == 5_000_000 and len(end_lines(reverse)) == 3
     output = "\n".join(commands(lab))
     assert "# root of eth1 on r1, 1: opportunity (5 opportunities of 1504 bytes at 4 instants, period 2000ms" in output
     assert "rate 8000000000000000bit" in output
@@ -269,9 +272,9 @@ def test_opportunities_that_no_run_gets_to_are_left_out(tmp_path: Path) -> None:
     far = 31_622_400_000  # a year, of which the run sees the first seconds
     text = with_trace(tmp_path, f"1\n5000\n{far}\n")
     lab = build_lab(make_plan(parse_scenario(text, folder=tmp_path)).runs[0])
-    found = lab["links"][1]["ends"][0]["opportunities"]
+    found = lab.links[1].ends[0].opportunities
     assert found is not None
-    assert (found["trace"], found["period_ms"]) == ("1 5000", far)
+    assert (found.trace, found.period_ms) == ("1 5000", far)
 
 
 def test_the_rate_of_opportunities_cannot_change(tmp_path: Path) -> None:
@@ -286,8 +289,8 @@ def test_opportunities_are_counted_as_they_come(times: list[int], instants: list
     times = sorted([*times, max(times) + 1])
     found = opportunities("".join(f"{at}\n" for at in times))
     words = " ".join(f"{at}x{count}" for at, count in zip(found.at_ms, found.counts, strict=True))
-    about = {"bytes": 1504, "overhead_bytes": -10, "period_ms": found.period_ms, "mean_rate_bps": 0, "trace": words}
-    seen = opportunities_of({"opportunities": about})
+    about = LabOpportunities(bytes=1504, overhead_bytes=-10, period_ms=found.period_ms, mean_rate_bps=0, trace=words)
+    seen = opportunities_of(LabEnd(node="a", index=11, opportunities=about))
     assert seen is not None
     unrolled = [round_ * times[-1] + at for round_ in range(201) for at in times]
     expected = [sum(at * MS <= instant for at in unrolled) for instant in instants]

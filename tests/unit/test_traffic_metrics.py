@@ -8,6 +8,7 @@ import pytest
 from netwarp.analysis import analyse_run, check_run
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.store.description import describe
+from netwarp.store.documents import RunDocument, checked
 from netwarp.store.rundir import open_run
 from synthetic import BOTTLENECK, lab, write_description, write_table
 
@@ -185,7 +186,8 @@ def test_drops_marks_and_sojourns_by_flow_and_reason(tmp_path: Path) -> None:
 
 def test_reasons_have_the_kernels_names() -> None:
     kernel = {"drop_reasons": ["not_dropped", "consumed", "qdisc_drop"]}
-    run = describe({"id": "x", "kernel": kernel, "lab": {"seed": 1, "duration_ns": 1, "flows": [], "links": []}})
+    lab = {"seed": 1, "duration_ns": 1, "flows": [], "links": []}
+    run = describe(checked({"id": "x", "kernel": kernel, "lab": lab}, RunDocument, "run.json"))
     assert [run.drop_reason(n) for n in (None, 0, 2, 3)] == ["unknown", "not_dropped", "qdisc_drop", "reason_3"]
 
 

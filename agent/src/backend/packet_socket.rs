@@ -108,7 +108,7 @@ impl PacketSocket {
     }
 
     /// Packets that it has missed so far, since they came faster than they were written. The kernel begins to count
-    /// anew whenever it is asked.
+    /// again whenever it is asked.
     pub fn missed_pkts(&mut self) -> u64 {
         self.missed += missed(&self.socket);
         self.missed

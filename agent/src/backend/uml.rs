@@ -26,7 +26,7 @@ const SENDER: &str = "/proc/netwarp_send";
 const STDOUT: &str = "/proc/netwarp_stdout";
 const STDERR: &str = "/proc/netwarp_stderr";
 const CHARGED: &str = "/proc/netwarp_charged";
-/// Beneath the run directory: what the engine has compiled.
+/// Under the run directory: what the engine has compiled.
 const MODULES: &str = "modules";
 
 /// Far shorter than any timer of a lab's network.

@@ -43,13 +43,13 @@ const NOT_STARTED: i32 = 126;
 const SIGNAL: i32 = 128;
 /// Usual, where a process may raise it: some programs close every descriptor that they might have.
 const OPEN_FILES: u64 = 1024;
-/// Beneath the run directory.
+/// Under the run directory.
 const FILES: &str = "files";
 
 /// How the command ended, for outcome.json.
 pub type Facts = Map<String, Value>;
 
-/// Runs the command to its end, and keeps in `dir` what it changed beneath its directory.
+/// Runs the command to its end, and keeps in `dir` what it changed under its directory.
 pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) -> Result<Facts> {
     let (stdout, stderr) = backend.open_output()?;
     backend.configure(&lab.machine)?;

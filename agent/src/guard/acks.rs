@@ -1,7 +1,7 @@
 //! `acks.arrows`: a sender's state after each ACK that it processed.
 
 use super::layout::Ack;
-use crate::tables::acks::Row;
+use netwarp_records::tables::acks::Row;
 
 /// The row of a record.
 pub fn row(ack: &Ack, time_ns: i64, tuple_id: u32) -> Row {

@@ -7,8 +7,8 @@ use anyhow::Result;
 use rustc_hash::FxHashMap;
 
 use super::layout::Arrival;
-use crate::table::Batch;
-use crate::tables::arrivals;
+use netwarp_records::table::Batch;
+use netwarp_records::tables::arrivals;
 
 /// IPPROTO_TCP
 const TCP: u8 = 6;

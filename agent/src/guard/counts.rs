@@ -2,7 +2,7 @@
 //! end.
 
 use super::layout::Counts;
-use crate::tables::interfaces::Row;
+use netwarp_records::tables::interfaces::Row;
 
 /// The row of a record.
 pub fn row(counts: &Counts) -> Row {

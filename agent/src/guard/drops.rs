@@ -6,8 +6,8 @@ use anyhow::Result;
 use rustc_hash::FxHashMap;
 
 use super::layout::{Drop, Symbol};
-use crate::table::Batch;
-use crate::tables::drops;
+use netwarp_records::table::Batch;
+use netwarp_records::tables::drops;
 
 /// The table, and the names of the kernel's functions by address.
 pub struct Drops {

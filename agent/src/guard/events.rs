@@ -19,8 +19,8 @@ use super::record::head;
 use super::states::States;
 use super::tuples::Tuples;
 use super::{acks, counts};
-use crate::table::Batch;
-use crate::tables::{acks as ack_table, interfaces};
+use netwarp_records::table::Batch;
+use netwarp_records::tables::{acks as ack_table, interfaces};
 
 const CHUNK: usize = 1 << 20;
 

@@ -49,7 +49,7 @@ pub struct Machine {
     pub console: Option<File>,
     /// What its kernel records; `None` once that has ended, or when nothing is recorded.
     pub records: Option<File>,
-    /// What its command prints; likewise.
+    /// What its command prints; `None` once that has ended, or without a command.
     pub output: Option<File>,
     uml_dir: PathBuf,
     memory_dir: PathBuf,
@@ -100,7 +100,7 @@ impl Machine {
             .stdin(Stdio::null())
             .stdout(console_end.try_clone()?)
             .stderr(console_end);
-        // For whoever compares the two: netwarp_stub.c.
+        // Keep in sync with netwarp_stub.c.
         if let Some(value) = std::env::var_os(PTRACE) {
             command.env(PTRACE, value);
         }
@@ -209,7 +209,7 @@ fn only(cpu: usize) -> Result<CpuSet> {
     Ok(cpus)
 }
 
-/// For the agent in the machine (machine/root.rs): what lies beneath a home directory, at its real place. The machine
+/// For the agent in the machine (machine/root.rs): what lies below a home directory, at its real place. The machine
 /// learns of no other path of the host's, whose length would move its memory.
 fn readable(options: &Options) -> Vec<u8> {
     let homes: Vec<PathBuf> = std::env::var_os("HOME")

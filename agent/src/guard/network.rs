@@ -8,8 +8,8 @@ use rustc_hash::FxHashSet;
 
 use super::layout::{Interface, Namespace, Notice};
 use super::notices;
-use crate::table::{Batch, Rows};
-use crate::tables::{devices, disciplines, endpoints, namespaces};
+use netwarp_records::table::{Batch, Rows};
+use netwarp_records::tables::{devices, disciplines, endpoints, namespaces};
 
 /// A table that is made when there is something to put into it.
 struct Late<R: Rows> {

@@ -1,7 +1,7 @@
 //! The kernel's notices about queueing disciplines and their classes (rtnetlink(7), linux/pkt_sched.h), as far as they
 //! describe a link: rates, delays, losses, limits.
 
-use crate::netlink::{attributes, messages};
+use netwarp_records::netlink::{attributes, messages};
 
 const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;

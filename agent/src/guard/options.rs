@@ -50,7 +50,7 @@ pub struct Options {
     /// A descriptor of this process to which its output goes as well
     #[arg(long)]
     pub live_out: Option<RawFd>,
-    /// Likewise its errors
+    /// A descriptor of this process to which its errors go as well
     #[arg(long)]
     pub live_err: Option<RawFd>,
     /// A descriptor of this process, a terminal in raw mode, whose keys the machine's command gets

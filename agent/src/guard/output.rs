@@ -172,7 +172,7 @@ impl Stream {
 
 /// A descriptor that whoever started the guard gave it for this, and that the machine does not get.
 pub fn take_over(fd: RawFd) -> Result<File> {
-    // SAFETY: as said.
+    // SAFETY: the caller of the guard gave it this descriptor, and nothing else here uses or closes it.
     let file = unsafe { File::from_raw_fd(fd) };
     fcntl(&file, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))
         .context("a descriptor of whoever started this")?;

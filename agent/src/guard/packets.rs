@@ -8,9 +8,9 @@ use anyhow::Result;
 use rustc_hash::FxHashMap;
 
 use super::layout::{Dequeue, Enqueue, Free};
-use crate::table::Batch;
-use crate::tables::fate::{DROPPED, QUEUED, SENT, TAKEN};
-use crate::tables::packets;
+use netwarp_records::table::Batch;
+use netwarp_records::tables::fate::{DROPPED, QUEUED, SENT, TAKEN};
+use netwarp_records::tables::packets;
 
 const ECN: u8 = 3;
 /// SKB_CONSUMED of enum skb_drop_reason.

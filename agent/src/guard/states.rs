@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::layout::{State, Variable};
-use crate::table::Batch;
-use crate::tables::{states, variables};
+use netwarp_records::table::Batch;
+use netwarp_records::tables::{states, variables};
 
 /// Made with the first variable: most runs have none.
 pub struct States {

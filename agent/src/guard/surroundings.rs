@@ -107,7 +107,7 @@ pub fn hear_of_children() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
-/// Likewise all. Which are blocked, the standard library takes back.
+/// Sets every signal to its default. The standard library restores which are blocked.
 fn default_signals() {
     for number in 1..=libc::SIGRTMAX() {
         // SAFETY: sets a disposition; what cannot be set (SIGKILL) is refused.

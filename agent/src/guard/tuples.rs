@@ -7,8 +7,8 @@ use anyhow::Result;
 use rustc_hash::FxHashMap;
 
 use super::layout::Tuple;
-use crate::table::Batch;
-use crate::tables::tuples;
+use netwarp_records::table::Batch;
+use netwarp_records::tables::tuples;
 
 /// struct netwarp_tuple without TOS and verdict, which are the packet's and not the flow's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

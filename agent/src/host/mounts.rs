@@ -25,7 +25,7 @@ const AT_RECURSIVE: libc::c_int = 0x8000;
 /// Prepares the mount namespace of the run whose directory is `dir`.
 pub fn prepare(dir: &Path) -> Result<()> {
     part()?;
-    // It may lie beneath /run, which is about to be covered.
+    // It may lie below /run, which is about to be covered.
     let run = File::open(dir).with_context(|| dir.display().to_string())?;
     mount(
         Some("netwarp"),

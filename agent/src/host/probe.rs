@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::enter::{self, Privilege};
 use super::mounts;
-use crate::netlink::Netlink;
 use crate::network::trials;
 use crate::{sysctl, traffic};
+use netwarp_records::netlink::Netlink;
 
 /// What a lab asks for, by name.
 #[derive(Deserialize)]

@@ -34,7 +34,7 @@ impl Kept {
     }
 }
 
-/// Copies files and directories beneath `from` to `to`, which is made if there are any, in the order of their names and at
+/// Copies files and directories under `from` to `to`, which is made if there are any, in the order of their names and at
 /// most `room` bytes in all: a file that does not fit into what is left is left out. What has been removed is a
 /// device there (overlayfs' whiteouts), and so is not kept; nor are links, pipes and sockets.
 pub fn keep(from: &Path, to: &Path, mut room: u64) -> Result<Kept> {

@@ -13,7 +13,7 @@ use super::root::{self, Inside, Layers};
 
 /// Where each has its directory.
 const PLACE: &str = "/lab";
-/// Beneath the run directory: what they left there.
+/// Under the run directory: what they left there.
 const FILES: &str = "files";
 
 pub struct ProgramRoot {

@@ -22,13 +22,13 @@ const UPPER: &str = "upper";
 const WORK: &str = "work";
 
 pub const HOSTNAME: &str = "netwarp";
-/// Beneath the run directory, from the engine: what the kernel has built in. modprobe looks into directories of the
+/// Under the run directory, from the engine: what the kernel has built in. modprobe looks into directories of the
 /// host's kernels, and fails for all others.
 const BUILT_IN: &str = "modules/built-in";
-/// Beneath the run directory, from the guard: paths with a NUL after each.
+/// Under the run directory, from the guard: paths with a NUL after each.
 pub const READABLE: &str = ".uml/readable";
 
-/// What the machine may read of the host beneath a home directory, as the guard allows it. No program sees the list,
+/// What the machine may read of the host below a home directory, as the guard allows it. No program sees the list,
 /// since it names the host's directories.
 pub fn readable() -> Result<Vec<PathBuf>> {
     static READ: Mutex<Option<Vec<PathBuf>>> = Mutex::new(None);
@@ -103,7 +103,7 @@ const TC_TABLES: &str = "/usr/lib/tc";
 /// What groups of processes can be given shares of, as far as the kernel has it on.
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
 
-/// Where a root keeps what is changed: beneath `upper` each changed file has its own path.
+/// Where a root keeps what is changed: below `upper` each changed file has its own path.
 pub struct Layers {
     pub upper: PathBuf,
     work: PathBuf,
@@ -142,7 +142,7 @@ pub struct Inside {
     pub modules: String,
     /// Whether the run directory is there.
     pub run_dir: bool,
-    /// What the machine may read of a home directory of the host, everything beneath it included.
+    /// What the machine may read of a home directory of the host, everything under it included.
     pub readable: Vec<PathBuf>,
 }
 
@@ -213,7 +213,7 @@ pub fn enter(home: &Path, layers: &Layers, inside: &Inside) -> Result<()> {
     inside.directories.iter().try_for_each(|d| make_place(d))
 }
 
-/// Mounts an empty directory over a home, with what may be read beneath it at its own place. A program, its virtual
+/// Mounts an empty directory over a home, with what may be read below it at its own place. A program, its virtual
 /// environment and the directory where it starts are often there.
 fn empty(home: &Path, readable: &[PathBuf]) -> Result<()> {
     make_place(home)?;
@@ -227,7 +227,7 @@ fn empty(home: &Path, readable: &[PathBuf]) -> Result<()> {
         };
         let place = other.join(place);
         if place.exists() {
-            continue; // beneath another
+            continue; // below another
         }
         if !path.is_dir() {
             make_place(place.parent().unwrap_or(other))?;
@@ -259,7 +259,7 @@ fn share_controllers(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The same namespace under the same name beneath the new root.
+/// The same namespace under the same name under the new root.
 fn show_namespace(root: &Path, node: &str) -> Result<()> {
     let old = Path::new(NETNS_DIR).join(node);
     let new = root.join(NETNS_DIR.trim_start_matches('/')).join(node);

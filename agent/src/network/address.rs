@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow};
 
 use super::link;
 use super::site::{Site, rest_after};
-use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
+use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
 
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;

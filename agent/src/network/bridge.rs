@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 
 use super::link;
 use crate::lab::Link;
-use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
+use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
 const RTM_NEWLINK: u16 = 16;
 const IFLA_MTU: u16 = 4;

@@ -8,7 +8,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use super::nodes::Network;
 use super::offload;
 use crate::lab::{End, Link};
-use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
+use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;

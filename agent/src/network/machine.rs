@@ -12,8 +12,8 @@ use super::site::Site;
 use super::{address, link, offload, present, tc, wire};
 use crate::backend::Backend;
 use crate::lab::{End, Lab, Link};
-use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 use crate::sysctl;
+use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;

@@ -23,10 +23,10 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 
 use crate::backend::{Backend, Wiring};
 use crate::lab::{Change, Lab, Shaper};
-use crate::netlink::Netlink;
 use crate::sysctl;
 pub use address::parse_prefix;
 pub use namespace::Namespace;
+use netwarp_records::netlink::Netlink;
 pub use nodes::Network;
 pub use offload::{read as read_offload, switch as switch_offload};
 use site::{Site, rest_after};

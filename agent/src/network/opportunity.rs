@@ -1,12 +1,12 @@
 //! Delivery opportunities in place of a rate: the root discipline of an end whose link follows a Mahimahi trace. The
-//! kernel's side is net/sched/sch_opportunity.c of netwarp's kernel; the queue beneath it is set up by tc.
+//! kernel's side is net/sched/sch_opportunity.c of netwarp's kernel; the queue below it is set up by tc.
 
 use anyhow::{Context, Result};
 
 use super::site::Site;
 use super::wire::tcmsg;
 use crate::lab::Opportunities;
-use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
+use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Request};
 
 const RTM_NEWQDISC: u16 = 36;
 const TCA_KIND: u16 = 1;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request, attributes};
+use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request, attributes};
 
 const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
@@ -216,7 +216,7 @@ pub fn leaves_by(route: &mut Netlink, to: IpAddr) -> Result<Option<u32>> {
     Ok(index)
 }
 
-/// The root and ingress disciplines of all interfaces, without what stands beneath them.
+/// The root and ingress disciplines of all interfaces, without what stands below them.
 pub fn qdiscs(route: &mut Netlink) -> Result<Vec<Qdisc>> {
     let mut found = Vec::new();
     route.dump(
@@ -254,7 +254,7 @@ impl Qdisc {
         self.parent == INGRESS
     }
 
-    /// Whether what is listed is all that it takes to make it again: no classes, filters or tables beneath it.
+    /// Whether what is listed is all that it takes to make it again: no classes, filters or tables below it.
     pub fn can_be_made_again(&self) -> bool {
         const PLAIN: [&str; 9] = [
             "bfifo", "cake", "codel", "fq", "fq_codel", "fq_pie", "pfifo", "pie", "tbf",

@@ -8,7 +8,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use super::namespace::Namespace;
 use super::wire::tcmsg;
 use crate::lab::Shaper;
-use crate::netlink::{Netlink, Request};
+use netwarp_records::netlink::{Netlink, Request};
 
 const RTM_NEWTCLASS: u16 = 40;
 const TCA_KIND: u16 = 1;

@@ -8,7 +8,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use super::nodes::Network;
 use crate::backend::Backend;
 use crate::lab::{End, Lab, Route};
-use crate::netlink::Netlink;
+use netwarp_records::netlink::Netlink;
 
 /// After so many nodes, or interfaces of one, the machine rests for a moment.
 const PER_REST: usize = 50;

@@ -76,7 +76,7 @@ fn end_lines(end: &End) -> Vec<String> {
     lines
 }
 
-/// The queue stands in class 1:1, which is the shaper's and the discipline of opportunities' alike.
+/// The queue is in class 1:1, which is the shaper's and the discipline of opportunities' alike.
 fn queue_line(verb: &str, device: &str, handle: u16, kind: &str, options: &[String]) -> String {
     let words = [&[kind.to_string()], options].concat().join(" ");
     format!("qdisc {verb} dev {device} parent 1:1 handle {handle:x}: {words}")

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use super::bridge;
 use super::link::{self, pair};
 use super::wire::{TC_H_ROOT, tcmsg};
-use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
+use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
 const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;

@@ -11,8 +11,8 @@ use crate::backend::Wiring;
 use crate::cells::probability;
 use crate::constants::{UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S};
 use crate::lab::{Change, End, Lab, Link};
-use crate::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 use crate::wire::{Loss, Wire};
+use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
 const RTM_NEWQDISC: u16 = 36;
 const RTM_NEWTFILTER: u16 = 44;
@@ -189,7 +189,7 @@ fn fixed_attributes(request: Request, wire: &Wire) -> Request {
         .u64(TCA_NETEM_RATE64, bytes_per_s)
 }
 
-/// Seed and correlations: given again, they would begin the random sequences anew (prandom_seed_state(),
+/// Seed and correlations: given again, they would begin the random sequences again (prandom_seed_state(),
 /// init_crandom()), and each change would lose the same packets after it. So a change names only what differs.
 fn random_attributes(request: Request, wire: &Wire, before: Option<&Wire>) -> Request {
     let correlations = |w: &Wire| [probability(w.jitter_correlation), loss_correlation(w), 0];

@@ -7,10 +7,10 @@ use anyhow::Result;
 use nix::unistd::geteuid;
 
 use crate::lab::Lab;
-use crate::netlink::Netlink;
 use crate::network::present::{self, Interface};
 use crate::network::{machine, parse_prefix};
 use crate::part::Own;
+use netwarp_records::netlink::Netlink;
 
 /// The interfaces by links that the inventory names, as this machine has them; and what is wrong with them.
 pub fn interfaces(

@@ -107,7 +107,7 @@ pub fn remove_dir(dir: &Path) {
     }
 }
 
-/// Likewise of a session that is gone itself.
+/// Removes the state and the lock of a session that is gone itself.
 pub fn forget_all() {
     for file in [STATE, LOCK] {
         let _ = fs::remove_file(file);

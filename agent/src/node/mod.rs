@@ -36,7 +36,7 @@ use crate::time::{monotonic_ns, realtime_offset_ns, skew_clocks};
 
 /// A test's alone: how this node's clock differs from the machine's.
 const TEST_CLOCK: &str = "NETWARP_TEST_CLOCK";
-/// Beneath the session's directory.
+/// Under the session's directory.
 const RUN: &str = "run";
 /// More than the reason of a run takes.
 const RESERVE_BYTES: usize = 64 << 10;

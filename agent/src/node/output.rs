@@ -32,7 +32,7 @@ impl Output {
         self.write(&line)
     }
 
-    /// Every file of a directory and what is beneath it; of those of programs no link is followed.
+    /// Every file of a directory and what is under it; of those of programs no link is followed.
     pub fn files(&self, root: &Path, place: &Path) -> Result<()> {
         let mut entries: Vec<_> = std::fs::read_dir(place)
             .with_context(|| place.display().to_string())?

@@ -10,10 +10,10 @@ use rustc_hash::FxHashMap;
 
 use crate::backend::Wiring;
 use crate::lab::Lab;
-use crate::netlink::{Netlink, Request, attributes};
 use crate::network::{Namespace, Network};
-use crate::table::Batch;
-use crate::tables::links;
+use netwarp_records::netlink::{Netlink, Request, attributes};
+use netwarp_records::table::Batch;
+use netwarp_records::tables::links;
 
 const RTM_GETSTATS: u16 = 94;
 const IFLA_STATS_LINK_64: u16 = 1;

@@ -7,9 +7,9 @@ use anyhow::Result;
 use nix::time::{ClockId, clock_gettime};
 
 use crate::network::Network;
-use crate::table::Batch;
-use crate::tables::machine;
 use crate::time::{realtime_offset_ns, take_lateness};
+use netwarp_records::table::Batch;
+use netwarp_records::tables::machine;
 
 /// Between two rows at least.
 const STEP_NS: i64 = 100_000_000;

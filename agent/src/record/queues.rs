@@ -7,10 +7,10 @@ use anyhow::Result;
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use crate::lab::Lab;
-use crate::netlink::{Netlink, Request, attributes};
 use crate::network::{Namespace, Network};
-use crate::table::Batch;
-use crate::tables::queues;
+use netwarp_records::netlink::{Netlink, Request, attributes};
+use netwarp_records::table::Batch;
+use netwarp_records::tables::queues;
 
 const RTM_GETQDISC: u16 = 38;
 const TCA_KIND: u16 = 1;

@@ -8,11 +8,11 @@ use anyhow::Result;
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 
 use crate::lab::Lab;
-use crate::netlink::Netlink;
 use crate::network::Network;
-use crate::sockets::{Columns, Entry, MOVING, Socket, recorded, request};
-use crate::table::{BATCH_ROWS, Table};
-use crate::tables::sockets::COLUMNS;
+use netwarp_records::netlink::Netlink;
+use netwarp_records::sockets::{Columns, Entry, MOVING, Socket, recorded, request};
+use netwarp_records::table::{BATCH_ROWS, Table};
+use netwarp_records::tables::sockets::COLUMNS;
 
 /// Samples of TCP sockets.
 pub struct Sockets {

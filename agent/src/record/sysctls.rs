@@ -9,8 +9,8 @@ use anyhow::Result;
 
 use crate::lab::Lab;
 use crate::network::Network;
-use crate::table::Batch;
-use crate::tables::sysctls;
+use netwarp_records::table::Batch;
+use netwarp_records::tables::sysctls;
 
 /// Settings that belong to a network namespace or to the memory of its sockets.
 const PLACES: [&str; 2] = ["net/core", "net/ipv4"];
@@ -85,7 +85,7 @@ fn of_node(node: &str) -> Vec<Setting> {
                 continue;
             };
             let name = format!("{place}/{}", entry.file_name().to_string_lossy()).replace('/', ".");
-            // Some can be opened by anybody and read by nobody, and some are drawn anew.
+            // Some can be opened by anybody and read by nobody, and some are drawn again.
             if read(&file).is_some() && !name.ends_with("_key") {
                 settings.push(Setting {
                     node: node.to_string(),

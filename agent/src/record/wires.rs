@@ -10,8 +10,8 @@ use super::links::{self, Counters};
 use super::queues;
 use crate::lab::Lab;
 use crate::network::Network;
-use crate::table::Batch;
-use crate::tables::wires;
+use netwarp_records::table::Batch;
+use netwarp_records::tables::wires;
 
 /// Reads all wires and writes the table.
 pub fn write(network: &Network, lab: &Lab, dir: &Path) -> Result<()> {

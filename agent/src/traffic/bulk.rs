@@ -14,8 +14,8 @@ use super::socket::tcp_info;
 use super::tcp::{self, Ends};
 use super::threads::{lock, spawn};
 use super::transfers::{Transfer, Transfers};
-use crate::sockets::TcpInfo;
 use crate::time::{monotonic_ns, sleep_until};
+use netwarp_records::sockets::TcpInfo;
 
 /// Its fields in the lab.
 #[derive(Debug, Deserialize)]

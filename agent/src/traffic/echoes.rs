@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::table::Batch;
-use crate::tables::pings;
+use netwarp_records::table::Batch;
+use netwarp_records::tables::pings;
 
 /// One echo request.
 #[derive(Debug, Clone, Copy)]

@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::lab::Flow;
-use crate::sockets::TcpInfo;
-use crate::table::Batch;
-use crate::tables::flows;
+use netwarp_records::sockets::TcpInfo;
+use netwarp_records::table::Batch;
+use netwarp_records::tables::flows;
 
 /// Times are from t0. Byte counts are the kernel's own (tcp_info), not what the program asked for.
 #[derive(Debug, Default)]

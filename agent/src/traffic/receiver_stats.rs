@@ -5,9 +5,9 @@ use std::sync::Mutex;
 
 use super::threads::lock;
 use crate::constants::MIN_PAYLOAD_BYTES;
-use crate::table::Batch;
-use crate::tables::datagrams;
 use crate::time::Stamps;
+use netwarp_records::table::Batch;
+use netwarp_records::tables::datagrams;
 
 /// Datagrams taken at once.
 const BATCH: usize = 1024;

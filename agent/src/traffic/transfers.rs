@@ -6,10 +6,10 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::table::Batch;
-use crate::tables::transfers;
+use netwarp_records::table::Batch;
+use netwarp_records::tables::transfers;
 /// From the first byte asked for or sent to the last one received.
-pub use crate::tables::transfers::Row as Transfer;
+pub use netwarp_records::tables::transfers::Row as Transfer;
 
 /// The table, written by all flows. A flow has one transfer at a time.
 pub struct Transfers {

@@ -8,7 +8,6 @@ itself, so that one axis follows the other.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any
 
 from netwarp.advise.candidates import Candidate
 from netwarp.advise.catalogue import Catalogue, Control
@@ -17,6 +16,7 @@ from netwarp.advise.environment import FULL_FRAME_BITS, MINE, Environment
 from netwarp.advise.errors import AdviceError
 from netwarp.advise.situations import AS_DESCRIBED, Situation, scenario_of, situations_of
 from netwarp.advise.trial import Laboratory, Trial
+from netwarp.json_values import Json
 from netwarp.lab.build import build_lab
 from netwarp.plan import make_plan
 from netwarp.qdisc import Qdisc
@@ -104,7 +104,7 @@ class BufferSearch:
 
     def _candidate(self, control: Control, size: float) -> Candidate:
         queue = f"pfifo limit {size:g}BDP"
-        settings: dict[str, Any] = {f"flows.{name}.cc": control.cc for name in self.environment.roles.controlled}
+        settings: dict[str, Json] = {f"flows.{name}.cc": control.cc for name in self.environment.roles.controlled}
         settings[f"links.{self.environment.link}.queue"] = {"forward": queue, "reverse": queue}
         return Candidate(f"{control.name}, {size:g} BDP", settings, control=control.cc, queues=(queue, queue))
 
@@ -131,8 +131,8 @@ class BufferSearch:
         """The limit of the forward queue as the lab has it."""
         candidate = self._candidate(control, size)
         (run,) = make_plan(scenario_of(path.document, {candidate.name: candidate.settings}, path.name), [1])
-        link = next(one for one in build_lab(run)["links"] if one["name"] == self.environment.link)
-        queue = Qdisc.of(link["ends"][0]["queue"])
+        link = next(one for one in build_lab(run).links if one.name == self.environment.link)
+        queue = Qdisc.of(link.ends[0].queue)
         return int((queue.option("limit") if queue is not None else None) or 0)
 
     def _rate(self, path: Situation) -> float:

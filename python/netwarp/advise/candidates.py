@@ -49,7 +49,7 @@ class Candidate:
 
 
 def _place(name: str, usual: Sequence[str]) -> int:
-    """Where a name stands in a list: at its end if it is not in it, at its beginning if there is none."""
+    """Where a name is in a list: at its end if it is not in it, at its beginning if there is none."""
     return (usual.index(name) if name in usual else len(usual)) if name else 0
 
 

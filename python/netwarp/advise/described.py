@@ -5,6 +5,7 @@ import math
 from netwarp.advise.environment import FULL_FRAME_BITS, MINE, Environment, Roles
 from netwarp.advise.errors import AdviceError
 from netwarp.flows.incast import IncastFlow
+from netwarp.json_values import as_table
 from netwarp.scenario import Scenario
 from netwarp.units import format_duration
 
@@ -34,14 +35,14 @@ def environment_of_scenario(scenario: Scenario, link: str | None, duration_ns: i
             f'the link "{link}" is set up by tc commands of its own (raw), which a candidate cannot replace'
         )
     roles = _roles(scenario)
-    flows = dict(document["flows"])
+    flows = dict(as_table(document["flows"]))
     if roles.probe not in flows:
         first = next(iter(scenario.flows.values()))
         flows[roles.probe] = {"from": first.from_, "to": first.to, "tool": "ping", "interval": "50ms"}
     document = {**document, "name": "advise", "flows": flows, "record": {"exact": False}}
     if duration_ns is not None:
         document["duration"] = format_duration(duration_ns)
-    document["run"] = {"start_jitter": "auto", **document.get("run", {})}
+    document["run"] = {"start_jitter": "auto", **as_table(document.get("run"))}
     rate = rated.get(link)
     rates = None if rate is None else (rate.of(0), rate.of(1))
     delay = sum(one.delay.of(at) or 0 for one in scenario.links.values() for at in (0, 1) if one.delay is not None)

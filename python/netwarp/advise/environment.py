@@ -47,7 +47,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A property of the environment that was measured: its value, the interval that it lies in, and from what."""
+    """A property of the environment that was measured: its value, the interval that it is in, and from what."""
 
     name: str
     value: str

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from netwarp.advise.candidates import Candidate
 from netwarp.advise.criteria import MIN_EFFECT
@@ -16,6 +15,7 @@ from netwarp.advise.environment import FULL_FRAME_BITS, MINE, Environment
 from netwarp.advise.judgement import central_score, percent_of, robust_scores
 from netwarp.advise.situations import AS_DESCRIBED, Situation, moved
 from netwarp.advise.trial import Laboratory
+from netwarp.json_values import Json
 from netwarp.units import format_percent
 
 _FACTOR = 4.0
@@ -61,7 +61,7 @@ class _Property:
     here: float
     ends: tuple[float, ...]
     words: Callable[[float], str]
-    document: Callable[[float], dict[str, Any]]
+    document: Callable[[float], dict[str, Json]]
 
 
 @dataclass(frozen=True)
@@ -156,5 +156,5 @@ def _buffer(environment: Environment) -> _Property:
     )  # fmt: skip
 
 
-def _with_buffer(environment: Environment, packets: Callable[[float], int], at: float) -> dict[str, Any]:
+def _with_buffer(environment: Environment, packets: Callable[[float], int], at: float) -> dict[str, Json]:
     return moved(environment, queue=f"pfifo limit {packets(at)}")

@@ -9,6 +9,7 @@ from netwarp.advise.advice import Advice
 from netwarp.advise.candidates import NOW, PREFERENCE
 from netwarp.advise.environment import MINE
 from netwarp.advise.judgement import Difference, Effect, Standing
+from netwarp.json_values import Json
 
 _SHORT = {
     "rtt_p95": "RTT under load",
@@ -108,7 +109,7 @@ def effect_sentence(one: Effect) -> str:
     )
 
 
-def as_json(advice: Advice) -> dict[str, Any]:
+def as_json(advice: Advice) -> dict[str, Json]:
     """Everything, for programs."""
     environment = advice.environment
     content = {
@@ -145,7 +146,7 @@ def as_json(advice: Advice) -> dict[str, Any]:
         "seeds": list(advice.seeds),
         "runs": advice.runs,
     }
-    finite: dict[str, Any] = _finite(content)
+    finite: dict[str, Json] = _finite(content)
     return finite
 
 

@@ -27,7 +27,7 @@ COMMANDS = {
     "kernel": "kernel:kernel_app",
     "list": "scenarios:list_",
     "new": "scenarios:new",
-    "pcap": "agent:pcap_app",
+    "pcap": "observer:pcap_app",
     "plot": "results:plot",
     "report": "results:report",
     "rerun": "results:rerun",
@@ -36,7 +36,7 @@ COMMANDS = {
     "serve": "serve:serve",
     "shell": "shell:shell",
     "show": "scenarios:show",
-    "watch": "agent:watch_app",
+    "watch": "observer:watch_app",
     "whatif": "explain:whatif",
     "--install-completion": "completion:install_completion",
 }

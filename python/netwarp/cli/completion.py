@@ -16,7 +16,7 @@ from netwarp.cli.options import Flag
 
 _WORDS = "CYCLOPTS_COMPLETION_WORDS"
 _SEPARATOR = "\x1f"
-_AGENTS = ("pcap", "watch")
+_OBSERVERS = ("pcap", "watch")
 _MARK = "# netwarp: completion"
 
 Shell = Literal["bash", "zsh", "fish"]
@@ -100,8 +100,8 @@ def answer() -> NoReturn:
     from netwarp.cli.application import ASK_FOR_COMPLETION, application, commands
 
     words = os.environ.get(_WORDS, _SEPARATOR).split(_SEPARATOR)[:-1]
-    if len(words) > 1 and words[0] in _AGENTS:
-        _print_options_of_agent(words[0], words[-1])
+    if len(words) > 1 and words[0] in _OBSERVERS:
+        _print_options_of_observer(words[0], words[-1])
     else:
         app = application([words[0]] if len(words) > 1 and words[0] in commands() else None)
         app([ASK_FOR_COMPLETION], exit_on_error=False)
@@ -109,16 +109,16 @@ def answer() -> NoReturn:
     sys.exit(OK)
 
 
-def _print_options_of_agent(command: str, typed: str) -> None:
-    """The options of a command that the agent has, from its help; anything else is a file."""
-    from netwarp.agent import AgentError, find_agent
+def _print_options_of_observer(command: str, typed: str) -> None:
+    """The options of a command that the observer has, from its help; anything else is a file."""
+    from netwarp.agent import AgentError, find_observer
 
     print(f"{_SEPARATOR}begin")
     if not typed.startswith("-"):
         print(f"{_SEPARATOR}files")
         return
     try:
-        help_ = subprocess.run([find_agent(), command, "--help"], capture_output=True, text=True, check=False).stdout
+        help_ = subprocess.run([find_observer(), command, "--help"], capture_output=True, text=True, check=False).stdout
     except (AgentError, OSError):
         return
     for option in dict.fromkeys(re.findall(r"(?<![\w-])--[a-z][a-z-]*", help_)):

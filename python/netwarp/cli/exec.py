@@ -170,7 +170,7 @@ def code_of_one(directory: Path) -> int:
     code, reason = status.get("exit_code"), status.get("reason")
     for note in status.get("notes", []):
         say(f"note: {note}", style="yellow")
-    if reason and (reason != failure_of(status) or (code or 0) > _SIGNALLED):
+    if reason and (reason != failure_of(code) or (code or 0) > _SIGNALLED):
         say(f"error: {reason}", style="red")
     if code is not None:
         tests_failed = status.get("tests", {}).get("failed")

@@ -108,7 +108,7 @@ def show(
                     "summary": loaded.summary,
                     "axes": list(plan.axes),
                     "runs": [{"id": one.id, "seed": one.seed, "case": one.case, "point": one.point} for one in plan],
-                    "lab": lab,
+                    "lab": lab.as_json(),
                     "commands": commands(lab),
                 }
             )

@@ -54,7 +54,7 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
 def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "") -> Table:
     """A row per point and flow name: axes first, the number of runs behind it, then the main metrics.
 
-    A cell is the median over the runs with its interval beneath; queue and link columns speak of one queue
+    A cell is the median over the runs with its interval below; queue and link columns speak of one queue
     (`busiest_queue`), which the caption names, as in `metrics_table`. A point that runs were left out of says how many
     and why.
     """

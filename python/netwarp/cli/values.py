@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from netwarp.json_values import JsonObject
 from netwarp.studies import registry
 
 
@@ -182,7 +183,7 @@ def series(_: Context) -> list[str]:
     return [path.parent.name for path in sorted(_glob(_PACKAGE / "kernels" / "tree", "*/patches"))]
 
 
-def _scenario(path: Path) -> Mapping[str, Any]:
+def _scenario(path: Path) -> JsonObject:
     """The data of a scenario file; empty if it cannot be read."""
     try:
         with path.open("rb") as file:
@@ -191,7 +192,7 @@ def _scenario(path: Path) -> Mapping[str, Any]:
         return {}
 
 
-def _json(path: Path) -> Mapping[str, Any]:
+def _json(path: Path) -> JsonObject:
     try:
         data = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError):
@@ -240,7 +241,7 @@ def _words(context: Context, *names: str) -> list[str]:
     return []
 
 
-def _given_scenario(context: Context) -> Mapping[str, Any]:
+def _given_scenario(context: Context) -> JsonObject:
     for word in _words(context, "scenario", "scenarios", "source"):
         return _scenario(Path(word) if Path(word).is_file() else _shipped().get(word, Path(word)))
     return {}
@@ -252,11 +253,11 @@ def _given_result(context: Context) -> Path:
     return Path(next(iter(_words(context, *side, "directory", "run", "result")), "."))
 
 
-def _plan(context: Context) -> Mapping[str, Any]:
+def _plan(context: Context) -> JsonObject:
     return _json(_given_result(context) / "plan.json")
 
 
-def _runs(context: Context) -> Iterator[Mapping[str, Any]]:
+def _runs(context: Context) -> Iterator[JsonObject]:
     return (run for run in _list(_plan(context).get("runs")) if isinstance(run, Mapping))
 
 
@@ -285,7 +286,7 @@ def _after_comma(typed: str, words: Iterable[str]) -> Iterator[str]:
     return (f"{start}{comma}{word}" for word in words if word not in given)
 
 
-def _paths(data: Mapping[str, Any]) -> Iterator[str]:
+def _paths(data: JsonObject) -> Iterator[str]:
     """Every path that can be set, with `=` at its end; before a scenario is named, those that all have."""
     from netwarp.scenario.model.paths import settable_paths
 
@@ -301,7 +302,7 @@ def _next_parts(typed: str, paths: Iterable[str]) -> Iterator[str]:
             yield path if dot < 0 else path[: dot + 1]
 
 
-def _values_of(path: str, data: Mapping[str, Any]) -> Iterator[str]:
+def _values_of(path: str, data: JsonObject) -> Iterator[str]:
     """Values that the scenario has at a path or along its axis, then what the kernel or netwarp has for its field."""
     known: dict[str, Callable[[], Iterable[str]]] = {
         "cc": lambda: _described("congestion_controls"),

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
+from netwarp.store.documents import PlanJson
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import ResultDir, open_verified
 from netwarp.store.summary import axis_text
@@ -20,7 +20,7 @@ class ComparisonInput:
     letter: str
     path: Path
     chosen: Mapping[str, str]
-    plan: Mapping[str, Any]
+    plan: PlanJson
     axes: tuple[str, ...]
     summary: pl.DataFrame
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 from xml.etree import ElementTree
 
 from rich.table import Table
@@ -10,6 +9,7 @@ from rich.text import Text
 
 from netwarp.compare.judgement import Comparison, Row, Verdict
 from netwarp.compare.render import differences, needed_words, notes, p_words, sentence, size, weight
+from netwarp.json_values import Json
 from netwarp.stats.statistics import CONFIDENCE
 from netwarp.store.summary import axis_title
 
@@ -56,7 +56,7 @@ def table(comparison: Comparison, rows: Sequence[Row]) -> Table:
     return found
 
 
-def as_json(comparison: Comparison) -> dict[str, Any]:
+def as_json(comparison: Comparison) -> dict[str, Json]:
     """Everything, as what JSON can hold; numbers that do not exist are null."""
     matching = comparison.matching
     return {
@@ -79,7 +79,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _json_row(comparison: Comparison, row: Row) -> dict[str, Any]:
+def _json_row(comparison: Comparison, row: Row) -> dict[str, Json]:
     return {
         "point": dict(zip(comparison.matching.keys, row.point, strict=True)),
         **row.subject._asdict(),

@@ -1,6 +1,6 @@
 """Which points of two results belong together, and in what the two differ."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,8 +68,8 @@ def set_up_differences(a: ComparisonInput, b: ComparisonInput) -> Iterator[str]:
         yield f"scenario {a.plan.get('name')} → {b.plan.get('name')}"
     if a.plan.get("engine") != b.plan.get("engine"):
         yield f"engine {a.plan.get('engine')} → {b.plan.get('engine')}"
-    made: Mapping[str, Any] = a.plan.get("identity", {})
-    now: Mapping[str, Any] = b.plan.get("identity", {})
+    made = a.plan.get("identity", {})
+    now = b.plan.get("identity", {})
     for key in sorted({*made, *now}):
         if made.get(key) != now.get(key):
             yield f"{key} {_digest(made.get(key))} → {_digest(now.get(key))}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 import polars as pl
 
 from netwarp.flows import kind_of
 from netwarp.flows.kind import COUNTED
+from netwarp.lab_format.model import Lab, LabConnection, LabFlow
 from netwarp.store.rundir import RunDir
 
 _NO_TRANSPORT = (1, 2, 4, 41, 44, 47, 50, 51, 58, 89, 103, 112)
@@ -17,30 +18,24 @@ tunnels, fragments, routing."""
 _TUPLE = ("protocol", "source", "source_port", "destination", "destination_port")
 
 
-def with_connections(run: RunDir, lab: Mapping[str, Any]) -> list[Any] | None:
+def with_connections(run: RunDir, lab: Lab) -> list[LabFlow] | None:
     """The lab's flows, those of commands with their connections; None if there is nothing to say.
 
     A flow's data are those of the protocol and in the direction that brought most payload. It has none where a
     transport whose payload nobody counts sent more between its ends: that may be its data, and what is counted then
     only agrees on a test. Raises StoreError.
     """
-    if not any(kind_of(flow["tool"]).owns_sockets for flow in lab["flows"]):
+    if not any(kind_of(flow.tool).owns_sockets for flow in lab.flows):
         return None
     rows = _owned(run)
     if rows.is_empty():
         return None
     uncounted = _uncounted(run)
     addresses = {
-        node["name"]: {
-            address.split("/")[0]
-            for link in lab["links"]
-            for end in link["ends"]
-            if end["node"] == node["name"]
-            for address in end["addresses"]
-        }
-        for node in lab["nodes"]
+        node.name: {address.split("/")[0] for end in lab.ends if end.node == node.name for address in end.addresses}
+        for node in lab.nodes
     }
-    return [{**flow, **_found(flow, rows.filter(owner=flow["id"]), addresses, uncounted)} for flow in lab["flows"]]
+    return [_with_found(flow, rows.filter(owner=flow.id), addresses, uncounted) for flow in lab.flows]
 
 
 def _owned(run: RunDir) -> pl.DataFrame:
@@ -61,11 +56,11 @@ def _uncounted(run: RunDir) -> pl.DataFrame:
     )
 
 
-def _found(
-    flow: Mapping[str, Any], rows: pl.DataFrame, addresses: Mapping[str, set[str]], uncounted: pl.DataFrame
-) -> dict[str, Any]:
-    """Fields of its entry in the lab."""
-    here, there = list(addresses[flow["from"]]), list(addresses[flow["to"]])
+def _with_found(
+    flow: LabFlow, rows: pl.DataFrame, addresses: Mapping[str, set[str]], uncounted: pl.DataFrame
+) -> LabFlow:
+    """The flow with its connections, and their protocol and direction, if they are known."""
+    here, there = list(addresses[flow.from_]), list(addresses[flow.to])
     ways = (
         (reverse, protocol, rows.filter(pl.col("source").is_in(a) & pl.col("destination").is_in(b), protocol=protocol))
         for reverse, a, b in ((False, here, there), (True, there, here))
@@ -74,6 +69,6 @@ def _found(
     reverse, protocol, part = max(ways, key=lambda way: int(way[2]["bytes"].sum()))
     others = pl.col("source").is_in(here + there) & pl.col("destination").is_in(here + there)
     if part.is_empty() or uncounted.filter(others)["bytes"].sum() > part["bytes"].sum():
-        return {}
-    connections = part.select(_TUPLE).to_dicts()
-    return {"reverse": reverse, "protocol": COUNTED[protocol], "connections": connections}
+        return flow
+    connections = tuple(LabConnection(**row) for row in part.select(_TUPLE).to_dicts())
+    return replace(flow, own={**flow.own, "reverse": reverse, "protocol": COUNTED[protocol]}, connections=connections)

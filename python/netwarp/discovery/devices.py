@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from netwarp.discovery.namespaces import ROOT, distinct
 from netwarp.names import found_name
 from netwarp.store.codes import Sight
+from netwarp.store.rows import DeviceRow
 
 BRIDGE, OVS = "bridge", "openvswitch"
 VETH, LOOPBACK, DUMMY = "veth", "loopback", "dummy"
@@ -40,7 +40,7 @@ class Device:
         return self.kind in {BRIDGE, OVS}
 
 
-def find_devices(rows: Iterable[Mapping[str, Any]], namespaces: Mapping[int, str]) -> dict[int, Device]:
+def find_devices(rows: Iterable[DeviceRow], namespaces: Mapping[int, str]) -> dict[int, Device]:
     """Every interface by its index; `rows` are those of `devices.arrows`, in their order."""
     found: dict[int, Device] = {}
     for row in rows:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+
+from netwarp.lab_format.found import FoundLoss, FoundQueue, FoundWire
+from netwarp.store.rows import DisciplineRow
 
 _ROOT = 0xFFFFFFFF
 LINE = "line"
@@ -25,22 +27,22 @@ class Sending:
     limit: int | None = None
 
     @property
-    def queue(self) -> dict[str, Any] | None:
+    def queue(self) -> FoundQueue | None:
         """The queue as a lab has it, in tc's syntax."""
         if not self.kinds:
             return None
-        options = [] if self.limit is None else ["limit", str(self.limit)]
-        return {"kind": "+".join(self.kinds), "options": options}
+        options = () if self.limit is None else ("limit", str(self.limit))
+        return FoundQueue(kind="+".join(self.kinds), options=options)
 
     @property
-    def wire(self) -> dict[str, Any]:
+    def wire(self) -> FoundWire:
         """The rest as a lab has the wire of a link."""
-        loss = {"model": "random", "p": self.loss, "correlation": 0.0} if self.loss else None
-        return {"rate_bps": self.rate_bps, "delay_ns": self.delay_ns, "jitter_ns": self.jitter_ns, "loss": loss}
+        loss = FoundLoss(p=self.loss) if self.loss else None
+        return FoundWire(rate_bps=self.rate_bps, delay_ns=self.delay_ns, jitter_ns=self.jitter_ns, loss=loss)
 
 
 def sending_over_time(
-    rows: Iterable[Mapping[str, Any]], usual: Sending, first_ns: int, last_ns: int
+    rows: Iterable[DisciplineRow], usual: Sending, first_ns: int, last_ns: int
 ) -> tuple[Sending, ...]:
     """How an interface sent from its first packet to its last; `rows` are its own of `disciplines.arrows`, in order.
 
@@ -60,8 +62,8 @@ def _same(one: Sending, other: Sending) -> bool:
     return one.wire == other.wire and one.queue == other.queue
 
 
-def _states(rows: Iterable[Mapping[str, Any]], usual: Sending) -> Iterator[Sending]:
-    tree: dict[tuple[bool, int], Mapping[str, Any]] = {}
+def _states(rows: Iterable[DisciplineRow], usual: Sending) -> Iterator[Sending]:
+    tree: dict[tuple[bool, int], DisciplineRow] = {}
     for row in rows:
         key = (bool(row["class"]), int(row["handle"]))
         if row["gone"]:
@@ -75,7 +77,7 @@ def _states(rows: Iterable[Mapping[str, Any]], usual: Sending) -> Iterator[Sendi
         yield _sending(int(row["time_ns"]), tree, usual)
 
 
-def _sending(since_ns: int, tree: Mapping[tuple[bool, int], Mapping[str, Any]], usual: Sending) -> Sending:
+def _sending(since_ns: int, tree: Mapping[tuple[bool, int], DisciplineRow], usual: Sending) -> Sending:
     """Rates are as strict as the strictest on the way down; of classes side by side the widest counts."""
     disciplines = [row for (is_class, _), row in tree.items() if not is_class]
     classes = [row for (is_class, _), row in tree.items() if is_class]
@@ -87,7 +89,7 @@ def _sending(since_ns: int, tree: Mapping[tuple[bool, int], Mapping[str, Any]], 
         kinds.append(str(at["kind"]))
         # A class at the top says the root for its parent (tc_htb_dump_class()).
         own = [row for row in classes if row["handle"] >> 16 == at["handle"] >> 16 and row["rate_bps"]]
-        top = [row["rate_bps"] for row in own if row["parent"] in {at["handle"], _ROOT}]
+        top = [row["rate_bps"] or 0 for row in own if row["parent"] in {at["handle"], _ROOT}]
         rates += [rate for rate in (at["rate_bps"], max(top, default=None)) if rate]
         delay_ns, jitter_ns = delay_ns + (at["delay_ns"] or 0), jitter_ns + (at["jitter_ns"] or 0)
         kept *= 1 - (at["loss"] or 0.0)

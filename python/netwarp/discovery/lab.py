@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import Any
 
 import polars as pl
 
@@ -12,21 +11,23 @@ from netwarp.discovery.devices import DUMMY, LOOPBACK, VETH, Device, find_device
 from netwarp.discovery.disciplines import LINE, Sending, sending_over_time
 from netwarp.discovery.namespaces import distinct, namespace_names
 from netwarp.discovery.traffic import find_flows
+from netwarp.lab_format.found import FoundChange, FoundEnd, FoundInterface, FoundLink, FoundNetwork, FoundNode
+from netwarp.store import rows
 from netwarp.store.rundir import RunDir
 
 _EVER = (-(2**62), 2**62)
 _NO_RATE = Sending(_EVER[0])
 
 
-def discover(run: RunDir, rate_bps: int | None) -> dict[str, Any]:
-    """The nodes, links, other interfaces, flows and changes of a command's network; nothing if none was recorded.
+def discover(run: RunDir, rate_bps: int | None) -> FoundNetwork | None:
+    """The nodes, links, other interfaces, flows and changes of a command's network; None if none was recorded.
 
     `rate_bps` is that of links that nobody gave one. Raises StoreError.
     """
-    names = namespace_names(run.scan("namespaces").collect().iter_rows(named=True))
-    devices = find_devices(run.scan("devices").collect().iter_rows(named=True), names)
+    names = namespace_names(rows.namespaces(run.scan("namespaces").collect()))
+    devices = find_devices(rows.devices(run.scan("devices").collect()), names)
     if not devices:
-        return {}
+        return None
     used = _used(run)
     links = [pair for pair in _pairs(devices) if not used or any(end.index in used for end in pair)]
     linked = {end.index for pair in links for end in pair}
@@ -34,16 +35,15 @@ def discover(run: RunDir, rate_bps: int | None) -> dict[str, Any]:
     sending = _sending(run, [*(end for pair in links for end in pair), *others], used, rate_bps)
     flows = find_flows(run, names, {index: device.node for index, device in devices.items()})
     shown = [_link(pair, name, sending) for pair, name in zip(links, _link_names(links), strict=True)]
-    ends = {end["index"]: (link["name"], end) for link in shown for end in link["ends"]}
-    return {
-        "nodes": _nodes(run, devices, {*linked, *used}),
-        "links": shown,
-        "interfaces": [
-            {**_end(device, sending[device.index][0]), "kind": device.kind, "mtu": device.mtu} for device in others
-        ],
-        "flows": flows,
-        "changes": [change for index, (link, end) in ends.items() for change in _changes(link, end, sending[index])],
-    }
+    return FoundNetwork(
+        nodes=tuple(_nodes(run, devices, {*linked, *used})),
+        links=tuple(shown),
+        interfaces=tuple(_interface(device, sending[device.index][0]) for device in others),
+        flows=tuple(flows),
+        changes=tuple(
+            change for link in shown for end in link.ends for change in _changes(link.name, end, sending[end.index])
+        ),
+    )
 
 
 def _used(run: RunDir) -> dict[int, tuple[int, int]]:
@@ -69,8 +69,8 @@ def _link_names(links: Iterable[tuple[Device, Device]]) -> list[str]:
 def _sending(
     run: RunDir, devices: Iterable[Device], used: Mapping[int, tuple[int, int]], rate_bps: int | None
 ) -> dict[int, tuple[Sending, ...]]:
-    rows = run.scan("disciplines").collect().sort("interface_index", maintain_order=True).iter_rows(named=True)
-    configured = {int(index): list(part) for index, part in groupby(rows, key=lambda row: row["interface_index"])}
+    told = rows.disciplines(run.scan("disciplines").collect().sort("interface_index", maintain_order=True))
+    configured = {index: list(part) for index, part in groupby(told, key=lambda row: row["interface_index"])}
     line = Sending(_EVER[0], rate_bps, kinds=(LINE,)) if rate_bps else _NO_RATE
     return {
         device.index: sending_over_time(
@@ -82,7 +82,7 @@ def _sending(
     }
 
 
-def _nodes(run: RunDir, devices: Mapping[int, Device], indices: Iterable[int]) -> list[dict[str, Any]]:
+def _nodes(run: RunDir, devices: Mapping[int, Device], indices: Iterable[int]) -> list[FoundNode]:
     """Nodes that have an interface in use; a switch forwards, and whatever was seen to."""
     counted = run.scan("interfaces").filter(pl.col("forwarded_pkts") > 0).select("interface_index").collect()
     forwarding = {devices[index].node for (index,) in counted.iter_rows() if index in devices}
@@ -91,41 +91,55 @@ def _nodes(run: RunDir, devices: Mapping[int, Device], indices: Iterable[int]) -
     # A bridge floods, a tunnel wraps: what came in is not what goes out.
     odd = {device.node for device in seen if device.is_port or device.kind not in {VETH, LOOPBACK}}
     return [
-        {"name": name, "forward": name in forwarding | switches, "copies": name in odd}
+        FoundNode(name=name, forward=name in forwarding | switches, copies=name in odd)
         for name in dict.fromkeys(device.node for device in seen)
     ]
 
 
-def _link(pair: tuple[Device, Device], name: str, sending: Mapping[int, tuple[Sending, ...]]) -> dict[str, Any]:
-    return {
-        "name": name,
-        "mtu": min(end.mtu for end in pair),
-        "offload": any(end.offload for end in pair),
-        "ends": [_end(end, sending[end.index][0]) for end in pair],
-    }
+def _link(pair: tuple[Device, Device], name: str, sending: Mapping[int, tuple[Sending, ...]]) -> FoundLink:
+    return FoundLink(
+        name=name,
+        mtu=min(end.mtu for end in pair),
+        offload=any(end.offload for end in pair),
+        ends=tuple(_end(end, sending[end.index][0]) for end in pair),
+    )
 
 
-def _end(device: Device, sending: Sending) -> dict[str, Any]:
-    return {
-        "name": f"{device.node}:{device.name}",
-        "node": device.node,
-        "interface": device.name,
-        "index": device.index,
-        "queue": sending.queue,
-        "wire": sending.wire,
-        "found": True,
-    }
+def _end(device: Device, sending: Sending) -> FoundEnd:
+    return FoundEnd(
+        name=f"{device.node}:{device.name}",
+        node=device.node,
+        interface=device.name,
+        index=device.index,
+        queue=sending.queue,
+        wire=sending.wire,
+    )
 
 
-def _changes(link: str, end: Mapping[str, Any], steps: tuple[Sending, ...]) -> list[dict[str, Any]]:
+def _interface(device: Device, sending: Sending) -> FoundInterface:
+    return FoundInterface(
+        name=f"{device.node}:{device.name}",
+        node=device.node,
+        interface=device.name,
+        index=device.index,
+        queue=sending.queue,
+        wire=sending.wire,
+        kind=device.kind,
+        mtu=device.mtu,
+    )
+
+
+def _changes(link: str, end: FoundEnd, steps: tuple[Sending, ...]) -> list[FoundChange]:
     return [
-        {
-            "at_ns": step.since_ns,
-            "link": link,
-            **{name: end[name] for name in ("node", "interface", "index")},
-            "rate_bps": step.rate_bps,
-            "queue": step.queue,
-            "wire": step.wire,
-        }
+        FoundChange(
+            at_ns=step.since_ns,
+            link=link,
+            node=end.node,
+            interface=end.interface,
+            index=end.index,
+            rate_bps=step.rate_bps,
+            queue=step.queue,
+            wire=step.wire,
+        )
         for step in steps[1:]
     ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import PurePosixPath
-from typing import Any
 
 from netwarp.names import found_name
 from netwarp.store.codes import Sight
+from netwarp.store.rows import NamespaceRow
 
 ROOT = "root"
 """The namespace in which a command starts."""
@@ -16,7 +16,7 @@ _MININET = re.compile(r"\bmininet:(\S+)")
 """What the shell of a host has on its command line (Node.startShell() of mininet/node.py)."""
 
 
-def namespace_names(rows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
+def namespace_names(rows: Iterable[NamespaceRow]) -> dict[int, str]:
     """By cookie the name of every namespace, each another one; `rows` are those of `namespaces.arrows`."""
     given: dict[int, str] = {}
     for row in rows:
@@ -36,7 +36,7 @@ def namespace_names(rows: Iterable[Mapping[str, Any]]) -> dict[int, str]:
     return names
 
 
-def _of_maker(row: Mapping[str, Any]) -> str:
+def _of_maker(row: NamespaceRow) -> str:
     if found := _MININET.search(row["text"]):
         return found[1]
     words = str(row["text"]).split()

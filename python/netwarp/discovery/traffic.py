@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -10,6 +11,7 @@ import polars as pl
 
 from netwarp.flows.found import SHORT, TCP, found_name
 from netwarp.flows.kind import COUNTED
+from netwarp.lab_format.found import FoundFlow
 from netwarp.store.rundir import RunDir
 
 MAX_FLOWS = 1000
@@ -26,7 +28,7 @@ def find_flows(
     *,
     node_of_address: Mapping[str, str] = MappingProxyType({}),
     apart_from: Sequence[frozenset[tuple[str, int]]] = (),
-) -> list[Any]:
+) -> list[FoundFlow]:
     """The flows as a lab has them, in the order in which they began; `apart_from` those between these pairs of ends.
 
     Where neither its namespace nor its interface tells the node of an end, its address does.
@@ -47,15 +49,18 @@ def find_flows(
         asked = row["tuple_id"] <= first_of.get(_key(row, turned=True), row["tuple_id"])
         service = row["destination_port"] if asked else row["source_port"]
         entries.append(
-            {
-                "group": found_name(source, destination, protocol, service, short=short),
-                "tool": SHORT if short else protocol,
-                "from": source,
-                "to": destination,
-                **{name: row[name] for name in ("source", "source_port", "destination", "destination_port")},
-                "start_ns": row["start_ns"],
-                "duration_ns": max(row["end_ns"] - row["start_ns"], 1),
-            }
+            FoundFlow(
+                group=found_name(source, destination, protocol, service, short=short),
+                tool=SHORT if short else protocol,
+                from_=source,
+                to=destination,
+                source=row["source"],
+                source_port=row["source_port"],
+                destination=row["destination"],
+                destination_port=row["destination_port"],
+                start_ns=row["start_ns"],
+                duration_ns=max(row["end_ns"] - row["start_ns"], 1),
+            )
         )
     return _numbered(entries)
 
@@ -106,17 +111,18 @@ def _key(row: Mapping[str, Any], *, turned: bool = False) -> tuple[Any, ...]:
     return (row["protocol"], row[here], row[f"{here}_port"], row[there], row[f"{there}_port"])
 
 
-def _numbered(entries: list[dict[str, Any]]) -> list[Any]:
+def _numbered(entries: list[FoundFlow]) -> list[FoundFlow]:
     """With numbers, and names as a scenario's: the group's alone if it has one flow, else `group.0` and so on."""
     sizes: dict[str, int] = {}
     for entry in entries:
-        sizes[entry["group"]] = sizes.get(entry["group"], 0) + 1
+        sizes[entry.group] = sizes.get(entry.group, 0) + 1
     order = {group: place for place, group in enumerate(sizes)}
-    entries.sort(key=lambda entry: order[entry["group"]])  # flows of one group stand together
+    entries.sort(key=lambda entry: order[entry.group])  # flows of one group stand together
     counted: dict[str, int] = {}
+    found: list[FoundFlow] = []
     for number, entry in enumerate(entries):
-        group = entry["group"]
+        group = entry.group
         counted[group] = counted.get(group, 0) + 1
         name = group if sizes[group] == 1 else f"{group}.{counted[group] - 1}"
-        entry |= {"id": number, "name": name}
-    return entries
+        found.append(replace(entry, id=number, name=name))
+    return found

@@ -8,8 +8,11 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
+from netwarp.engines.reports import FoundFields, RunFacts
+from netwarp.json_values import Json
+from netwarp.lab_format.model import Lab
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
@@ -93,7 +96,7 @@ class Job:
 
     id: str
     seed: int
-    lab: Mapping[str, Any]
+    lab: Lab
     memory_bytes: int
     time_limit_s: float
     folder: Path
@@ -118,8 +121,8 @@ class Outcome:
 
     status: str
     reason: str | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    found: Mapping[str, Any] = field(default_factory=dict)
+    facts: RunFacts = field(default_factory=RunFacts)
+    found: FoundFields = field(default_factory=FoundFields)
     by_host: bool = False
     notes: tuple[str, ...] = ()
 
@@ -140,7 +143,7 @@ class Engine(Protocol):
         """Files and directories of the engine that may be copied to another machine: name in `own_identity` → path."""
 
     @property
-    def facts(self) -> Mapping[str, Any]:
+    def facts(self) -> Mapping[str, Json]:
         """What readers of the records must know of it: goes into run.json beside the lab (`kernel`)."""
 
     @property

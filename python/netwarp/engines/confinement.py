@@ -42,7 +42,7 @@ MAX_BYTES = 4 << 30
 
 
 def readable(agent: Path, folder: Path, granted: Iterable[Path]) -> list[Path]:
-    """What a machine may read, everything beneath it included: what is there of the system, netwarp, the scenario's
+    """What a machine may read, everything under it included: what is there of the system, netwarp, the scenario's
     `folder` unless it is private, and what was `granted`."""
     package = Path(netwarp.__file__).parent
     own = [path for path in (Path(sys.prefix), Path(sys.base_prefix), package, folder) if not is_private(path)]
@@ -51,7 +51,7 @@ def readable(agent: Path, folder: Path, granted: Iterable[Path]) -> list[Path]:
 
 
 def readable_there(granted: Iterable[Path]) -> list[str]:
-    """Likewise on another machine, where the scenario has no directory; `NAME*` is what begins with NAME there."""
+    """What a scenario may read on another machine, where it has no directory; `NAME*` is what begins with NAME."""
     return list(map(str, (*SYSTEM, *(Path("/etc", name) for name in ETC), *granted)))
 
 
@@ -122,6 +122,6 @@ def _etc() -> Iterator[Path]:
 
 @cache
 def _homes() -> tuple[Path, ...]:
-    """Every user's home directory; what is not one of a person lies in the system's directories anyway."""
+    """Every user's home directory; what is not one of a person is in the system's directories anyway."""
     homes = {Path.home(), *(Path(user.pw_dir) for user in pwd.getpwall())}
     return tuple(home.resolve() for home in homes if home.is_absolute() and not guests_own(home))

@@ -6,13 +6,12 @@ import os
 import signal
 import termios
 import tty
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import cast
 
 from netwarp.engines.base import EngineError, Job
+from netwarp.engines.reports import AgentOutcome, CommandFacts
 
-FACTS = ("exit_code", "duration_ns", "files", "left_out", "left_out_count", "quotas", "charged")
-"""What of a run's end as the agent reports it goes into status.json."""
 INPUT, OUTPUT, ERRORS = 0, 1, 2
 _NAMED = 3
 """How many files a note names."""
@@ -41,8 +40,8 @@ def keyboard(job: Job) -> Iterator[dict[str, int | float]]:
 
     Raises EngineError if there is none.
     """
-    command = job.lab["exec"]
-    if not command or not command["terminal"]:
+    command = job.lab.exec
+    if not command or not command.terminal:
         yield {}
         return
     if not job.live or not os.isatty(INPUT):
@@ -51,20 +50,21 @@ def keyboard(job: Job) -> Iterator[dict[str, int | float]]:
     descriptor = os.dup(INPUT)
     try:
         tty.setraw(INPUT)
-        yield {"keyboard": descriptor} | ({"pace": command["pace"]} if command["pace"] else {})
+        yield {"keyboard": descriptor} | ({"pace": command.pace} if command.pace else {})
     finally:
         termios.tcsetattr(INPUT, termios.TCSADRAIN, before)
         os.close(descriptor)
 
 
-def facts_of(outcome: Mapping[str, Any]) -> dict[str, Any]:
+def facts_of(outcome: AgentOutcome) -> CommandFacts:
     """What the agent reports about the run's end."""
-    return {name: outcome[name] for name in FACTS if name in outcome}
+    found: dict[str, object] = {name: outcome[name] for name in CommandFacts.__annotations__ if name in outcome}  # type: ignore[literal-required]
+    return cast(CommandFacts, found)
 
 
-def not_kept(job: Job, facts: Mapping[str, Any], cut: Sequence[str]) -> Iterator[str]:
+def not_kept(job: Job, facts: CommandFacts, cut: Sequence[str]) -> Iterator[str]:
     """What of a command's output and files is not in its result, and why."""
-    kept = f"{job.lab['record']['kept_bytes'] / 2**20:g} MiB ([run] keep)"
+    kept = f"{job.lab.record.kept_bytes / 2**20:g} MiB ([run] keep)"
     if cut:
         yield f"{' and '.join(cut)}: only the first {kept} of what was printed are kept"
     if names := facts.get("left_out"):
@@ -76,7 +76,7 @@ def not_kept(job: Job, facts: Mapping[str, Any], cut: Sequence[str]) -> Iterator
         )
 
 
-def in_vain(facts: Mapping[str, Any]) -> Iterator[str]:
+def in_vain(facts: CommandFacts) -> Iterator[str]:
     """What a command has asked of the machine that changes nothing."""
     if times := facts.get("quotas"):
         yield (
@@ -85,12 +85,12 @@ def in_vain(facts: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def failure_of(outcome: Mapping[str, Any], *, typed: bool = False) -> str | None:
+def failure_of(exit_code: int | None, overdue: str | None = None, *, typed: bool = False) -> str | None:
     """Why a command counts as failed; None if it does not. A shell at which somebody `typed` ends as its last command
     did, which says nothing of the rest."""
-    if overdue := outcome.get("overdue"):
-        return str(overdue)
-    code = 0 if typed else outcome.get("exit_code", 0)
+    if overdue:
+        return overdue
+    code = 0 if typed else exit_code
     if not code:
         return None
     try:

@@ -9,8 +9,18 @@ from netwarp.engines.base import Engine
 from netwarp.scenario.model import Scenario
 
 RESOLUTION = (
-    *("constants.py", "qdisc.py", "units.py", "names.py", "fields.py", "files.py", "c_source.py", "module.py"),
-    *("lab_format", "flows", "scenario", "plan.py", "lab"),
+    *(
+        "json_values.py",
+        "constants.py",
+        "qdisc.py",
+        "units.py",
+        "names.py",
+        "fields.py",
+        "files.py",
+        "c_source.py",
+        "module.py",
+    ),
+    *("json_values.py", "lab_format", "flows", "scenario", "plan.py", "lab"),
 )
 """Which of netwarp's own sources make a lab of a scenario."""
 

@@ -5,11 +5,10 @@ has touched. Pages that lie side by side in the machine's memory share a mapping
 process `vm.max_map_count` of them. The agent is one program, with two threads for each connection of a flow.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from netwarp.flows import kind_of
+from netwarp.lab_format.model import Lab
 
 USUAL_MAPPINGS = 65_530
 """The kernel's own vm.max_map_count (DEFAULT_MAX_MAP_COUNT): enough for 6,400 flows, or 250 MB of scattered memory in
@@ -33,14 +32,13 @@ def needed_mappings(connections: int) -> int:
     return _BASE + _PER_CONNECTION * connections
 
 
-def too_many_mappings(lab: Mapping[str, Any]) -> str | None:
+def too_many_mappings(lab: Lab) -> str | None:
     """Why this host cannot hold a lab, if it cannot."""
-    flows = lab["flows"]
-    connections = sum(kind_of(flow.get("tool", "")).connections_of(flow) for flow in flows)
+    connections = sum(kind_of(flow.tool).connections_of(flow.own) for flow in lab.flows)
     needed, limit = needed_mappings(connections), max_mappings()
     if needed <= limit:
         return None
-    what = f"{len(flows)} flows" + ("" if connections == len(flows) else f" with {connections} connections")
+    what = f"{len(lab.flows)} flows" + ("" if connections == len(lab.flows) else f" with {connections} connections")
     return (
         f"{what} take up to {needed} memory mappings in one process, and this host grants {limit} "
         f"(vm.max_map_count): `sysctl vm.max_map_count={needed}` raises that, or use fewer flows"

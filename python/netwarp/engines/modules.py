@@ -4,15 +4,16 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from netwarp.engines.base import EngineError
 from netwarp.engines.supervisor import console_lines
 from netwarp.kernels import Kernel, KernelDescription, KernelError
 from netwarp.kernels.modules import Compiled, ModuleError, Object, compile_module
+from netwarp.lab_format.model import Lab
 from netwarp.module import Module, module_of
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
@@ -21,7 +22,7 @@ from netwarp.store.console import COMPLAINT
 from netwarp.words import nearest
 
 FOLDER = "modules"
-"""Beneath a run directory while the run lasts (agent/src/machine/modules.rs)."""
+"""Under a run directory while the run lasts (agent/src/machine/modules.rs)."""
 
 _FRAME = re.compile(
     r"(?P<exact>, ip 0x[0-9a-f]+ \(|netwarp: stuck: \d+ )?"
@@ -121,10 +122,10 @@ def module_problems(plan: Plan, kernel: Kernel, described: KernelDescription) ->
                 yield keys, f'{module.place} has no parameter "{name}"{nearest(name, known)}; {has}'
 
 
-def hand_over(lab: Mapping[str, Any], kernel: Kernel, directory: Path) -> list[Compiled]:
+def hand_over(lab: Lab, kernel: Kernel, directory: Path) -> list[Compiled]:
     """Put what a lab's modules are compiled to where the agent loads it from, and the names of those that the kernel
     has built in, for modprobe (agent/src/machine/root.rs). Raises EngineError, KernelError."""
-    modules = [Module.model_validate(described) for described in lab["modules"]]
+    modules = [Module.model_validate(described.as_json()) for described in lab.modules]
     found = [_compiled(module, kernel) for module in modules]
     folder = directory / FOLDER
     folder.mkdir()

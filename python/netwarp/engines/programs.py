@@ -16,6 +16,7 @@ from typing import Any
 from netwarp.constants import SEARCH_PATH
 from netwarp.engines.base import EngineError
 from netwarp.flows import KINDS, kind_of
+from netwarp.json_values import Json, JsonObject, as_table, varied
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 
@@ -115,9 +116,9 @@ def _digests(names: Iterable[str]) -> dict[str, str]:
     return {_PREFIX + name: digest for name in names if (digest := _digest(name)) is not None}
 
 
-def _names(data: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
+def _names(data: JsonObject) -> Iterator[tuple[Keys, str]]:
     """Where a scenario names a program or a file, and the name."""
-    for path, value in (*_given(data), *_varied(data)):
+    for path, value in (*_given(data), *varied(data)):
         keys = tuple(path.split("."))
         match keys:
             case ("flows", _, "tool"):
@@ -129,26 +130,20 @@ def _names(data: Mapping[str, Any]) -> Iterator[tuple[Keys, str]]:
             case ("tuners", _, "program"):
                 yield from ((keys, name) for name in _command(value))
             case ("exec", _):
-                yield from ((keys, name) for name in _of_command(value, data["exec"]))
+                yield from ((keys, name) for name in _of_command(value, as_table(data["exec"])))
             case ("record", "captures") if any(isinstance(c, Mapping) and c.get("filter") for c in _list(value)):
                 yield keys, FILTER_COMPILER
 
 
-def _given(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _given(data: JsonObject) -> Iterator[tuple[str, Json]]:
     """Paths of what programs follow from in a scenario's own sections, and their values."""
-    for name, flow in data.get("flows", {}).items():
-        yield from ((f"flows.{name}.{field}", value) for field, value in flow.items())
-    for name, tuner in data.get("tuners", {}).items():
-        yield f"tuners.{name}.program", tuner.get("program", ())
-    yield "record.captures", data.get("record", {}).get("captures", ())
+    for name, flow in as_table(data.get("flows")).items():
+        yield from ((f"flows.{name}.{field}", value) for field, value in as_table(flow).items())
+    for name, tuner in as_table(data.get("tuners")).items():
+        yield f"tuners.{name}.program", as_table(tuner).get("program", ())
+    yield "record.captures", as_table(data.get("record")).get("captures", ())
     if "exec" in data:
-        yield "exec.command", data["exec"]["command"]
-
-
-def _varied(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Paths that a sweep or a case sets, and each of their values."""
-    yield from ((path, value) for path, values in data.get("sweep", {}).items() for value in values)
-    yield from (item for case in data.get("cases", ()) for item in case.get("set", {}).items())
+        yield "exec.command", as_table(data["exec"])["command"]
 
 
 def _command(value: object) -> Iterator[str]:
@@ -160,14 +155,14 @@ def _command(value: object) -> Iterator[str]:
     yield from _files(words[1:])
 
 
-def _of_command(value: object, described: Mapping[str, Any]) -> Iterator[str]:
+def _of_command(value: object, described: JsonObject) -> Iterator[str]:
     """The files that a command of the user's own names, from its directory, and what interprets its program."""
     words = [word for word in _list(value) if isinstance(word, str)]
     directory = Path(str(described.get("directory", "/")))
     for number, word in enumerate(words):
         name = str(directory / word)
         if number == 0 and "/" not in word:
-            name = shutil.which(word, path=described.get("env", {}).get("PATH", SEARCH_PATH)) or ""
+            name = shutil.which(word, path=str(as_table(described.get("env")).get("PATH", SEARCH_PATH))) or ""
         if _is_file(name):
             yield name
             yield from _interpreters(Path(name)) if number == 0 else ()

@@ -1,8 +1,8 @@
 """The engines by name: netwarp's own, and those that installed packages offer.
 
 A package offers an engine as an entry point of the group `netwarp.engines`: its name, and a function from
-`EngineOptions` to the engine. Netwarp's own are stated likewise, so that the module of one is imported when it is asked
-for by its name, and not before.
+`EngineOptions` to the engine. Netwarp's own are stated in the same way, so that the module of one is imported when
+it is asked for by its name, and not before.
 """
 
 from collections.abc import Callable, Mapping
@@ -62,6 +62,6 @@ def _offered(name: str) -> Find:
         raise EngineError(f'There is no engine "{name}"{did_you_mean(name, known)}; there are: {", ".join(known)}.')
     try:
         find: Find = next(iter(offered)).load()
-    except Exception as error:  # whatever a module of somebody else's raises when it is imported
+    except Exception as error:  # whatever a module of someone else's raises when it is imported
         raise EngineError(f'The engine "{name}" cannot be loaded: {type(error).__name__}: {error}') from error
     return find

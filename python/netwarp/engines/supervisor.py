@@ -8,10 +8,12 @@ import subprocess
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from netwarp.engines.leavings import read_start
 from netwarp.engines.orphans import end_session
+from netwarp.engines.reports import AgentOutcome
+from netwarp.json_values import Json
 from netwarp.store.console import CONSOLE
 
 OUTCOME = "outcome.json"
@@ -35,9 +37,7 @@ def start(command: Sequence[str], inherited: Sequence[int] = ()) -> "subprocess.
     )
 
 
-def wait(
-    process: "subprocess.Popen[bytes]", time_limit_s: float, cancelled: threading.Event
-) -> tuple[dict[str, Any] | None, str]:
+def wait(process: "subprocess.Popen[bytes]", time_limit_s: float, cancelled: threading.Event) -> tuple[Json, str]:
     """The report, or None and what it complained of.
 
     It keeps the time limit itself; the deadline here is for one that hangs: on a busy host one that does not may take
@@ -106,7 +106,7 @@ def end_in_words(name: str, what: str, status: int) -> str:
     return f"its {name} ended without a report (exit status {status})"
 
 
-def read_outcome(directory: Path) -> dict[str, Any] | None:
+def read_outcome(directory: Path) -> AgentOutcome | None:
     """How the run went, as the agent in it wrote; None if it could not. The file is removed."""
     path = directory / OUTCOME
     try:
@@ -114,7 +114,7 @@ def read_outcome(directory: Path) -> dict[str, Any] | None:
         path.unlink()
     except (OSError, ValueError, RecursionError):
         return None
-    return outcome if isinstance(outcome, dict) and "status" in outcome else None
+    return cast(AgentOutcome, outcome) if isinstance(outcome, dict) and "status" in outcome else None
 
 
 def console_lines(directory: Path) -> list[str]:

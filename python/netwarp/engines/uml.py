@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from netwarp.agent import AgentError, confinement_here, find_agent
 from netwarp.constants import SEARCH_PATH
@@ -38,8 +38,10 @@ from netwarp.engines.programs import (
     tc_digest,
     tc_directory,
 )
+from netwarp.engines.reports import GuardReport
 from netwarp.engines.supervisor import end, end_in_words, start, wait
 from netwarp.engines.verdict import judged
+from netwarp.json_values import Json
 from netwarp.kernels import Kernel, KernelDescription, KernelError, cache_directory, find_kernel, list_kernels
 from netwarp.kernels.modules import compiler_paths
 from netwarp.module import in_gallery, names_modules
@@ -82,7 +84,7 @@ class UmlEngine:
         return {"kernel": str(self.kernel.directory), "agent": str(self.agent)}
 
     @cached_property
-    def facts(self) -> Mapping[str, Any]:
+    def facts(self) -> Mapping[str, Json]:
         """Version and drop reasons of the kernel, and what built it. Raises EngineError."""
         described = _described(self.kernel)
         return {
@@ -211,21 +213,21 @@ class UmlEngine:
         if report is None:
             # Nothing that a machine does keeps a guard from its report: it was killed, or could not start one here.
             return Outcome("failed", said, by_host=True)
-        blamed = complaint(directory, modules, job.lab["t0_ns"])
+        blamed = complaint(directory, modules, job.lab.t0_ns)
         advice = None if self._has_shadow else hint(directory, modules)
-        return judged(job, directory, report, odd, (blamed, advice))
+        return judged(job, directory, cast(GuardReport, report), odd, (blamed, advice))
 
     def _command(
         self, job: Job, directory: Path, memory: Path, cpu: int | None, live: Mapping[str, int | float]
     ) -> list[str]:
-        options: dict[str, Any] = {
+        options: dict[str, object] = {
             "kernel": self.kernel.path,
             "dir": directory,
             "memory-dir": memory,
             "memory": job.memory_bytes,
             "seed": job.seed,
             "time-limit": job.time_limit_s,
-            "t0": job.lab["t0_ns"],
+            "t0": job.lab.t0_ns,
             "search-path": SEARCH_PATH,
             **live,
         }
@@ -239,12 +241,12 @@ class UmlEngine:
             command += ["--cpu", str(cpu)]
         if self._has_shadow:
             command.append("--shadow")
-        if job.lab["exec"]:
-            command += ["--output", "--kept-bytes", str(job.lab["record"]["kept_bytes"])]
-        if job.lab["record"]["exact"]:
+        if job.lab.exec:
+            command += ["--output", "--kept-bytes", str(job.lab.record.kept_bytes)]
+        if job.lab.record.exact:
             command.append("--exact")
-        for capture in job.lab["record"]["captures"]:
-            command += ["--capture", f"{capture['link']}-{capture['node']}"]
+        for capture in job.lab.record.captures:
+            command += ["--capture", f"{capture.link}-{capture.node}"]
         return command
 
 

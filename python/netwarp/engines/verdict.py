@@ -1,12 +1,12 @@
 """How a run in a machine of its own went: what the guard, the agent and the console say, in one outcome."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from netwarp.engines.base import Job, Outcome
 from netwarp.engines.console import death, killed_by_host, last_words, out_of_mappings, out_of_memory
 from netwarp.engines.exec import facts_of, failure_of, in_vain, not_kept
+from netwarp.engines.reports import AgentOutcome, FoundFields, GuardReport, RunFacts, RunningProgram
 from netwarp.engines.supervisor import console_tail, read_outcome
 
 _NAMED = 5
@@ -16,19 +16,25 @@ _NAMED = 5
 def judged(
     job: Job,
     directory: Path,
-    report: dict[str, Any],
+    report: GuardReport,
     odd: Sequence[str],
     of_modules: tuple[str | None, str | None],
 ) -> Outcome:
     """How a run went, by the guard's report; `odd` are files in its directory that are not regular ones, and
     `of_modules` is what these did wrong, and what to try if they may have."""
     blamed, advice = of_modules
-    facts = {key: report[key] for key in ("real_s", "own_s", "cpu_s", "events", "confinement")}
+    facts: RunFacts = {
+        "real_s": report["real_s"],
+        "own_s": report["own_s"],
+        "cpu_s": report["cpu_s"],
+        "events": report["events"],
+        "confinement": report["confinement"],
+    }
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
     outcome = read_outcome(directory)
-    facts |= facts_of(outcome or {})
-    found = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
+    facts = {**facts, **facts_of(outcome or {})}
+    found: FoundFields = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
     reasons = (
         # First what may have led to the rest.
         out_of_memory(directory),
@@ -43,7 +49,7 @@ def judged(
     return Outcome("failed" if reason else "ok", reason, facts, found, bool(reason) and by_host, notes)
 
 
-def _starvation(job: Job, report: Mapping[str, Any]) -> Iterator[str]:
+def _starvation(job: Job, report: GuardReport) -> Iterator[str]:
     """That a run took longer than its limit, if it did, because the host gave it no processor meanwhile."""
     if report["real_s"] > job.time_limit_s > report["own_s"]:
         yield (
@@ -52,7 +58,7 @@ def _starvation(job: Job, report: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
+def _killed(job: Job, directory: Path, report: GuardReport) -> str | None:
     """Why the guard ended the machine, if it did."""
     running = _running(job, report["running"])
     if report["end"] == "output_closed":
@@ -72,21 +78,23 @@ def _killed(job: Job, directory: Path, report: dict[str, Any]) -> str | None:
     return f"its records could not be written: {report['error']}" if report["error"] else None
 
 
-def _running(job: Job, answer: Mapping[str, Any] | None) -> str | None:
+def _running(job: Job, answer: RunningProgram | None) -> str | None:
     """Which program a machine ran when it was ended."""
     if answer is None:
         return None
-    at_s = (answer["time_ns"] - job.lab["t0_ns"]) / 1e9
+    at_s = (answer["time_ns"] - job.lab.t0_ns) / 1e9
     return (
         f"{answer['name']} (pid {answer['pid']}) ran at {answer['address']}, at {at_s:.6g} s of the run's time; "
         f"its command: `{answer['command']}`"
     )
 
 
-def _failure(job: Job, outcome: Mapping[str, Any] | None, directory: Path, report: dict[str, Any]) -> str | None:
+def _failure(job: Job, outcome: AgentOutcome | None, directory: Path, report: GuardReport) -> str | None:
     """Why the run failed, as the agent reports it, or that it could report nothing."""
     if outcome is None:
         return death(report["exit_status"]) + last_words(directory)
     if outcome["status"] != "ok":
         return str(outcome.get("reason", "the agent gave no reason"))
-    return failure_of(outcome, typed=bool(job.lab["exec"] and job.lab["exec"]["terminal"]))
+    return failure_of(
+        outcome.get("exit_code"), outcome.get("overdue"), typed=bool(job.lab.exec and job.lab.exec.terminal)
+    )

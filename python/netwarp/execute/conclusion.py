@@ -4,10 +4,8 @@ Apart from `single.py`, which comes before: what reads records takes longer to l
 so that it is loaded while the first one runs.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from netwarp.analysis.run.charges import charge_doubts, charge_notes
 from netwarp.analysis.run.faults import FaultError, contained
@@ -17,6 +15,8 @@ from netwarp.analysis.run.validity import check_run
 from netwarp.discovery import discover, session_flows, with_connections
 from netwarp.engines import Job, Outcome
 from netwarp.engines.exec import failure_of
+from netwarp.engines.reports import FoundFields, RunFacts
+from netwarp.json_values import Json, JsonObject
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, is_without_room
 from netwarp.store.files import is_full, write_json
@@ -27,16 +27,16 @@ KSELFTEST_SKIP = 4
 """Exit code of a kernel selftest that does not apply (tools/testing/selftests/kselftest.h)."""
 
 
-def conclude(job: Job, description: Mapping[str, Any], directory: Path, outcome: Outcome) -> Outcome:
+def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcome) -> Outcome:
     """Complete the directory of a run that its engine made; returns how it went, all considered. Raises StoreError."""
     found = {**outcome.found, **_network(job, directory, outcome.found)}
     if found:
-        write_json(directory / "run.json", {**description, "lab": {**job.lab, **found}})
+        write_json(directory / "run.json", {**description, "lab": {**job.lab.as_json(), **found}})
     write_digests(directory)
-    if job.lab["exec"] and not job.lab["exec"]["terminal"]:
+    if job.lab.exec and not job.lab.exec.terminal:
         outcome = _with_own_tests(directory, outcome)
     if outcome.status == "ok":
-        outcome = _charged(_analysed(directory, outcome), found.get("duration_ns"))
+        outcome = _charged(_analysed(directory, outcome), outcome.found.get("duration_ns"))
     return _filed(directory, outcome)
 
 
@@ -57,7 +57,7 @@ def _filed(directory: Path, outcome: Outcome) -> Outcome:
             outcome = replace(outcome, reason=f"{outcome.reason}; the disk of the result is full: free some room")
         if full or outcome.by_host:
             outcome = replace(outcome, reason=f"{outcome.reason}; the same command makes it again", by_host=True)
-    facts = dict(outcome.facts)
+    facts = outcome.facts.copy()
     if outcome.by_host:
         facts["by_host"] = True
     if outcome.notes:
@@ -82,15 +82,17 @@ def _charged(outcome: Outcome, command_ns: int | None) -> Outcome:
     return replace(outcome, status="suspect", reason=reason)
 
 
-def _network(job: Job, directory: Path, found: Mapping[str, Any]) -> dict[str, Any]:
+def _network(job: Job, directory: Path, found: FoundFields) -> dict[str, Json]:
     """The part of the network that only the records show: all of it, or what its commands sent. Raises StoreError."""
-    command = job.lab["exec"]
-    if command and job.lab["nodes"]:
-        return {"flows": session_flows(RunDir(directory), job.lab, found.get("duration_ns", 0))}
+    command = job.lab.exec
+    if command and job.lab.nodes:
+        flows = session_flows(RunDir(directory), job.lab, found.get("duration_ns", 0))
+        return {"flows": [flow.as_json() for flow in flows]}
     if command:
-        return discover(RunDir(directory), command["rate_bps"])
-    flows = with_connections(RunDir(directory), job.lab)
-    return {} if flows is None else {"flows": flows}
+        network = discover(RunDir(directory), command.rate_bps)
+        return network.as_json() if network else {}
+    planned = with_connections(RunDir(directory), job.lab)
+    return {} if planned is None else {"flows": [flow.as_json() for flow in planned]}
 
 
 def _with_own_tests(directory: Path, outcome: Outcome) -> Outcome:
@@ -104,13 +106,15 @@ def _with_own_tests(directory: Path, outcome: Outcome) -> Outcome:
         return replace(outcome, notes=(*outcome.notes, f"the results of its own tests cannot be read: {error}"))
     if tests is None:
         return outcome
-    facts = {**outcome.facts, "tests": tests.counts}
+    facts: RunFacts = {**outcome.facts, "tests": tests.counts}
     if failure := tests.failure:
         reason = f"{failure}; {outcome.reason}" if outcome.reason else failure
         return replace(outcome, status="failed", reason=reason, facts=facts)
     if tests.is_skipped:
         outcome = replace(outcome, notes=(*outcome.notes, "all of its own tests were skipped"))
-        if outcome.facts.get("exit_code") == KSELFTEST_SKIP and outcome.reason == failure_of(outcome.facts):
+        if outcome.facts.get("exit_code") == KSELFTEST_SKIP and outcome.reason == failure_of(
+            outcome.facts.get("exit_code")
+        ):
             outcome = replace(outcome, status="ok", reason=None)
     return replace(outcome, facts=facts)
 

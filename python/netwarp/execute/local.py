@@ -31,7 +31,7 @@ def execute(
     spare: Callable[[], None] = lambda: None,
 ) -> Execution:
     """Make every run of `plan` that `result` does not have yet, `jobs` at once: by default one for each CPU, but in
-    real time one alone, as runs disturb each other. Those with a status of `again` are made anew, and replaced.
+    real time one alone, as runs disturb each other. Those with a status of `again` are made again, and replaced.
 
     What the commands of `live` runs print is seen here at once. `progress` hears ("start" | "end" | "kept", run,
     outcome), from this thread for "end". A KeyboardInterrupt ends the runs in flight, which leave nothing, keeps what

@@ -1,5 +1,7 @@
 """`manifest.json` and `plan.json`: the software and the machine that made a result."""
 
+from __future__ import annotations
+
 import os
 import platform
 import re
@@ -8,14 +10,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, distribution
-from typing import Any
+from typing import TYPE_CHECKING
 
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.paths import value_at
 
+if TYPE_CHECKING:
+    # Their models are not needed to write them, and take time to make.
+    from netwarp.store.documents import CasesJson, ManifestJson, PlanJson, PlannedRunJson
 
-def manifest(engine: str, identity: Mapping[str, str], argv: list[str]) -> dict[str, Any]:
+
+def manifest(engine: str, identity: Mapping[str, str], argv: list[str]) -> ManifestJson:
     """Versions, digests, command line, host and date (UTC) of this invocation.
 
     `engine` is the name of the engine, or of the import, and `identity` what of it decides a result.
@@ -54,7 +60,7 @@ def _version(package: str) -> str:
 
 def plan_json(
     plan: Plan, engine: str, seeds: Sequence[int] | None = None, cases: Sequence[str] | None = None
-) -> dict[str, Any]:
+) -> PlanJson:
     """The plan as written beside its results: axes and runs, each with id, seed, point and case.
 
     `cases` is what each case sets, by path, and `baseline` the case that the others are compared with, with what the
@@ -62,9 +68,9 @@ def plan_json(
     `asked` is what was asked for beyond the file (settings, `seeds`, `cases`): with scenario.toml, all that it takes to
     make the same plan again.
     """
-    runs = []
+    runs: list[PlannedRunJson] = []
     for run in plan:
-        entry: dict[str, Any] = {"id": run.id, "seed": run.seed, "point": dict(run.point)}
+        entry: PlannedRunJson = {"id": run.id, "seed": run.seed, "point": dict(run.point)}
         if run.case is not None:
             entry["case"] = run.case
         runs.append(entry)
@@ -83,8 +89,8 @@ def plan_json(
     }
 
 
-def _cases(scenario: Scenario) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _cases(scenario: Scenario) -> CasesJson:
+    found: CasesJson = {}
     if scenario.cases:
         found["cases"] = {case.name: dict(case.set) for case in scenario.cases}
     if scenario.baseline is not None:

@@ -4,10 +4,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from netwarp.engines import Engine, Job, Outcome, identity_of, with_kernel_of
 from netwarp.engines.base import unheard
+from netwarp.json_values import JsonObject
 from netwarp.lab import build_lab, memory_bytes, unchecked
 from netwarp.plan import Run
 from netwarp.scenario.model.exec import ExecScenario
@@ -31,7 +31,8 @@ class RunSpec:
     """All that it takes to make a run, here or on another machine: what the engine gets, and what run.json says."""
 
     job: Job
-    description: Mapping[str, Any]
+    description: JsonObject
+    identity: Mapping[str, str]
 
 
 def execute_run(
@@ -90,7 +91,8 @@ def changed(others: Sequence[str]) -> str:
 def spec_of(run: Run, engine: Engine, check: Callable[[], None] = unchecked) -> RunSpec:
     """All that it takes to make a run with this engine, whose kernel is that of the run; `check` may end it early."""
     job = job_of(run, engine, check)
-    return RunSpec(job, _description(run, job, engine))
+    identity = with_kernel(identity_of(engine, run.scenario), None)
+    return RunSpec(job, _description(run, job, engine, identity), identity)
 
 
 def job_of(run: Run, engine: Engine, check: Callable[[], None] = unchecked) -> Job:
@@ -106,24 +108,24 @@ def job_of(run: Run, engine: Engine, check: Callable[[], None] = unchecked) -> J
     folder = scenario.source.folder.absolute()
     can = engine.capabilities
     lab = build_lab(run, exact=can.exact, real_time=can.clock == "real", check=check)
-    return Job(run.id, run.seed, dict(lab), memory_bytes(run), limit_s, folder, engine.spec.options.read)
+    return Job(run.id, run.seed, lab, memory_bytes(run), limit_s, folder, engine.spec.options.read)
 
 
-def _description(run: Run, job: Job, engine: Engine) -> dict[str, Any]:
+def _description(run: Run, job: Job, engine: Engine, identity: Mapping[str, str]) -> JsonObject:
     return {
         "id": run.id,
         "seed": run.seed,
         "point": dict(run.point),
         "case": run.case,
         "scenario": {"name": run.scenario.name},
-        "warmup_ns": 0 if job.lab["exec"] else run.scenario.warmup,
+        "warmup_ns": 0 if job.lab.exec else run.scenario.warmup,
         "memory_bytes": job.memory_bytes,
         "engine": engine.spec.name,
         "kernel_name": run.scenario.kernel,
-        "identity": with_kernel(identity_of(engine, run.scenario), None),
+        "identity": identity,
         "given_sysctl": {
             node: sorted(given) for node in run.scenario.nodes if (given := run.scenario.given_sysctl(node))
         },
         **engine.facts,
-        "lab": job.lab,
+        "lab": job.lab.as_json(),
     }

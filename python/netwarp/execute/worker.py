@@ -79,7 +79,7 @@ def make_run(spec: RunSpec, engine: EngineSpec, study: str) -> RemoteResult:
     Raises EngineError, StoreError.
     """
     found = _engine(engine)
-    if others := differing(found, spec.description["identity"]):
+    if others := differing(found, spec.identity):
         raise EngineError(changed(others))
     with (
         scratch(RUNS) as path,

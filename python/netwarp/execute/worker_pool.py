@@ -4,13 +4,20 @@ import shlex
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from distributed import Client
 
 from netwarp.constants import SEARCH_PATH
 from netwarp.engines import Engine, name_of
 from netwarp.execute.worker import WorkerIdentity, cancel, identity_with, worker_identity
+
+
+class _WorkerFacts(TypedDict):
+    """What Dask's scheduler says of a worker, as far as it is read."""
+
+    nthreads: int
+    name: NotRequired[str | int]
 
 
 @dataclass
@@ -29,7 +36,7 @@ class WorkerPool:
 
     def refresh(self) -> None:
         """Refresh the membership; check the identity of new workers."""
-        present: Mapping[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
+        present: Mapping[str, _WorkerFacts] = self.client.scheduler_info(n_workers=-1)["workers"]
         self.fit = {address: places for address, places in self.fit.items() if address in present}
         self.unfit = {address: why for address, why in self.unfit.items() if address in present}
         new = [address for address in present if address not in self.fit and address not in self.unfit]
@@ -43,10 +50,10 @@ class WorkerPool:
         for address, answer in answers.items():
             why = complaint(answer, here, _host(address))
             if why is None:
-                self.fit[address] = int(present[address]["nthreads"])
+                self.fit[address] = present[address]["nthreads"]
             else:
                 self.unfit[address] = why
-                self.report(f"worker {present[address].get('name', address)} at {address} is not used: {why}")
+                self.report(f"worker {present[address].get('name') or address} at {address} is not used: {why}")
 
     @property
     def places(self) -> int:

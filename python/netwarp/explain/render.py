@@ -1,13 +1,13 @@
 """An explanation in sentences, and as JSON."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
 from netwarp.explain.events import Events
 from netwarp.explain.explanation import Explanation
 from netwarp.explain.parting import Parting, Row
+from netwarp.json_values import Json
 
 MAX_SETTINGS = 8
 _ECN_CE = 3
@@ -107,7 +107,7 @@ def _seconds(time_ns: int) -> str:
     return f"{time_ns / 1e9:.9f} s"
 
 
-def as_json(found: Explanation) -> dict[str, Any]:
+def as_json(found: Explanation) -> dict[str, Json]:
     """The explanation for programs; times in ns from t0, metrics in their own units."""
     return {
         "a": {"title": found.a.title, "run": str(found.a.run.path)},
@@ -119,12 +119,12 @@ def as_json(found: Explanation) -> dict[str, Any]:
     }
 
 
-def _parting_json(found: Explanation, parting: Parting | None) -> dict[str, Any] | None:
+def _parting_json(found: Explanation, parting: Parting | None) -> dict[str, Json] | None:
     if parting is None:
         return None
     row = parting.row
     name = str(row["tuple"])
     flow = found.flow_of(name)
-    facts = {"kind": parting.kind, "time_ns": parting.time_ns, "flow": flow, "tuple": name}
+    facts: dict[str, Json] = {"kind": parting.kind, "time_ns": parting.time_ns, "flow": flow, "tuple": name}
     facts |= {key: row[key] for key in ("place", "number") if key in row}
     return facts | {"a": parting.a, "b": parting.b}

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from netwarp.json_values import Json
 from netwarp.store.rundir import RunDir
 
 MAX_CHARS = 60
@@ -13,7 +14,10 @@ _NAMED = ("name", "interface", "at_ns")
 
 def lab_differences(a: RunDir, b: RunDir) -> list[str]:
     """Each setting of the lab that differs, as `links.bottleneck.ends.r1.queue.limit: 20 → 21`. Raises StoreError."""
-    return [f"{path.lstrip('.')}: {one} → {other}" for path, one, other in _differences("", a.lab, b.lab)]
+    return [
+        f"{path.lstrip('.')}: {one} → {other}"
+        for path, one, other in _differences("", a.lab.as_json(), b.lab.as_json())
+    ]
 
 
 def _differences(path: str, a: Any, b: Any) -> Iterator[tuple[str, str, str]]:
@@ -26,8 +30,8 @@ def _differences(path: str, a: Any, b: Any) -> Iterator[tuple[str, str, str]]:
         yield path, _text(a), _text(b)
 
 
-def _by_name(entries: Sequence[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _by_name(entries: Sequence[Json]) -> dict[str, Json]:
+    found: dict[str, Json] = {}
     for number, entry in enumerate(entries):
         names = [entry[key] for key in _NAMED if key in entry] if isinstance(entry, Mapping) else []
         name = str(names[0]) if names else str(number)

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.run.series import whole_run
 from netwarp.exports.names import stem
+from netwarp.json_values import Json
 from netwarp.stats.fairness import jain_index
 from netwarp.store.errors import StoreError
 from netwarp.store.files import write_bytes
@@ -51,7 +51,7 @@ def write_flent(result: ResultDir, directory: Path) -> list[Path]:
     return files
 
 
-def flent_document(result: ResultDir, run: PlannedRun) -> dict[str, Any] | None:
+def flent_document(result: ResultDir, run: PlannedRun) -> dict[str, Json] | None:
     """The content of a run's file; None if it has no TCP flow."""
     directory = result.run(run.id)
     flows = load_flows(directory)
@@ -129,7 +129,7 @@ def _raw_values(
 
 def _metadata(
     result: ResultDir, run: PlannedRun, directory: RunDir, uploads: Sequence[FlowData], created: datetime
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     length = directory.description.duration_ns / 1e9
     point = [f"{axis_title(path)} {axis_text(value)}" for path, value in run.point.items()]
     return {

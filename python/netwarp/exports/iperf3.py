@@ -7,7 +7,6 @@ left out. A flow whose tool was iperf3 has the program's own JSON, verbatim.
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,6 +15,7 @@ from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.flow.senders import Sender
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.exports.names import stem
+from netwarp.json_values import Json
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_content, write_bytes, write_json
 from netwarp.store.result import ResultDir
@@ -46,7 +46,7 @@ def write_iperf3(result: ResultDir, directory: Path) -> list[Path]:
     return files
 
 
-def iperf3_document(data: FlowData, sender: Sender, segment_bytes: int | None) -> dict[str, Any]:
+def iperf3_document(data: FlowData, sender: Sender, segment_bytes: int | None) -> dict[str, Json]:
     """One flow as `iperf3 -J` would show it at the sending end, with an interval each second from its start."""
     flow = data.flow
     end_ns = min(data.window.end_ns, data.run_end_ns)
@@ -90,16 +90,16 @@ def iperf3_document(data: FlowData, sender: Sender, segment_bytes: int | None) -
     }
 
 
-def _interval(data: FlowData, sender: Sender, segment_bytes: int | None, start_ns: int, end_ns: int) -> dict[str, Any]:
+def _interval(data: FlowData, sender: Sender, segment_bytes: int | None, start_ns: int, end_ns: int) -> dict[str, Json]:
     span = _span(data, sender, start_ns, end_ns) | {"omitted": False, "sender": True}
     last = int(np.searchsorted(sender.times_ns, end_ns, side="right")) - 1
-    state: dict[str, Any] = {}
+    state: dict[str, Json] = {}
     if last >= 0:
         state = _window("snd_cwnd", sender.cwnd_pkts[last], segment_bytes) | {"rtt": round(sender.srtt_ms[last] * 1e3)}
     return {"streams": [{"socket": _SOCKET, **span, **state}], "sum": span}
 
 
-def _span(data: FlowData, sender: Sender, start_ns: int, end_ns: int) -> dict[str, Any]:
+def _span(data: FlowData, sender: Sender, start_ns: int, end_ns: int) -> dict[str, Json]:
     """What was delivered and retransmitted between two moments, which are told from the flow's start."""
     origin_ns = data.flow.start_ns
     between = np.array([start_ns, end_ns], np.int64)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from xml.etree import ElementTree
 
 from netwarp.analysis.run.tap import Came, OwnTest, own_tests
+from netwarp.store.documents import StatusJson
 from netwarp.store.errors import StoreError
 from netwarp.store.printed import ERRORS, OUTPUT, last_lines
 from netwarp.store.result import ResultDir
@@ -77,7 +77,7 @@ def _cases(result: ResultDir, planned: PlannedRun) -> Iterator[_Case]:
         yield from (_Case("the report", "failure", problem) for problem in tests.problems)
 
 
-def _of_the_command(name: str, status: dict[str, Any], *, has_failed_tests: bool) -> _Case:
+def _of_the_command(name: str, status: StatusJson, *, has_failed_tests: bool) -> _Case:
     """Whether it came to its end, with exit code 0. What its own tests came to is said by their cases."""
     seconds = status.get("duration_ns", 0) / 1e9
     reason = str(status.get("reason") or "")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from netwarp.fields import Duration, PositiveSize, about
 from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind
+from netwarp.lab_format.own_fields import OwnFields
 from netwarp.units import format_duration
 
 
@@ -45,7 +46,7 @@ class BulkFlow(FlowBase):
                 "which is before the run begins; start it later or connect less early",
             )
 
-    def lab_fields(self, mtu: int) -> dict[str, Any]:
+    def lab_fields(self, mtu: int) -> OwnFields:
         """`bytes` None: as much as it can."""
         return {"cc": self.cc, "bytes": self.bytes, "connect_ahead_ns": self.connect_ahead}
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from netwarp.fields import Line, about
 from netwarp.flows.kind import COUNTED, TOOL, FlowBase, FlowKind, Transport
+from netwarp.lab_format.own_fields import OwnFields
 
 
 class CommandFlow(FlowBase):
@@ -45,7 +46,7 @@ class CommandFlow(FlowBase):
         if self.ready is not None and self.server is None:
             yield "ready", "there is no server to wait for; give `server` or leave `ready` out"
 
-    def lab_fields(self, mtu: int) -> dict[str, Any]:
+    def lab_fields(self, mtu: int) -> OwnFields:
         """The words of both programs."""
         server = list(self.server) if self.server else None
         ready = int(self.ready.split()[1]) if self.ready else None
@@ -55,12 +56,11 @@ class CommandFlow(FlowBase):
 class _CommandKind(FlowKind):
     """What its programs send shows in the records alone."""
 
-    def transport_of(self, lab_fields: Mapping[str, Any]) -> Transport | None:
+    def transport_of(self, lab_fields: OwnFields) -> Transport | None:
         """The protocol that brought most of its payload; None if none did."""
-        found = lab_fields.get("protocol")
-        return found if found in COUNTED.values() else None
+        return next((one for one in COUNTED.values() if one == lab_fields.get("protocol")), None)
 
-    def is_reverse(self, lab_fields: Mapping[str, Any]) -> bool:
+    def is_reverse(self, lab_fields: OwnFields) -> bool:
         """Whether most of its payload came from the flow's destination."""
         return bool(lab_fields.get("reverse"))
 

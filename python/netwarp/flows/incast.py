@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from netwarp.fields import Distribution, DurationDistribution, SizeDistribution, about
 from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, spread_fields
+from netwarp.lab_format.own_fields import OwnFields
 
 
 class IncastFlow(FlowBase):
@@ -25,7 +25,7 @@ class IncastFlow(FlowBase):
         default=Distribution(mean=0),
     )
 
-    def lab_fields(self, mtu: int) -> dict[str, Any]:
+    def lab_fields(self, mtu: int) -> OwnFields:
         """How many senders, sizes and pauses with their distributions."""
         return {
             "cc": self.cc,
@@ -39,9 +39,11 @@ class IncastFlow(FlowBase):
 class _IncastKind(FlowKind):
     """Each sender has a connection."""
 
-    def connections_of(self, lab_fields: Mapping[str, Any]) -> int:
+    def connections_of(self, lab_fields: OwnFields) -> int:
         """As many as there are senders."""
-        return int(lab_fields["senders"])
+        senders = lab_fields["senders"]
+        assert isinstance(senders, int)
+        return senders
 
 
 KIND = _IncastKind(

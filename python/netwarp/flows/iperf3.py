@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
 from netwarp import units
 from netwarp.fields import Line, PositiveSize, about, kind, quantity_pattern
 from netwarp.flows.kind import TOOL, CongestionControl, FlowBase, FlowKind, Transport
+from netwarp.lab_format.own_fields import OwnFields, words_of
 
 _REVERSE = frozenset(("-R", "--reverse"))
 
@@ -56,7 +57,7 @@ class Iperf3Flow(FlowBase):
         if self.protocol == "udp" and self.cc is not None:
             yield "cc", 'UDP has no congestion control; leave `cc` out or use protocol = "tcp"'
 
-    def lab_fields(self, mtu: int) -> dict[str, Any]:
+    def lab_fields(self, mtu: int) -> OwnFields:
         """Its options; the agent puts the words together."""
         rate = {"protocol": self.protocol, "rate_bps": self.rate}
         return {**rate, "cc": self.cc, "bytes": self.bytes, "args": list(self.args)}
@@ -65,13 +66,13 @@ class Iperf3Flow(FlowBase):
 class _Iperf3Kind(FlowKind):
     """Transport and direction are options of each test."""
 
-    def transport_of(self, lab_fields: Mapping[str, Any]) -> Transport:
+    def transport_of(self, lab_fields: OwnFields) -> Transport:
         """TCP, or UDP with -u."""
         return "udp" if lab_fields.get("protocol") == "udp" else "tcp"
 
-    def is_reverse(self, lab_fields: Mapping[str, Any]) -> bool:
+    def is_reverse(self, lab_fields: OwnFields) -> bool:
         """With -R the server sends."""
-        return bool(_REVERSE.intersection(lab_fields.get("args") or ()))
+        return bool(_REVERSE.intersection(words_of(lab_fields.get("args"))))
 
 
 KIND = _Iperf3Kind(

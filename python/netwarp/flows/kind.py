@@ -10,6 +10,7 @@ from pydantic import Field, PlainSerializer, ValidationInfo, ValidatorFunctionWr
 
 from netwarp.fields import Distribution, Duration, Model, Name, PositiveDuration, about, kind
 from netwarp.files import folder_in
+from netwarp.lab_format.own_fields import OwnFields
 from netwarp.module import control_identity, is_file, load_control, place_of
 
 
@@ -75,7 +76,7 @@ class FlowBase(Model):
         """What is wrong among its own fields: `(field, sentence)`."""
         yield from ()
 
-    def lab_fields(self, mtu: int) -> dict[str, Any]:
+    def lab_fields(self, mtu: int) -> OwnFields:
         """The kind's own fields in the lab, in integers with their unit in the name.
 
         `mtu` is the smallest on the flow's path.
@@ -132,19 +133,19 @@ class FlowKind:
     argument_fields: tuple[str, ...] = ()
     """Fields that are arguments of a program, among which may be absolute paths of files."""
 
-    def transport_of(self, lab_fields: Mapping[str, Any]) -> Transport | None:
+    def transport_of(self, lab_fields: OwnFields) -> Transport | None:
         """The transport of one flow by its fields in the lab."""
         return self.transport
 
-    def connections_of(self, lab_fields: Mapping[str, Any]) -> int:
+    def connections_of(self, lab_fields: OwnFields) -> int:
         """How many connections one flow has, each with a thread of the agent at both of its ends."""
         return 1
 
-    def is_reverse(self, lab_fields: Mapping[str, Any]) -> bool:
+    def is_reverse(self, lab_fields: OwnFields) -> bool:
         """Whether the data of one flow, by its fields in the lab, goes from destination to source."""
         return self.reverse
 
 
-def spread_fields(name: str, unit: str, spread: Distribution) -> dict[str, Any]:
+def spread_fields(name: str, unit: str, spread: Distribution) -> OwnFields:
     """A quantity with its distribution as the lab has it."""
     return {f"{name}_{unit}": spread.mean, f"{name}_distribution": spread.distribution}

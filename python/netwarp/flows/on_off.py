@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from netwarp.fields import DurationDistribution, about
 from netwarp.flows.kind import TOOL, spread_fields
 from netwarp.flows.udp import UdpFlow, UdpKind
+from netwarp.lab_format.own_fields import OwnFields
 
 
 class OnOffFlow(UdpFlow):
@@ -16,7 +17,7 @@ class OnOffFlow(UdpFlow):
     on: DurationDistribution = about("How long it sends each time.", "200ms exponential", refused=["200ms normal"])
     off: DurationDistribution = about("How long it is silent each time.", "1s", refused=[1])
 
-    def lab_fields(self, mtu: int) -> dict[str, Any]:
+    def lab_fields(self, mtu: int) -> OwnFields:
         """Those of UDP, and how long it is on and off."""
         return {**super().lab_fields(mtu), **spread_fields("on", "ns", self.on), **spread_fields("off", "ns", self.off)}
 

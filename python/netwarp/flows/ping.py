@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from netwarp.fields import PositiveDuration, about
 from netwarp.flows.kind import TOOL, FlowBase, FlowKind
+from netwarp.lab_format.own_fields import OwnFields
 
 MAX_PAYLOAD_BYTES = 65507
 
@@ -25,7 +26,7 @@ class PingFlow(FlowBase):
         strict=True,
     )
 
-    def lab_fields(self, mtu: int) -> dict[str, Any]:
+    def lab_fields(self, mtu: int) -> OwnFields:
         """Interval and payload."""
         return {"interval_ns": self.interval, "size": self.size}
 

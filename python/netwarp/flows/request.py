@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from netwarp.fields import Distribution, Duration, DurationDistribution, SizeDistribution, about
 from netwarp.flows.kind import CC, TOOL, CongestionControl, FlowBase, FlowKind, spread_fields
+from netwarp.lab_format.own_fields import OwnFields
 
 
 class RequestFlow(FlowBase):
@@ -25,7 +26,7 @@ class RequestFlow(FlowBase):
         "How long the server takes between a request and its response.", "2ms", refused=["-2ms"], default=0
     )
 
-    def lab_fields(self, mtu: int) -> dict[str, Any]:
+    def lab_fields(self, mtu: int) -> OwnFields:
         """Sizes and pauses with their distributions."""
         return {
             "cc": self.cc,

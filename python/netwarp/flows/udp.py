@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from netwarp.fields import Distribution, Rate, SizeDistribution, about
 from netwarp.flows.kind import FlowBase, FlowKind, spread_fields
+from netwarp.lab_format.own_fields import OwnFields
 
 IP_HEADER_BYTES = {"ipv4": 20, "ipv6": 40}
 UDP_HEADER_BYTES = 8
@@ -24,7 +24,7 @@ class UdpFlow(FlowBase):
         default=Distribution(mean=1472),
     )
 
-    def lab_fields(self, mtu: int) -> dict[str, Any]:
+    def lab_fields(self, mtu: int) -> OwnFields:
         """A drawn size is limited to one packet; a fixed size is kept, and fragmented if necessary."""
         most = max(mtu - IP_HEADER_BYTES[self.family] - UDP_HEADER_BYTES, self.packet_size.mean)
         return {

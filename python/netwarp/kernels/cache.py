@@ -78,7 +78,7 @@ def cache_directory(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def development_cache(cache: Path) -> Path:
-    """Where kernels' development files are unpacked, each beneath its kernel's key."""
+    """Where kernels' development files are unpacked, each below its kernel's key."""
     return cache.parent / "development"
 
 

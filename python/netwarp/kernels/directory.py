@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from netwarp.json_values import Json, as_list
 from netwarp.kernels.errors import BuildFailed
 from netwarp.kernels.git import git
 from netwarp.kernels.links import refuse_link_out
@@ -37,7 +38,7 @@ def read_directory(path: Path, cache: Path, left_out: Sequence[str]) -> dict[str
     memory = cache / f"source-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}.json"
     known = remembered(memory)
     found: dict[str, str] = {}
-    stamps: dict[str, list[object]] = {}
+    stamps: dict[str, Json] = {}
     now = time.time_ns()
     folders: dict[str, bool] = {}
     for name in _listed(path):
@@ -53,10 +54,9 @@ def read_directory(path: Path, cache: Path, left_out: Sequence[str]) -> dict[str
             continue
         if stat.S_ISLNK(status.st_mode):
             refuse_link_out(name, str((path / name).readlink()), path)
-        stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode]
-        before = known.get(name)
-        same = before is not None and before[:-1] == stamp
-        digest = str(before[-1]) if before and same else _digest(path / name, status.st_mode)
+        stamp: list[Json] = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode]
+        before = as_list(known.get(name))
+        digest = str(before[-1]) if list(before[:-1]) == stamp else _digest(path / name, status.st_mode)
         found[name] = digest
         if status.st_mtime_ns < now - _RACY_NS:
             stamps[name] = [*stamp, digest]
@@ -101,5 +101,5 @@ def _digest(path: Path, mode: int) -> str:
 
 
 def _expression(pattern: str) -> str:
-    """A pattern of tar(1) as a regular expression: `*` goes across directories, and a directory is all beneath it."""
+    """A pattern of tar(1) as a regular expression: `*` goes across directories, and a directory is all under it."""
     return re.sub(r"\\\*", ".*", re.escape(pattern).replace(r"\[chS\]", "[chS]")) + "(/|$)"

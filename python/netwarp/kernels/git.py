@@ -1,5 +1,5 @@
 """git, confined as a build is: the configuration of a repository names programs that git runs, and a repository may be
-somebody else's."""
+someone else's."""
 
 from __future__ import annotations
 

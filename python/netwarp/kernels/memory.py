@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+
+from netwarp.json_values import Json, JsonObject
 
 
-def remembered(memory: Path) -> dict[str, Any]:
+def remembered(memory: Path) -> dict[str, Json]:
     """What a file remembers; nothing if it is missing or damaged."""
     try:
         known = json.loads(memory.read_text())
@@ -19,7 +19,7 @@ def remembered(memory: Path) -> dict[str, Any]:
     return known if isinstance(known, dict) else {}
 
 
-def remember(memory: Path, known: Mapping[str, Any]) -> None:
+def remember(memory: Path, known: JsonObject) -> None:
     """Write it for the next time. Another user's shared cache cannot be written; it is then computed again."""
     with contextlib.suppress(OSError):
         memory.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ STOCK = "stock"
 """The name of netwarp's own kernel, which nobody else has."""
 NAMES = "names"
 TREES = "trees"
-"""Beneath the cache: a file for each name, and the tree that its kernel is compiled in."""
+"""Under the cache: a file for each name, and the tree that its kernel is compiled in."""
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Changes:
 
 
 class ObjectTree:
-    """The tree beneath a directory, and beside it what its source says of the files that are changed."""
+    """The tree under a directory, and beside it what its source says of the files that are changed."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -95,7 +95,7 @@ class ObjectTree:
         if source.files is None:
             _unpack(source.path, self.tree, log)
             refuse_no_uml(self.tree, source.path)
-        self._write(_State(_name_of(source), compiler, files=dict.fromkeys(_files_beneath(self.tree), "")))
+        self._write(_State(_name_of(source), compiler, files=dict.fromkeys(_files_under(self.tree), "")))
 
     def change(self, source: Source, changes: Changes, log: Log) -> None:
         """Bring the source's files to what the changes make of them."""
@@ -202,7 +202,7 @@ class ObjectTree:
         (self.directory / STATE).unlink(missing_ok=True)
 
 
-def _files_beneath(folder: Path) -> Iterator[str]:
+def _files_under(folder: Path) -> Iterator[str]:
     for root, _, files in os.walk(folder):
         yield from ((Path(root) / name).relative_to(folder).as_posix() for name in files)
 

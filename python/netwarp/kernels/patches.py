@@ -28,7 +28,7 @@ class Patch:
 
 
 def touched_by(patch: Path) -> set[str]:
-    """The files that a patch names, as paths beneath the source (`patch -p1`). Raises BuildFailed."""
+    """The files that a patch names, as paths under the source (`patch -p1`). Raises BuildFailed."""
     found = set()
     for line in _NAMED.finditer(patch.read_text(errors="replace")):
         name = line[1].strip()

@@ -15,7 +15,7 @@ from netwarp.kernels.errors import CannotBuild, KernelError
 from netwarp.words import did_you_mean
 
 TREE = Path(__file__).parent / "tree"
-"""What is packaged: for all series `netwarp.config` and `files/`, beneath the name of a series its `patches/*.patch`,
+"""What is packaged: for all series `netwarp.config` and `files/`, under the name of a series its `patches/*.patch`,
 and where it needs them `netwarp.config` and `files/` of its own, which hold over those of all."""
 
 DEFAULT_SERIES = "6.12"

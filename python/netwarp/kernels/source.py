@@ -35,7 +35,7 @@ LEFT_OUT = (
     *(f"arch/{machine}/*.[chS]" for machine in _OTHER_MACHINES.split()),
     *(f"arch/{machine}/{folder}" for machine in _OTHER_MACHINES.split() for folder in ("boot", "configs")),
 )
-"""Patterns of tar(1), in which `*` goes across directories, beneath the source."""
+"""Patterns of tar(1), in which `*` goes across directories, under the source."""
 
 _NAME = re.compile(r"linux-source-(?P<version>\d+(?:\.\d+)*)\.tar\.xz$")
 _NUMBER = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", re.MULTILINE)
@@ -46,7 +46,7 @@ _MEMORY = "sources.json"
 class Source:
     """A kernel's source: an archive or a directory, the SHA-256 (hex) of its content, its series (`6.12`).
 
-    `files` are those of a directory: their paths beneath it, and the digest of each; None of an archive.
+    `files` are those of a directory: their paths under it, and the digest of each; None of an archive.
     """
 
     path: Path
@@ -112,11 +112,11 @@ def read_source(path: Path, cache: Path) -> Source:
             known[name] = hashlib.file_digest(file, "sha256").hexdigest()
         remember(memory, known)
     if packaged := _NAME.search(path.name):
-        return Source(path, known[name], ".".join(packaged["version"].split(".")[:2]))
+        return Source(path, str(known[name]), ".".join(packaged["version"].split(".")[:2]))
     if f"{name}|series" not in known:
         known[f"{name}|series"] = _series_of_archive(path)
         remember(memory, known)
-    return Source(path, known[name], known[f"{name}|series"])
+    return Source(path, str(known[name]), str(known[f"{name}|series"]))
 
 
 def refuse_no_uml(unpacked: Path, source: Path) -> None:

@@ -3,7 +3,7 @@
 from netwarp.lab.build import build_lab, memory_bytes, unchecked
 from netwarp.lab.commands import commands
 from netwarp.lab.drawing import draw
-from netwarp.lab.model import Lab
 from netwarp.lab.notes import network_notes
+from netwarp.lab_format.model import Lab
 
 __all__ = ["Lab", "build_lab", "commands", "draw", "memory_bytes", "network_notes", "unchecked"]

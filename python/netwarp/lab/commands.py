@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from netwarp.constants import UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S
 from netwarp.fields import NODE_WIRE
 from netwarp.flows import kind_of
-from netwarp.lab.model import Lab, LabEnd, LabFlowChange, LabLink, LabOpportunities, LabWire
 from netwarp.lab.tc import change_lines, end_lines
-from netwarp.lab_format.wires import PROPERTIES
+from netwarp.lab_format.model import Lab, LabEnd, LabFlowChange, LabLink, LabOpportunities
+from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.units import format_duration, format_rate
 
 TC_EXACT_NS = 8_000
@@ -24,28 +24,28 @@ MAX_CHANGES = 40
 
 def commands(lab: Lab) -> list[str]:
     """The effective ip, tc, ethtool and sysctl commands, in the order in which they would be run: they build the same
-    network. What they have no words for, the seeds of the wires, stands in comments; so do flows.
+    network. What they have no words for, the seeds of the wires, is in comments; so do flows.
     """
     lines = [
         "# the whole machine, which in a run is the guest",
-        *_sysctls(lab["machine"]["sysctl"]),
-        f"ulimit -n {lab['machine']['open_files']}",
+        *_sysctls(lab.machine.sysctl),
+        f"ulimit -n {lab.machine.open_files}",
     ]
-    lines += ["# modules, compiled for its kernel"] if lab["modules"] else []
-    lines += [" ".join(["insmod", f"{m['name']}.ko", *_values(m["parameters"])]) for m in lab["modules"]]
+    lines += ["# modules, compiled for its kernel"] if lab.modules else []
+    lines += [" ".join(["insmod", f"{m.name}.ko", *_values(m.parameters)]) for m in lab.modules]
     lines += ["# nodes, and the namespace of the wires"]
-    lines += [f"ip netns add {name}" for name in (NODE_WIRE, *(node["name"] for node in lab["nodes"]))]
-    lines += [_in(NODE_WIRE, line) for line in _sysctls(lab["wire"]["sysctl"])]
-    for node in lab["nodes"]:
-        lines += [_in(node["name"], line) for line in _sysctls(node["sysctl"])]
-        lines.append(f"ip -n {node['name']} link set lo up")
-    for link in lab["links"]:
+    lines += [f"ip netns add {name}" for name in (NODE_WIRE, *(node.name for node in lab.nodes))]
+    lines += [_in(NODE_WIRE, line) for line in _sysctls(lab.wire.sysctl)]
+    for node in lab.nodes:
+        lines += [_in(node.name, line) for line in _sysctls(node.sysctl)]
+        lines.append(f"ip -n {node.name} link set lo up")
+    for link in lab.links:
         lines += _link_lines(link)
-    lines += ["# routes"] if lab["routes"] else []
-    for route in lab["routes"]:
-        version = "-6 " if ":" in route["prefix"] else ""
-        where = f"via {route['via']} dev {route['interface']}"
-        lines.append(f"ip {version}-n {route['node']} route add {route['prefix']} {where} proto static")
+    lines += ["# routes"] if lab.routes else []
+    for route in lab.routes:
+        version = "-6 " if ":" in route.prefix else ""
+        where = f"via {route.via} dev {route.interface}"
+        lines.append(f"ip {version}-n {route.node} route add {route.prefix} {where} proto static")
     return lines + _flow_lines(lab) + _change_lines(lab)
 
 
@@ -59,24 +59,24 @@ def _sysctls(settings: Mapping[str, str]) -> list[str]:
 
 def _flow_lines(lab: Lab) -> list[str]:
     """When what is sent from where to where, the first of it; a study of crowds has thousands."""
-    lines = [f"# time 0 is {format_duration(lab['t0_ns'])} after the machine's start"]
-    for flow in lab["flows"][:MAX_FLOWS]:
-        begin, end = flow["start_ns"], flow["start_ns"] + flow["duration_ns"]
-        kind = kind_of(flow["tool"])
-        own, peer = kind.ports if kind.transport_of(flow) in ("tcp", "udp") else (False, False)
-        source = _socket(flow["source"], flow["source_port"] if own else None)
-        destination = _socket(flow["destination"], flow["destination_port"] if peer else None)
-        cc = f", {flow['cc']}" if flow.get("cc") else ""
+    lines = [f"# time 0 is {format_duration(lab.t0_ns)} after the machine's start"]
+    for flow in lab.flows[:MAX_FLOWS]:
+        begin, end = flow.start_ns, flow.start_ns + flow.duration_ns
+        kind = kind_of(flow.tool)
+        own, peer = kind.ports if kind.transport_of(flow.own) in ("tcp", "udp") else (False, False)
+        source = _socket(flow.source, flow.source_port if own else None)
+        destination = _socket(flow.destination, flow.destination_port if peer else None)
+        cc = f", {flow.cc}" if flow.cc else ""
         when = f"{format_duration(begin)} to {format_duration(end)}"
-        lines.append(f"# {when}: {flow['name']} ({flow['tool']}{cc}) from {source} to {destination}")
-    more = len(lab["flows"]) - MAX_FLOWS
+        lines.append(f"# {when}: {flow.name} ({flow.tool}{cc}) from {source} to {destination}")
+    more = len(lab.flows) - MAX_FLOWS
     lines += [f"# … and {more} more flows"] if more > 0 else []
     return lines + _flow_change_lines(lab)
 
 
 def _flow_change_lines(lab: Lab) -> list[str]:
     """What changes of flows when, the first of them."""
-    found = [(change["at_ns"], flow["name"], change) for flow in lab["flows"] for change in flow["changes"]]
+    found = [(change.at_ns, flow.name, change) for flow in lab.flows for change in flow.changes]
     found.sort(key=lambda one: one[0])
     lines = [f"# at {format_duration(at)}: {name}: {flow_change_words(change)}" for at, name, change in found]
     more = lines[MAX_CHANGES:]
@@ -85,14 +85,14 @@ def _flow_change_lines(lab: Lab) -> list[str]:
 
 def flow_change_words(change: LabFlowChange) -> str:
     """What a flow is like from then on."""
-    if not change["active"]:
+    if not change.active:
         return "not active"
     words = ["active"]
-    if change["rate_bps"] is not None:
-        words.append(f"rate {format_rate(change['rate_bps'])}")
-    if change["think_ns"] is not None:
-        spread = "" if change["think_distribution"] == "constant" else f" {change['think_distribution']}"
-        words.append(f"think {format_duration(change['think_ns'])}{spread}")
+    if change.rate_bps is not None:
+        words.append(f"rate {format_rate(change.rate_bps)}")
+    if change.think_ns is not None:
+        spread = "" if change.think_distribution == "constant" else f" {change.think_distribution}"
+        words.append(f"think {format_duration(change.think_ns)}{spread}")
     return ", ".join(words)
 
 
@@ -105,18 +105,18 @@ def _socket(address: str, port: int | None) -> str:
 def _change_lines(lab: Lab) -> list[str]:
     """What is changed when, the first of them; a trace has thousands."""
     lines: list[str] = []
-    ends = {end["index"]: end for link in lab["links"] for end in link["ends"]}
-    for change in lab["changes"][:MAX_CHANGES]:
-        at = f"# at {format_duration(change['at_ns'])}:"
-        lines += [f"{at} tc -n {change['node']} {line}" for line in change_lines(change, ends[change["index"]])]
-        wire = change["wire"]
+    ends = {end.index: end for link in lab.links for end in link.ends}
+    for change in lab.changes[:MAX_CHANGES]:
+        at = f"# at {format_duration(change.at_ns)}:"
+        lines += [f"{at} tc -n {change.node} {line}" for line in change_lines(change, ends[change.index])]
+        wire = change.wire
         if wire is not None:
-            device = _peer(lab, change["index"])
+            device = _peer(lab, change.index)
             lines.append(f"{at} tc -n wire qdisc change dev {device} root {netem_words(wire)}")
             lines += _exact_times(device, wire)
-    more = lab["changes"][MAX_CHANGES:]
+    more = lab.changes[MAX_CHANGES:]
     if more:
-        lines.append(f"# … and {len(more)} more changes, the last at {format_duration(more[-1]['at_ns'])}")
+        lines.append(f"# … and {len(more)} more changes, the last at {format_duration(more[-1].at_ns)}")
     return lines
 
 
@@ -125,63 +125,63 @@ def _in(node: str, command: str) -> str:
 
 
 def _wire_name(end: LabEnd) -> str:
-    return f"w{end['index']}"
+    return f"w{end.index}"
 
 
 def _peer(lab: Lab, index: int) -> str:
     """The wire interface on which the direction that leaves the interface with this index is emulated."""
-    for link in lab["links"]:
-        a, b = link["ends"]
-        if index in (a["index"], b["index"]):
-            return _wire_name(b if a["index"] == index else a)
+    for link in lab.links:
+        a, b = link.ends
+        if index in (a.index, b.index):
+            return _wire_name(b if a.index == index else a)
     raise ValueError(f"no interface has the index {index}")
 
 
 def _link_lines(link: LabLink) -> list[str]:
-    lines = [f"# link {link['name']}"]
-    a, b = link["ends"]
+    lines = [f"# link {link.name}"]
+    a, b = link.ends
     lines += [*_end_lines(a, b, link), *_end_lines(b, a, link)]
     for end, peer in ((a, b), (b, a)):
         wire, other = _wire_name(end), _wire_name(peer)
         lines += [
             f"tc -n wire qdisc add dev {wire} clsact",
             f"tc -n wire filter add dev {wire} ingress pref 1 matchall action mirred egress redirect dev {other}",
-            f"tc -n wire qdisc add dev {other} root handle 1: {netem_words(end['wire'])}",
-            f"# the random numbers of {other}: seed {end['wire']['seed']}",
-            *_exact_times(other, end["wire"]),
+            f"tc -n wire qdisc add dev {other} root handle 1: {netem_words(end.wire)}",
+            f"# the random numbers of {other}: seed {end.wire.seed}",
+            *_exact_times(other, end.wire),
         ]
     return lines
 
 
 def _end_lines(end: LabEnd, peer: LabEnd, link: LabLink) -> list[str]:
-    node, device = end["node"], end["interface"]
+    node, device = end.node, end.interface
     lines = [
-        f"ip link add {device} netns {node} index {end['index']} address {end['mac']} mtu {link['mtu']} type veth "
-        f"peer name {_wire_name(end)} netns wire index {end['wire_index']} mtu {link['mtu']}"
+        f"ip link add {device} netns {node} index {end.index} address {end.mac} mtu {link.mtu} type veth "
+        f"peer name {_wire_name(end)} netns wire index {end.wire_index} mtu {link.mtu}"
     ]
-    switch, segments = ("on", 65535) if link["offload"] else ("off", 1)
+    switch, segments = ("on", 65535) if link.offload else ("off", 1)
     lines.append(f"ip -n {node} link set {device} gso_max_segs {segments}")
     lines.append(_in(node, f"ethtool -K {device} tso {switch} gso {switch} gro {switch}"))
     lines.append(_in(NODE_WIRE, f"ethtool -K {_wire_name(end)} tso off gso off gro off"))
-    for address in end["addresses"]:
+    for address in end.addresses:
         nodad = " nodad" if ":" in address else ""
         lines.append(f"ip -n {node} addr add {address} dev {device}{nodad}")
     lines += [f"ip -n {node} link set {device} up", f"ip -n wire link set {_wire_name(end)} up"]
-    for address in peer["addresses"]:
+    for address in peer.addresses:
         ip = address.partition("/")[0]
-        lines.append(f"ip -n {node} neigh add {ip} lladdr {peer['mac']} nud permanent dev {device}")
-    if end["opportunities"]:
-        lines.append(f"# root of {device} on {node}, 1: {opportunities_words(end['opportunities'])}")
+        lines.append(f"ip -n {node} neigh add {ip} lladdr {peer.mac} nud permanent dev {device}")
+    if end.opportunities:
+        lines.append(f"# root of {device} on {node}, 1: {opportunities_words(end.opportunities)}")
     return lines + [f"tc -n {node} {line}" for line in end_lines(end)]
 
 
 def opportunities_words(found: LabOpportunities) -> str:
     """The discipline that netwarp's kernel has for delivery opportunities, which tc cannot set up."""
-    words = found["trace"].split()
+    words = found.trace.split()
     number = sum(int(word.partition("x")[2] or 1) for word in words)
     return (
-        f"opportunity ({number} opportunities of {found['bytes']} bytes at {len(words)} "
-        f"instants, period {found['period_ms']}ms, a packet is its frame {found['overhead_bytes']:+d} bytes)"
+        f"opportunity ({number} opportunities of {found.bytes} bytes at {len(words)} "
+        f"instants, period {found.period_ms}ms, a packet is its frame {found.overhead_bytes:+d} bytes)"
     )
 
 
@@ -189,17 +189,17 @@ def netem_words(wire: LabWire) -> str:
     """A wire in the syntax of tc-netem(8). Its rate is one byte a second above the link's, so that no rounding lets a
     queue grow on the wire; without a rate one at which any packet takes less than a nanosecond, which keeps them in
     order."""
-    words = [f"netem limit {wire['limit_pkts']}"]
+    words = [f"netem limit {wire.limit_pkts}"]
     words += [word for found in PROPERTIES for word in found.tc_words(wire)]
     bytes_per_s = UNLIMITED_WIRE_BYTES_PER_S
-    if wire["rate_bps"] is not None:
-        bytes_per_s = wire["rate_bps"] // 8 + WIRE_ALLOWANCE_BYTES_PER_S
+    if wire.rate_bps is not None:
+        bytes_per_s = wire.rate_bps // 8 + WIRE_ALLOWANCE_BYTES_PER_S
     return " ".join([*words, f"rate {8 * bytes_per_s}bit"])
 
 
 def _exact_times(device: str, wire: LabWire) -> list[str]:
     """What tc cannot say of a wire's times, which go to the kernel in nanoseconds."""
-    if all(wire[name] % TC_EXACT_NS == 0 for name in ("delay_ns", "jitter_ns")):
+    if not (wire.delay_ns % TC_EXACT_NS or wire.jitter_ns % TC_EXACT_NS):
         return []
-    jitter = f", jitter {wire['jitter_ns']}ns" if wire["jitter_ns"] else ""
-    return [f"# {device} exactly: delay {wire['delay_ns']}ns{jitter}; tc counts in microseconds and 64 ns"]
+    jitter = f", jitter {wire.jitter_ns}ns" if wire.jitter_ns else ""
+    return [f"# {device} exactly: delay {wire.delay_ns}ns{jitter}; tc counts in microseconds and 64 ns"]

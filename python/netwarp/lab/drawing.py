@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netwarp.lab.model import Lab, LabEnd, LabLink
+from netwarp.lab_format.model import Lab, LabEnd, LabLink
 from netwarp.lab_format.wires import PROPERTIES
 from netwarp.qdisc import Qdisc
 from netwarp.units import format_duration, format_rate
@@ -22,9 +22,9 @@ def _chain(lab: Lab) -> list[str]:
     # Here alone, and only to draw: it takes long to import.
     import networkx as nx  # type: ignore[import-untyped]
 
-    graph = nx.MultiGraph((link["ends"][0]["node"], link["ends"][1]["node"]) for link in lab["links"])
-    graph.add_nodes_from(node["name"] for node in lab["nodes"])
-    tips = [node["name"] for node in lab["nodes"] if graph.degree(node["name"]) == 1]
+    graph = nx.MultiGraph((link.ends[0].node, link.ends[1].node) for link in lab.links)
+    graph.add_nodes_from(node.name for node in lab.nodes)
+    tips = [node.name for node in lab.nodes if graph.degree(node.name) == 1]
     if len(tips) != 2 or max(degree for _, degree in graph.degree) > 2 or not nx.is_connected(graph):
         return []
     return list(nx.shortest_path(graph, tips[0], tips[1]))
@@ -32,14 +32,14 @@ def _chain(lab: Lab) -> list[str]:
 
 def _draw_chain(chain: list[str], lab: Lab) -> list[str]:
     """Boxes of nodes joined by lines that carry the name of the link above and rate and delay below."""
-    between = {frozenset(end["node"] for end in link["ends"]): link for link in lab["links"]}
+    between = {frozenset(end.node for end in link.ends): link for link in lab.links}
     rows = ["", "", ""]
     for position, node in enumerate(chain):
         if position:
             link = between[frozenset(chain[position - 1 : position + 1])]
             below = _summary(link)
-            space = max(len(link["name"]), len(below)) + 2
-            for row, text, fill in ((0, link["name"], " "), (1, "", "─"), (2, below, " ")):
+            space = max(len(link.name), len(below)) + 2
+            for row, text, fill in ((0, link.name, " "), (1, "", "─"), (2, below, " ")):
                 rows[row] += (f" {text} " if text else "").center(space, fill)
         box = f"┤ {node} ├"
         box = f"[ {node} ]" if position in (0, len(chain) - 1) else box
@@ -49,31 +49,31 @@ def _draw_chain(chain: list[str], lab: Lab) -> list[str]:
 
 
 def _summary(link: LabLink) -> str:
-    first, second = (_rate_text(end) for end in link["ends"])
+    first, second = (_rate_text(end) for end in link.ends)
     return first if first == second else f"{first} ⇄ {second}"
 
 
 def _rate_text(end: LabEnd) -> str:
-    wire = end["wire"]
-    delay = f" {format_duration(wire['delay_ns'])}" if wire["delay_ns"] else ""
-    if end["opportunities"]:
-        return f"trace ({end['opportunities']['mean_rate_bps'] / 1e6:.4g} Mbit/s on average){delay}"
-    return format_rate(wire["rate_bps"] or 0) + delay
+    wire = end.wire
+    delay = f" {format_duration(wire.delay_ns)}" if wire.delay_ns else ""
+    if end.opportunities:
+        return f"trace ({end.opportunities.mean_rate_bps / 1e6:.4g} Mbit/s on average){delay}"
+    return format_rate(wire.rate_bps or 0) + delay
 
 
 def _list(lab: Lab) -> list[str]:
     """One block for each link: a line for each direction with what a packet meets there."""
     lines = []
-    for link in lab["links"]:
-        lines.append(link["name"])
-        for end, peer in (link["ends"], link["ends"][::-1]):
-            queue = Qdisc.of(end["queue"]) or "raw tc"
-            times = sum(change["index"] == end["index"] for change in lab["changes"])
+    for link in lab.links:
+        lines.append(link.name)
+        for end, peer in (link.ends, link.ends[::-1]):
+            queue = Qdisc.of(end.queue) or "raw tc"
+            times = sum(change.index == end.index for change in lab.changes)
             later = f"  (changes {times} times)" if times > 1 else "  (changes once)" * times
-            hop = f"{end['node']}:{end['interface']} → {peer['node']}"
+            hop = f"{end.node}:{end.interface} → {peer.node}"
             lines.append(f"  {hop}  {_rate_text(end)}{_impairments(end)}  {queue}{later}")
     return lines
 
 
 def _impairments(end: LabEnd) -> str:
-    return "".join(found.drawn(end["wire"]) for found in PROPERTIES)
+    return "".join(found.drawn(end.wire) for found in PROPERTIES)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from netwarp.constants import LAB_FORMAT, SEARCH_PATH
-from netwarp.lab.model import Lab, LabExec
 from netwarp.lab.settings import MACHINE, OPEN_FILES, WIRE
+from netwarp.lab_format.model import Lab, LabExec, LabMachine, LabRecord, LabWires
 from netwarp.scenario.model.exec import DAY_NS, START_TIME, ExecScenario
 from netwarp.scenario.model.run import MAX_RUN_NS
 
@@ -31,46 +33,31 @@ ENV = {
 
 def build_exec_lab(scenario: ExecScenario, seed: int) -> Lab:
     """The lab of one run."""
-    return {
-        "format": LAB_FORMAT,
-        "seed": seed,
-        "t0_ns": T0_NS,
-        "duration_ns": scenario.duration,
-        "machine": {"sysctl": dict(MACHINE), "open_files": OPEN_FILES},
-        "modules": [],
-        "wire": {"sysctl": dict(WIRE)},
-        "nodes": [],
-        "links": [],
-        "routes": [],
-        "flows": [],
-        "changes": [],
-        "tuners": [],
-        "record": {
-            "exact": scenario.exec.record != "none",
-            "sample_ns": 0,
-            "captures": [],
-            "kept_bytes": scenario.run.keep,
-        },
-        "exec": _command(scenario),
-    }
+    return Lab(
+        format=LAB_FORMAT,
+        seed=seed,
+        t0_ns=T0_NS,
+        duration_ns=scenario.duration,
+        machine=LabMachine(sysctl=MACHINE, open_files=OPEN_FILES),
+        wire=LabWires(sysctl=WIRE),
+        flows=(),
+        record=LabRecord(exact=scenario.exec.record != "none", kept_bytes=scenario.run.keep),
+        exec=_command(scenario),
+    )
 
 
 def with_session(lab: Lab, scenario: ExecScenario) -> Lab:
     """The lab of a scenario's network, in which a command runs instead of its flows, or beside them."""
     happens = scenario.exec.flows
-    return {
-        **lab,
-        "t0_ns": T0_NS,
-        "duration_ns": MAX_RUN_NS if scenario.exec.terminal else DAY_NS,
-        "flows": lab["flows"] if happens else [],
-        "changes": lab["changes"] if happens else [],
-        "record": {
-            **lab["record"],
-            "exact": lab["record"]["exact"] and scenario.exec.record != "none",
-            "sample_ns": 0,
-        },
-        "exec": _command(scenario),
-    }
+    return replace(
+        lab,
+        t0_ns=T0_NS,
+        duration_ns=MAX_RUN_NS if scenario.exec.terminal else DAY_NS,
+        flows=lab.flows if happens else (),
+        changes=lab.changes if happens else (),
+        record=replace(lab.record, exact=lab.record.exact and scenario.exec.record != "none", sample_ns=0),
+        exec=_command(scenario),
+    )
 
 
 def _command(scenario: ExecScenario) -> LabExec:
@@ -80,14 +67,14 @@ def _command(scenario: ExecScenario) -> LabExec:
     node = scenario.exec.node or next(iter(scenario.nodes), None)
     own_ns = scenario.nodes[node].syscall_time if node else 0
     return LabExec(
-        command=list(scenario.exec.command),
+        command=tuple(scenario.exec.command),
         directory=scenario.exec.directory,
         env={**ENV, **scenario.exec.env},
         record=scenario.exec.record,
         rate_bps=scenario.exec.rate or None,
-        start_ns=starts.quantiles_ns() if starts else [],
+        start_ns=tuple(starts.quantiles_ns()) if starts else (),
         syscall_ns=scenario.exec.syscall_time or own_ns,
-        clock_off_ns=scenario.exec.clock_offset.quantiles_ns(),
+        clock_off_ns=tuple(scenario.exec.clock_offset.quantiles_ns()),
         compute=scenario.exec.compute_time == "host",
         node=node,
         input=scenario.exec.input,

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from netwarp.flows import FlowBase, kind_of
 from netwarp.lab.draws import draw_below, seed_for
-from netwarp.lab.model import LabFlow, LabFlowChange
 from netwarp.lab.network import NetworkGraph
 from netwarp.lab.sizes import Sizes
+from netwarp.lab_format.model import LabFlow, LabFlowChange
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.model.flow_timeline import flow_timeline
 from netwarp.scenario.model.timeline import FlowState
@@ -20,7 +20,7 @@ MIN_START_JITTER_NS = 10_000_000
 SECOND_NS = 1_000_000_000
 
 
-def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> list[LabFlow]:
+def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> tuple[LabFlow, ...]:
     """One entry for each single flow, in file order; a group of several gives `name.0`, `name.1` …"""
     flows: list[LabFlow] = []
     for group, flow in network.scenario.flows.items():
@@ -32,26 +32,26 @@ def build_flows(network: NetworkGraph, sizes: Sizes, seed: int) -> list[LabFlow]
             phase = group if flow.starts_together else name
             start, duration = _times(network.scenario, flow, phase, sizes.base_rtt_ns[group], seed)
             flows.append(
-                {
-                    "id": len(flows),
-                    "name": name,
-                    "group": group,
-                    "tool": flow.tool,
-                    "from": flow.from_,
-                    "to": flow.to,
-                    "family": flow.family,
-                    "source": source,
-                    "destination": destination,
-                    "source_port": FIRST_SOURCE_PORT + len(flows),
-                    "destination_port": FIRST_DESTINATION_PORT + len(flows),
-                    "start_ns": start,
-                    "duration_ns": duration,
-                    "seed": seed_for(seed, "flow", name),
-                    "changes": _changes(flow, states, number),
-                    **fields,
-                }
+                LabFlow(
+                    id=len(flows),
+                    name=name,
+                    group=group,
+                    tool=flow.tool,
+                    from_=flow.from_,
+                    to=flow.to,
+                    family=flow.family,
+                    source=source,
+                    destination=destination,
+                    source_port=FIRST_SOURCE_PORT + len(flows),
+                    destination_port=FIRST_DESTINATION_PORT + len(flows),
+                    start_ns=start,
+                    duration_ns=duration,
+                    seed=seed_for(seed, "flow", name),
+                    changes=_changes(flow, states, number),
+                    own=fields,
+                )
             )
-    return flows
+    return tuple(flows)
 
 
 def _addresses(network: NetworkGraph, sizes: Sizes, group: str) -> tuple[str, str]:
@@ -63,7 +63,7 @@ def _addresses(network: NetworkGraph, sizes: Sizes, group: str) -> tuple[str, st
     return str(source.ip), str(destination.ip)
 
 
-def _changes(flow: FlowBase, states: Sequence[tuple[int, FlowState]], number: int) -> list[LabFlowChange]:
+def _changes(flow: FlowBase, states: Sequence[tuple[int, FlowState]], number: int) -> tuple[LabFlowChange, ...]:
     """What changes of one flow of the group: the first `active` of them are active.
 
     At the start it is active, and as its fields say, unless a change at that very moment says otherwise.
@@ -75,16 +75,16 @@ def _changes(flow: FlowBase, states: Sequence[tuple[int, FlowState]], number: in
         if its != last:
             think = its.think
             found.append(
-                {
-                    "at_ns": at,
-                    "active": bool(its.active),
-                    "rate_bps": its.rate,
-                    "think_ns": think.mean if think else None,
-                    "think_distribution": think.distribution if think else None,
-                }
+                LabFlowChange(
+                    at_ns=at,
+                    active=bool(its.active),
+                    rate_bps=its.rate,
+                    think_ns=think.mean if think else None,
+                    think_distribution=think.distribution if think else None,
+                )
             )
         last = its
-    return found
+    return tuple(found)
 
 
 def _times(scenario: Scenario, flow: FlowBase, phase: str, base_rtt_ns: int, seed: int) -> tuple[int, int]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.lab.draws import seed_for
-from netwarp.lab.model import (
-    FIRST_INDEX,
-    WIRE_OFFSET,
+from netwarp.lab.network import NS_PER_S, Hop, NetworkGraph
+from netwarp.lab.sizes import Sizes
+from netwarp.lab_format.model import (
     LabChange,
     LabEnd,
     LabLink,
@@ -16,17 +16,16 @@ from netwarp.lab.model import (
     LabOpportunities,
     LabQueue,
     LabShaper,
-    LabWire,
 )
-from netwarp.lab.network import NS_PER_S, Hop, NetworkGraph
-from netwarp.lab.sizes import Sizes
-from netwarp.lab_format.wires import PROPERTIES
+from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.qdisc import Qdisc
 from netwarp.scenario.model.opportunities import BYTES, NS_PER_MS, OVERHEAD_BYTES, Opportunities
 from netwarp.scenario.model.timeline import State
 
 Timeline = Sequence[tuple[int, State]]
 
+FIRST_INDEX = 11
+WIRE_OFFSET = 100_000
 _STREAMS = ("forward", "back")
 """By direction, the names of the streams of random numbers: part of what seeds them, so they stay as they are."""
 MIN_FRAME_BITS = 64 * 8
@@ -47,7 +46,7 @@ def _most_in_flight_pkts(states: Sequence[State], opportunities: Opportunities |
 
 def build_links(
     network: NetworkGraph, sizes: Sizes, seed: int, burst_ns: int = 0
-) -> tuple[list[LabLink], list[LabChange]]:
+) -> tuple[tuple[LabLink, ...], tuple[LabChange, ...]]:
     """All links in file order, and all changes in the order of time; `burst_ns` is that of shapers."""
     links: list[LabLink] = []
     changes: list[LabChange] = []
@@ -57,8 +56,8 @@ def build_links(
             end, later = _build_end(network, sizes, Hop(number, direction), seed, burst_ns)
             ends.append(end)
             changes += later
-        links.append({"name": name, "mtu": link.mtu, "offload": link.offload, "ends": ends})
-    return links, sorted(changes, key=lambda change: change["at_ns"])
+        links.append(LabLink(name=name, mtu=link.mtu, offload=link.offload, ends=tuple(ends)))
+    return tuple(links), tuple(sorted(changes, key=lambda change: change.at_ns))
 
 
 def _build_end(
@@ -76,32 +75,32 @@ def _build_end(
     queues = _queues([sizes.queue(hop, state) for _, state in timeline])
     raw = link.raw.get(node)
     rate_bps = timeline[0][1].rate
-    end: LabEnd = {
-        "node": node,
-        "interface": device,
-        "index": index,
-        "wire_index": index + WIRE_OFFSET,
-        "mac": _mac(index),
-        "addresses": [str(pair[hop.direction]) for pair in network.addresses[hop.link].values()],
-        "shaper": _shaper(rate_bps, link.mtu, burst_ns) if raw is None and rate_bps is not None else None,
-        "opportunities": _opportunities(opportunities, network.scenario.duration) if opportunities else None,
-        "queue": queues[0] if raw is None else None,
-        "raw": None if raw is None else [line.replace("{dev}", device) for line in raw],
-        "wire": wires[0],
-    }
+    end = LabEnd(
+        node=node,
+        interface=device,
+        index=index,
+        wire_index=index + WIRE_OFFSET,
+        mac=_mac(index),
+        addresses=tuple(str(pair[hop.direction]) for pair in network.addresses[hop.link].values()),
+        shaper=_shaper(rate_bps, link.mtu, burst_ns) if raw is None and rate_bps is not None else None,
+        opportunities=_opportunities(opportunities, network.scenario.duration) if opportunities else None,
+        queue=queues[0] if raw is None else None,
+        raw=None if raw is None else tuple(line.replace("{dev}", device) for line in raw),
+        wire=wires[0],
+    )
     later: list[LabChange] = []
     for number, (at_ns, state) in enumerate(timeline[1:], start=1):
         later.append(
-            {
-                "at_ns": at_ns,
-                "link": name,
-                "node": node,
-                "interface": device,
-                "index": index,
-                "rate_bps": state.rate if state.rate != timeline[number - 1][1].rate else None,
-                "queue": _new_queue(queues[number - 1], queues[number]),
-                "wire": wires[number] if wires[number] != wires[number - 1] else None,
-            }
+            LabChange(
+                at_ns=at_ns,
+                link=name,
+                node=node,
+                interface=device,
+                index=index,
+                rate_bps=state.rate if state.rate != timeline[number - 1][1].rate else None,
+                queue=_new_queue(queues[number - 1], queues[number]),
+                wire=wires[number] if wires[number] != wires[number - 1] else None,
+            )
         )
     return end, later
 
@@ -111,37 +110,40 @@ def _queues(qdiscs: Sequence[Qdisc]) -> list[LabQueue]:
     to change the kind of a qdisc."""
     found: list[LabQueue] = []
     for qdisc in qdiscs:
-        handle = found[-1]["handle"] if found else QUEUE_HANDLE
-        if found and found[-1]["kind"] != qdisc.kind:
+        handle = found[-1].handle if found else QUEUE_HANDLE
+        if found and found[-1].kind != qdisc.kind:
             handle += 1
-        found.append({"handle": handle, "kind": qdisc.kind, "options": list(qdisc.options)})
+        found.append(LabQueue(handle=handle, kind=qdisc.kind, options=qdisc.options))
     return found
 
 
 def _new_queue(before: LabQueue, after: LabQueue) -> LabNewQueue | None:
     """From one queue to the next: one of the same kind is changed in place, another kind replaces it."""
-    return None if after == before else {**after, "in_place": after["handle"] == before["handle"]}
+    if after == before:
+        return None
+    in_place = after.handle == before.handle
+    return LabNewQueue(handle=after.handle, kind=after.kind, options=after.options, in_place=in_place)
 
 
 def _shaper(rate_bps: int, mtu: int, burst_ns: int) -> LabShaper:
-    return {"rate_bps": rate_bps, "quantum_bytes": mtu + ETHERNET_HEADER_BYTES, "burst_ns": burst_ns}
+    return LabShaper(rate_bps=rate_bps, quantum_bytes=mtu + ETHERNET_HEADER_BYTES, burst_ns=burst_ns)
 
 
 def _opportunities(trace: Opportunities, duration_ns: int) -> LabOpportunities:
     at_ms, counts = trace.until((duration_ns + AFTER_NS) // NS_PER_MS)
-    return {
-        "bytes": BYTES,
-        "overhead_bytes": OVERHEAD_BYTES,
-        "period_ms": trace.period_ms,
-        "mean_rate_bps": trace.mean_rate_bps,
-        "trace": " ".join(f"{at}x{count}" if count > 1 else f"{at}" for at, count in zip(at_ms, counts, strict=True)),
-    }
+    return LabOpportunities(
+        bytes=BYTES,
+        overhead_bytes=OVERHEAD_BYTES,
+        period_ms=trace.period_ms,
+        mean_rate_bps=trace.mean_rate_bps,
+        trace=" ".join(f"{at}x{count}" if count > 1 else f"{at}" for at, count in zip(at_ms, counts, strict=True)),
+    )
 
 
 def _wire(state: State, limit: int, seed: int) -> LabWire:
     values = [found.lab_values(state.wire[found.name]) for found in PROPERTIES]
     found = {name: value for one in values for name, value in one.items()}
-    return {"rate_bps": state.rate, **found, "limit_pkts": limit, "seed": seed}
+    return LabWire(rate_bps=state.rate, **found, limit_pkts=limit, seed=seed)
 
 
 def _mac(index: int) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from ipaddress import ip_network
 from typing import NamedTuple
 
-from netwarp.lab.model import LabRoute
 from netwarp.lab.network import Hop, NetworkGraph
+from netwarp.lab_format.model import LabRoute
 
 _BITS = {4: 32, 6: 128}
 
@@ -63,9 +63,9 @@ def _joined(pair: Sequence[_Route], bits: int) -> _Route | None:
 def _lab_route(network: NetworkGraph, node: str, version: int, route: _Route) -> LabRoute:
     link, direction = route.hop.link, route.hop.direction
     family = 4 if version == 4 else 16
-    return {
-        "node": node,
-        "prefix": str(ip_network((route.first.to_bytes(family, "big"), route.length))),
-        "via": str(network.addresses[link][version][1 - direction].ip),
-        "interface": network.interfaces[link][direction],
-    }
+    return LabRoute(
+        node=node,
+        prefix=str(ip_network((route.first.to_bytes(family, "big"), route.length))),
+        via=str(network.addresses[link][version][1 - direction].ip),
+        interface=network.interfaces[link][direction],
+    )

@@ -13,16 +13,18 @@ _MAX_TEXT = 10_000
 MAX_RUN_NS = 30 * 24 * 3600 * 10**9
 """How long a run may last; what reads records makes series of so much time."""
 MAX_DELAY_NS = 366 * 24 * 3600 * 10**9
-Time = Annotated[int, Field(ge=-MAX_RUN_NS, le=MAX_RUN_NS)]
+Time = Annotated[int, Field(strict=True, ge=-MAX_RUN_NS, le=MAX_RUN_NS)]
 """An instant of a run, or a duration in it, in ns."""
-Delay = Annotated[int, Field(ge=0, le=MAX_DELAY_NS)]
+Delay = Annotated[int, Field(strict=True, ge=0, le=MAX_DELAY_NS)]
 """How long a wire delays a packet, in ns."""
-Rate = Annotated[int, Field(ge=0, le=10**14)]
+Rate = Annotated[int, Field(strict=True, ge=0, le=10**14)]
 """In bit/s."""
-Share = Annotated[float, Field(ge=0, le=1)]
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 """A probability, or a part of a whole: 0 to 1."""
-Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Text = Annotated[str, Field(max_length=_MAX_TEXT)]
+Int64 = Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
+Text = Annotated[str, Field(strict=True, max_length=_MAX_TEXT)]
+Yes = Annotated[bool, Field(strict=True)]
+"""Whether something is so."""
 
 
 def _plain(text: str) -> str:
@@ -43,4 +45,4 @@ def _address(text: str) -> str:
 
 
 Address = Annotated[Text, AfterValidator(_address)]
-Port = Annotated[int, Field(ge=0, lt=2**16)]
+Port = Annotated[int, Field(strict=True, ge=0, lt=2**16)]

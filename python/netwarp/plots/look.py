@@ -50,7 +50,7 @@ class Look:
 
     @property
     def narrow(self) -> bool:
-        """Whether a figure is as wide as a column of a paper: legends go beneath, type is smaller."""
+        """Whether a figure is as wide as a column of a paper: legends go below, type is smaller."""
         return self.width_in < 6
 
 

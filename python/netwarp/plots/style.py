@@ -193,7 +193,7 @@ def _lines(text: str) -> int:
 
 
 def head_in(title: str, subtitle: str, left_in: float, left_out: Sequence[str] = ()) -> float:
-    """How much room the head takes, with a gap beneath it."""
+    """How much room the head takes, with a gap below it."""
     head, below = _head(title, subtitle, left_out, left_in)
     lines_in = _lines(head) * line_in(_TITLE) + _lines(below) * line_in(_SUBTITLE)
     return 0.13 + lines_in + 0.16 if lines_in else 0.14
@@ -243,7 +243,7 @@ def legend_columns(labels: Sequence[str], wide_in: float) -> int:
 
 
 def legend_rows_in(labels: Sequence[str], wide_in: float) -> float:
-    """How high a legend of that width is, beneath a panel."""
+    """How high a legend of that width is, below a panel."""
     if not labels:
         return 0.0
     rows = -(-len(labels) // legend_columns(labels, wide_in))
@@ -251,7 +251,7 @@ def legend_rows_in(labels: Sequence[str], wide_in: float) -> float:
     return rows * lines * line_in(9) * 1.12 + 0.08
 
 
-def legend_beneath(figure: Figure, handles: Sequence[Artist], left: float, bottom_in: float, wide_in: float) -> None:
+def legend_below(figure: Figure, handles: Sequence[Artist], left: float, bottom_in: float, wide_in: float) -> None:
     """A legend in as many columns as fit, its lower left at `left` (in parts) and `bottom_in` inches of the figure."""
     labels = [str(handle.get_label()) for handle in handles]
     legend = figure.legend(

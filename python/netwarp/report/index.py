@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
+from netwarp.json_values import Json
 from netwarp.report.page import page_style, page_templates
 from netwarp.store.files import write_text
 from netwarp.store.result import ResultDir
@@ -30,7 +30,7 @@ def write_index(result: ResultDir, shown: Sequence[Shown], left: Sequence[str], 
     be drawn. Figures of which there is no file are not shown.
     """
     path = result.plots / NAME
-    figures: list[dict[str, Any]] = []
+    figures: list[dict[str, Json]] = []
     for one in shown:
         files = [kind for kind in ("png", "svg", "pdf") if (result.plots / f"{one.stem}.{kind}").is_file()]
         if files:

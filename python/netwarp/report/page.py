@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from netwarp.analysis.summary.ensemble import statistics_frame
 from netwarp.analysis.summary.expectations import Checked
+from netwarp.json_values import Json
 from netwarp.plots.values import words_of
 from netwarp.report import drawing, extras, quantities, tables
 from netwarp.report.drawing import direction_text
@@ -104,7 +105,7 @@ def _templates() -> Environment:
     return environment
 
 
-def _context(result: ResultDir, summary: pl.DataFrame, study: Written, figures: bool) -> dict[str, Any]:
+def _context(result: ResultDir, summary: pl.DataFrame, study: Written, figures: bool) -> dict[str, object]:
     outcomes = result.outcomes()
     statistics = statistics_frame(summary, result.axes)
     choice = choose(result, outcomes)
@@ -157,7 +158,7 @@ def _first_described(result: ResultDir, usable: str | None) -> RunDir | None:
     return next((result.run(run_id) for run_id in ids if (result.run(run_id).path / "run.json").is_file()), None)
 
 
-def _setup(result: ResultDir, run: RunDir) -> dict[str, Any]:
+def _setup(result: ResultDir, run: RunDir) -> dict[str, object]:
     """What stays the same, as the first run has it, and what differs between runs."""
     what, network = run.description, run.network
     words = {axis: words_of(_values(result, axis)) for axis in result.axes}
@@ -200,7 +201,7 @@ def _values(result: ResultDir, axis: str) -> list[Any]:
     return list(texts.values())
 
 
-def _point(result: ResultDir, run: RunDir) -> Mapping[str, Any]:
+def _point(result: ResultDir, run: RunDir) -> Mapping[str, Json]:
     return next((planned.point for planned in result.planned if planned.id == run.path.name), {})
 
 

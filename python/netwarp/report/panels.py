@@ -12,6 +12,7 @@ from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.flow.phases import Phase, flow_phases
 from netwarp.analysis.flow.sharing import jain_over_time
 from netwarp.analysis.run import series
+from netwarp.json_values import Json
 from netwarp.plots.colours import looks
 from netwarp.plots.labels import is_ordered
 from netwarp.plots.timeseries.curves import JAIN
@@ -53,7 +54,7 @@ class _Curve:
     values: Values
 
 
-def panels(result: ResultDir, choice: Choice, queues: Sequence[str]) -> dict[str, Any]:
+def panels(result: ResultDir, choice: Choice, queues: Sequence[str]) -> dict[str, Json]:
     """The panels' data as JSON can hold it; `queues` names the queues to show (`link:node`).
 
     Times are whole ticks of `tick_s`, values whole multiples of their curve's `unit`; both are given as differences
@@ -92,8 +93,8 @@ def panels(result: ResultDir, choice: Choice, queues: Sequence[str]) -> dict[str
 
 def _run_json(
     run: RunDir, seed: int, point: list[str], curves: Sequence[_Curve], phases: dict[str, list[list[float]]]
-) -> dict[str, Any]:
-    changes = [[change.at_ns / 1e9, change.what] for change in run.description.changes]
+) -> dict[str, Json]:
+    changes: list[list[Json]] = [[change.at_ns / 1e9, change.what] for change in run.description.changes]
     return {
         "id": run.path.name,
         "seed": seed,
@@ -106,7 +107,7 @@ def _run_json(
     }
 
 
-def _axis(path: str, words: Mapping[str, str], values: Sequence[Any]) -> dict[str, Any]:
+def _axis(path: str, words: Mapping[str, str], values: Sequence[Any]) -> dict[str, Json]:
     """An axis: its values as they are shown, each with its colour."""
     ordered = is_ordered(list({axis_text(value): value for value in values if value is not None}.values()))
     return {
@@ -191,7 +192,7 @@ def _wants_log(measure: Measure, curves: Sequence[_Curve]) -> bool:
     return low > 0 and high / low > _LOG_FROM
 
 
-def _curve_json(curve: _Curve, measures: Sequence[Measure], flows: Sequence[str], columns: int) -> dict[str, Any]:
+def _curve_json(curve: _Curve, measures: Sequence[Measure], flows: Sequence[str], columns: int) -> dict[str, Json]:
     times, values = reduce_series(curve.times, curve.values, columns)
     peak = float(np.nanmax(np.abs(values), initial=0.0)) if np.isfinite(values).any() else 0.0
     whole = bool(np.all(np.isnan(values) | (values == np.round(values))))

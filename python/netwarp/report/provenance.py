@@ -5,8 +5,8 @@ import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from netwarp.store.documents import AskedJson, ManifestJson, PlanJson
 from netwarp.store.files import read_content, read_json
 from netwarp.store.result import ResultDir
 
@@ -47,7 +47,7 @@ def _as_run(argv: Sequence[str]) -> str:
 
 def _from_page(result: ResultDir) -> str:
     """The command that makes the same runs from the scenario as the page has it."""
-    asked: dict[str, Any] = result.plan.get("asked") or {}
+    asked: AskedJson = result.plan.get("asked") or {}
     words = ["netwarp", "run", "scenario.toml"]
     for setting in asked.get("settings") or ():
         words += ["--set", str(setting)]
@@ -58,13 +58,13 @@ def _from_page(result: ResultDir) -> str:
     return shlex.join(words)
 
 
-def _facts(manifest: dict[str, Any], plan: dict[str, Any]) -> list[tuple[str, str]]:
+def _facts(manifest: ManifestJson, plan: PlanJson) -> list[tuple[str, str]]:
     identity = plan.get("identity") or manifest.get("identity") or {}
     host = manifest.get("host") or {}
-    facts = [("netwarp", manifest.get("netwarp")), ("engine", manifest.get("engine"))]
+    facts: list[tuple[str, object]] = [("netwarp", manifest.get("netwarp")), ("engine", manifest.get("engine"))]
     facts += [(f"{name}, SHA-256", digest) for name, digest in identity.items()]
     facts += [("made", manifest.get("created")), ("resumed", len(manifest.get("resumed") or ()) or None)]
-    facts += [("on", ", ".join(str(host[key]) for key in ("system", "machine") if host.get(key)))]
+    facts += [("on", ", ".join(filter(None, (host.get("system"), host.get("machine")))))]
     facts += [("with", ", ".join(f"{name} {one}" for name, one in (manifest.get("libraries") or {}).items()))]
     return [(name, str(value)) for name, value in facts if value]
 

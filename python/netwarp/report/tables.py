@@ -44,7 +44,7 @@ class Table:
 
 
 def results_table(statistics: pl.DataFrame, summary: pl.DataFrame, axes: Sequence[str]) -> Table:
-    """A row per point and flow, the main metrics as medians over runs with their intervals beneath.
+    """A row per point and flow, the main metrics as medians over runs with their intervals below.
 
     Queue and link columns speak of one queue (`busiest_queue`); of a group the flows appear together.
     """

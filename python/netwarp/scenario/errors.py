@@ -10,7 +10,7 @@ from netwarp.words import did_you_mean, shortened
 __all__ = ["MAX_PROBLEMS", "Problem", "ScenarioError", "did_you_mean"]
 
 MAX_PROBLEMS = 100
-"""How many problems of a scenario are looked for: who has read so many begins anew anyway."""
+"""How many problems of a scenario are looked for: who has read so many begins again anyway."""
 _MAX_PLACE = 200
 _MAX_MESSAGE = 1000
 

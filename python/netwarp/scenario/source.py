@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from netwarp.files import FolderOf
+from netwarp.json_values import JsonObject
 
 Keys = tuple[str | int, ...]
 
@@ -34,7 +34,7 @@ class Source:
 
     label: str
     text: str
-    data: Mapping[str, Any] = field(repr=False)
+    data: JsonObject = field(repr=False)
     overrides: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     folder: Path = Path()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import Any
+
+from netwarp.json_values import Json
 
 MAX_DEPTH = 20
 """How deep tables and lists of a scenario may be nested; the format itself needs eight."""
@@ -33,7 +34,7 @@ class TomlSyntaxError(TomlError):
     """A text that is no TOML."""
 
 
-def parse_toml(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Json]:
     """The data in a TOML text, with whole numbers of 64 bits at most, nested `MAX_DEPTH` deep at most.
 
     Raises TomlError.

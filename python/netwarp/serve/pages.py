@@ -99,7 +99,7 @@ class Pages:
         part = "" if run_id is None else f"run {run_id}"
         return render_report(result, summary, written, figures=False, back=back, part=part)
 
-    def _listed(self, watched: Watched) -> dict[str, Any]:
+    def _listed(self, watched: Watched) -> dict[str, object]:
         try:
             progress = watched.progress()
         except StoreError as error:
@@ -159,7 +159,7 @@ def _left(progress: Progress) -> str:
     return f"about {minutes} min {seconds} s left" if minutes else f"about {seconds} s left"
 
 
-def _plan(watched: Watched, progress: Progress) -> dict[str, Any]:
+def _plan(watched: Watched, progress: Progress) -> dict[str, object]:
     """The plan as a table: a row for each point, a cell for each seed."""
     axes = watched.result.axes
     by_point: dict[tuple[str, ...], list[RunState]] = {}

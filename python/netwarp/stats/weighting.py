@@ -39,7 +39,7 @@ class Window:
         return self.start_ns, self.end_ns
 
     def within(self, other: "Window") -> "Window":
-        """The part that lies in the other, too."""
+        """The part that is in the other, too."""
         return Window(max(self.start_ns, other.start_ns), min(self.end_ns, other.end_ns))
 
     def mask(self, times_ns: Times) -> NDArray[np.bool_]:

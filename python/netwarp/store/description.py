@@ -1,24 +1,21 @@
 """What a run was: the parts of `run.json` and its lab that readers of records need."""
 
 import ipaddress
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from netwarp.flows import kind_of
 from netwarp.flows.kind import FlowKind, Transport
-from netwarp.lab_format.wires import PROPERTIES, WireProperty
+from netwarp.json_values import Json
+from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabFlow, LabLink
+from netwarp.lab_format.wires import PROPERTIES, LabWire, WireProperty
 from netwarp.qdisc import Qdisc
+from netwarp.store.documents import RunDocument
 from netwarp.store.errors import StoreError
 from netwarp.store.opportunities import Opportunities, opportunities_of
 
-_UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
-
-
 Connection = tuple[int, str, int, str, int]
 """Protocol, source and its port, destination and its port."""
-_CONNECTION = ("protocol", "source", "source_port", "destination", "destination_port")
 
 
 @dataclass(frozen=True)
@@ -139,7 +136,7 @@ class Description:
     id: str
     seed: int
     scenario: str
-    point: Mapping[str, Any]
+    point: Mapping[str, Json]
     warmup_ns: int
     duration_ns: int
     sample_ns: int
@@ -156,33 +153,26 @@ class Description:
         return self.drop_reasons[number] if number < len(self.drop_reasons) else f"reason_{number}"
 
 
-def describe(run: Mapping[str, Any]) -> Description:
-    """Read `run.json`'s content: id, seed, point, scenario (an object with name and warmup), lab.
-
-    Raises StoreError naming what is missing.
-    """
-    try:
-        lab = run["lab"]
-        scenario = run.get("scenario", {})
-        return Description(
-            id=str(run["id"]),
-            seed=int(run.get("seed", lab["seed"])),
-            scenario=str(scenario.get("name", "")) if isinstance(scenario, Mapping) else str(scenario),
-            point=dict(run.get("point", {})),
-            warmup_ns=_warmup_ns(run),
-            duration_ns=int(lab["duration_ns"]),
-            sample_ns=int(lab.get("record", {}).get("sample_ns", 0)),
-            flows=tuple(_flow(entry, run) for entry in lab["flows"]),
-            ends=(
-                *(_end(link, end, lab) for link in lab["links"] for end in link["ends"]),
-                *(_end({"name": end["name"]}, end, lab) for end in lab.get("interfaces", ())),
-            ),
-            changes=changes_of(lab),
-            copying=frozenset(str(node["name"]) for node in lab.get("nodes", ()) if node.get("copies")),
-            drop_reasons=tuple(run.get("kernel", {}).get("drop_reasons", ())),
-        )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise StoreError(f"the run's description (run.json) is incomplete: {error}") from error
+def describe(run: RunDocument) -> Description:
+    """What a run was, from `run.json`. Raises StoreError for a change of what no link has."""
+    lab = run.lab
+    return Description(
+        id=run.id,
+        seed=lab.seed if run.seed is None else run.seed,
+        scenario=run.scenario_name,
+        point=run.point,
+        warmup_ns=run.measured_from_ns,
+        duration_ns=lab.duration_ns,
+        sample_ns=lab.record.sample_ns,
+        flows=tuple(_flow(entry, run) for entry in lab.flows),
+        ends=(
+            *(_end(f"{link.name}:{end.node}", link, end, lab) for link in lab.links for end in link.ends),
+            *(_end("", None, end, lab) for end in lab.interfaces),
+        ),
+        changes=changes_of(lab),
+        copying=frozenset(node.name for node in lab.nodes if node.copies),
+        drop_reasons=tuple(run.kernel.drop_reasons),
+    )
 
 
 def same_address(one: str, other: str) -> bool:
@@ -190,129 +180,116 @@ def same_address(one: str, other: str) -> bool:
     return one == other or ipaddress.ip_address(one) == ipaddress.ip_address(other)
 
 
-def changes_of(lab: Mapping[str, Any]) -> tuple[Change, ...]:
+def changes_of(lab: Lab) -> tuple[Change, ...]:
     """The lab's changes in words and in order; a change that both ends of a link share is listed once.
 
-    What changed in an end's wire is found by comparing it with its state before.
+    What changed in an end's wire is found by comparing it with its state before. Raises StoreError.
     """
-    wires = {end["index"]: end.get("wire", {}) for link in lab["links"] for end in link["ends"]}
-    names = {end["index"]: str(link["name"]) for link in lab["links"] for end in link["ends"]}
+    wires = {end.index: end.wire for end in lab.ends}
+    names = {end.index: link.name for link in lab.links for end in link.ends}
     found: dict[tuple[int, str], dict[str, None]] = {}
-    for entry in lab.get("changes", ()):
-        before, after = wires[entry["index"]], entry.get("wire") or wires[entry["index"]]
-        wires[entry["index"]] = after
+    for entry in lab.changes:
+        if entry.index not in wires:
+            raise StoreError(
+                f"the run's description (run.json) has a change of interface {entry.index}, which no link has"
+            )
+        before, after = wires[entry.index], entry.wire or wires[entry.index]
+        wires[entry.index] = after
         words = _wire_words(before, after)
-        if qdisc := Qdisc.of(entry.get("queue")):
+        if qdisc := Qdisc.of(entry.queue):
             words.append(f"queue {qdisc}")
-        found.setdefault((int(entry["at_ns"]), names[entry["index"]]), {}).update(dict.fromkeys(words))
+        found.setdefault((entry.at_ns, names[entry.index]), {}).update(dict.fromkeys(words))
     return tuple(Change(at_ns, link, tuple(words)) for (at_ns, link), words in found.items() if words)
 
 
-def _wire_words(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    old, new = ((wire.get("rate_bps") or 0) / 1e6 for wire in (before, after))
+def _wire_words(before: LabWire, after: LabWire) -> list[str]:
+    old, new = ((wire.rate_bps or 0) / 1e6 for wire in (before, after))
     words = [f"rate {old:g} → {new:g} Mbit/s"] if old != new else []
     return words + [word for found in PROPERTIES if (word := found.change_words(before, after))]
 
 
-def _warmup_ns(run: Mapping[str, Any]) -> int:
-    for place in (run, run["lab"], run.get("scenario", {})):
-        if isinstance(place, Mapping):
-            if "warmup_ns" in place:
-                return int(place["warmup_ns"])
-            if "warmup" in place:
-                return _duration_ns(place["warmup"])
-    return 0
-
-
-def _duration_ns(text: Any) -> int:
-    if isinstance(text, int):
-        return text
-    match = re.fullmatch(r"([\d.]+)\s*(ns|us|ms|s|min|h)", str(text))
-    if match is None:
-        raise StoreError(f"the run's description (run.json) has a warmup that is not a duration: {text!r}")
-    return round(float(match[1]) * _UNITS_NS[match[2]])
-
-
-def _flow(entry: Mapping[str, Any], run: Mapping[str, Any]) -> Flow:
-    reverse = kind_of(str(entry["tool"])).is_reverse(entry)
-    sender, receiver = ("to", "from") if reverse else ("from", "to")
-    given = run.get("given_sysctl", {})
+def _flow(entry: LabFlow, run: RunDocument) -> Flow:
+    reverse = kind_of(entry.tool).is_reverse(entry.own)
+    sender, receiver = (entry.to, entry.from_) if reverse else (entry.from_, entry.to)
     return Flow(
-        id=int(entry["id"]),
-        name=str(entry["name"]),
-        group=str(entry["group"]),
-        tool=str(entry["tool"]),
-        source=str(entry["source"]),
-        source_port=int(entry.get("source_port") or 0),
-        destination=str(entry["destination"]),
-        destination_port=int(entry.get("destination_port") or 0),
-        start_ns=int(entry["start_ns"]),
-        duration_ns=int(entry.get("duration_ns") or int(run["lab"]["duration_ns"]) - int(entry["start_ns"])),
+        id=entry.id,
+        name=entry.name,
+        group=entry.group,
+        tool=entry.tool,
+        source=entry.source,
+        source_port=entry.source_port,
+        destination=entry.destination,
+        destination_port=entry.destination_port,
+        start_ns=entry.start_ns,
+        duration_ns=entry.duration_ns or run.lab.duration_ns - entry.start_ns,
         reverse=reverse,
-        send_buffer_given="net.ipv4.tcp_wmem" in given.get(entry.get(sender), ()),
-        receive_buffer_given="net.ipv4.tcp_rmem" in given.get(entry.get(receiver), ()),
-        source_ports=tuple(int(port) for port in entry.get("source_ports") or ()),
-        protocol=str(entry.get("protocol") or ""),
-        nodes=(str(entry["from"]), str(entry["to"])) if "from" in entry and "to" in entry else (),
-        cc=str(entry.get("cc") or ""),
-        payload_bytes=int(entry["bytes"]) if entry.get("bytes") else None,
-        connections=tuple(tuple(one[name] for name in _CONNECTION) for one in entry.get("connections") or ()),
+        send_buffer_given="net.ipv4.tcp_wmem" in run.given_sysctl.get(sender, ()),
+        receive_buffer_given="net.ipv4.tcp_rmem" in run.given_sysctl.get(receiver, ()),
+        source_ports=entry.source_ports,
+        protocol=entry.protocol,
+        nodes=(entry.from_, entry.to) if entry.from_ and entry.to else (),
+        cc=entry.cc,
+        payload_bytes=entry.payload_bytes,
+        connections=tuple(
+            (one.protocol, one.source, one.source_port, one.destination, one.destination_port)
+            for one in entry.connections
+        ),
     )
 
 
-def _end(link: Mapping[str, Any], end: Mapping[str, Any], lab: Mapping[str, Any]) -> End:
+def _end(name: str, link: LabLink | None, end: LabEnd, lab: Lab) -> End:
+    """An end of a link, or an interface that is none."""
+    wires = _wires(end, lab)
+    offload = link is not None and link.offload
     return End(
-        name=str(end.get("name") or f"{link['name']}:{end['node']}"),
-        link=str(link["name"]),
-        node=str(end["node"]),
-        interface_index=int(end["index"]),
-        rates=_rates(end, lab.get("changes", [])),
-        copies=any(_ever(one, end, lab) for one in PROPERTIES if one.copies)
-        or (bool(link.get("offload")) and any(_ever(one, end, lab) for one in PROPERTIES if one.copies_aggregates)),
-        corrupts=any(_ever(one, end, lab) for one in PROPERTIES if one.corrupts),
-        offload=bool(link.get("offload")),
+        name=end.name or name,
+        link=link.name if link else end.name or name,
+        node=end.node,
+        interface_index=end.index,
+        rates=_rates(end, lab.changes),
+        copies=any(_ever(one, wires) for one in PROPERTIES if one.copies)
+        or (offload and any(_ever(one, wires) for one in PROPERTIES if one.copies_aggregates)),
+        corrupts=any(_ever(one, wires) for one in PROPERTIES if one.corrupts),
+        offload=offload,
         opportunities=opportunities_of(end),
         # A netem that was found is a part of the interface's queue.
-        delays_ns=(0, 0) if end.get("found") else _delays_ns(end, lab),
-        found=bool(end.get("found")),
-        queue=None if _queue_changes(end, lab) else Qdisc.of(end.get("queue")),
+        delays_ns=(0, 0) if end.found else _delays_ns(wires),
+        found=end.found,
+        queue=None if _queue_changes(end, lab) else Qdisc.of(end.queue),
     )
 
 
-def _queue_changes(end: Mapping[str, Any], lab: Mapping[str, Any]) -> bool:
-    return any(change["index"] == end["index"] and change.get("queue") for change in lab.get("changes", ()))
+def _queue_changes(end: LabEnd, lab: Lab) -> bool:
+    return any(change.index == end.index and change.queue for change in lab.changes)
 
 
-def _delays_ns(end: Mapping[str, Any], lab: Mapping[str, Any]) -> tuple[int, int]:
+def _delays_ns(wires: Sequence[LabWire]) -> tuple[int, int]:
     """Over all wires of an end in the run; netem's tables reach four times the jitter, its uniform jitter once."""
     least, most = [], []
-    for wire in _wires(end, lab):
-        delay, jitter = int(wire.get("delay_ns") or 0), int(wire.get("jitter_ns") or 0)
-        reach = jitter * (4 if wire.get("distribution") else 1)
+    for wire in wires:
+        reach = wire.jitter_ns * (4 if wire.distribution else 1)
         skips = any(one.acts(wire) for one in PROPERTIES if one.skips_delay)
-        least.append(0 if skips else max(delay - reach, 0))
-        most.append(delay + reach)
-    return min(least, default=0), max(most, default=0)
+        least.append(0 if skips else max(wire.delay_ns - reach, 0))
+        most.append(wire.delay_ns + reach)
+    return min(least), max(most)
 
 
-def _wires(end: Mapping[str, Any], lab: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    changes = (change["wire"] for change in lab.get("changes", []) if change["index"] == end["index"])
-    return [wire for wire in (end.get("wire"), *changes) if wire]
+def _wires(end: LabEnd, lab: Lab) -> Sequence[LabWire]:
+    changes = (change.wire for change in lab.changes if change.index == end.index)
+    return [end.wire, *(wire for wire in changes if wire)]
 
 
-def _ever(impairment: WireProperty, end: Mapping[str, Any], lab: Mapping[str, Any]) -> bool:
-    """Whether the wire that leaves this end does this to packets at any time of the run."""
-    return any(impairment.acts(wire) for wire in _wires(end, lab))
+def _ever(impairment: WireProperty, wires: Sequence[LabWire]) -> bool:
+    """Whether a wire does this to packets at any time of the run."""
+    return any(impairment.acts(wire) for wire in wires)
 
 
-def _rates(end: Mapping[str, Any], changes: Any) -> tuple[tuple[int, int], ...] | None:
+def _rates(end: LabEnd, changes: Sequence[LabChange]) -> tuple[tuple[int, int], ...] | None:
     """The steps of an end's rate, from its wire and the wires of the lab's changes; None if it has none."""
-    steps: list[tuple[int, int]] = []
-    rate = end.get("wire", {}).get("rate_bps")
-    if not rate:
+    if not end.wire.rate_bps:
         return None
-    steps.append((-(2**62), int(rate)))
+    steps = [(-(2**62), end.wire.rate_bps)]
     for change in changes:
-        if change["index"] == end["index"] and change["wire"] and change["wire"]["rate_bps"]:
-            steps.append((int(change["at_ns"]), int(change["wire"]["rate_bps"])))
+        if change.index == end.index and change.wire and change.wire.rate_bps:
+            steps.append((change.at_ns, change.wire.rate_bps))
     return tuple(sorted(steps))

@@ -9,6 +9,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+from netwarp.json_values import Json
 from netwarp.store.errors import StoreError, store_errors
 
 MAX_DOCUMENT_BYTES = 256 << 20
@@ -122,7 +123,7 @@ def read_text(path: Path) -> str:
         raise StoreError(f"cannot read {path}: it is not text in UTF-8 (byte {error.start})") from None
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Json]:
     """Read a JSON object. Raises StoreError if it is missing, not JSON, or not an object."""
     content = read_content(path)
     if sum(content.count(sign) for sign in (b"[", b"{", b",")) > MAX_JSON_SIGNS:
@@ -154,7 +155,7 @@ def inside(folder: Path, name: str) -> Path:
 def make_folder(folder: Path) -> Path:
     """Make a folder of a result if it is not there; returns it. Raises StoreError if it is a symbolic link.
 
-    A result may have been made by somebody else: a link in it would let what is written here replace files elsewhere.
+    A result may have been made by someone else: a link in it would let what is written here replace files elsewhere.
     """
     with store_errors(folder, "create"):
         folder.mkdir(parents=True, exist_ok=True)

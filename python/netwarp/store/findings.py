@@ -1,7 +1,7 @@
 """What a view found: statements about a study, each checked against its records. A table `findings.csv`.
 
 Columns: `finding` (the statement), `judgement`, `measured` (our result, in words), `published` (the published result,
-in words; null if it was not published before), `source` (the section of the publication; null likewise).
+in words; null if it was not published before), `source` (the section of the publication, or null).
 """
 
 from collections.abc import Sequence

@@ -25,7 +25,7 @@ def locked(directory: Path) -> Iterator[None]:
     Raises InUseError naming the process that holds it, StoreError if the directory cannot be written.
     """
     with store_errors(directory, "write"):
-        # Not through a symbolic link, which somebody else's result may hold: what it points to would be emptied.
+        # Not through a symbolic link, which someone else's result may hold: what it points to would be emptied.
         handle = os.open(directory / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         file = os.fdopen(handle, "a+", encoding="utf-8")
     with file:

@@ -6,18 +6,21 @@ the machine's own start.
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from netwarp.store.errors import PlanMismatchError, store_errors
 from netwarp.store.files import make_folder, read_json, write_json, write_text
 from netwarp.store.lock import locked
 from netwarp.store.planfile import refuse_other_plan
 from netwarp.store.status import is_by_host, read_status
+
+if TYPE_CHECKING:
+    from netwarp.store.documents import ManifestJson, PlanJson
 
 _TEMPORARY = ".part"
 _RESUMED = ("created", "argv", "netwarp")
@@ -30,18 +33,18 @@ class ResultWriter:
     path: Path
 
     @cached_property
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> "PlanJson":
         """`plan.json`: `axes` (paths, in order) and `runs` (each with id, seed, point, case). Raises StoreError."""
-        from netwarp.store.documents import PlanDocument, checked  # a new result has no documents to be checked
+        from netwarp.store.documents import PlanJson, checked  # a new result has no documents to be checked
 
-        return checked(read_json(self.path / "plan.json"), PlanDocument, self.path / "plan.json")
+        return checked(read_json(self.path / "plan.json"), PlanJson, self.path / "plan.json")
 
     @cached_property
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> "ManifestJson":
         """`manifest.json`: versions, digests, argv, host. Raises StoreError."""
-        from netwarp.store.documents import ManifestDocument, checked  # as above
+        from netwarp.store.documents import ManifestJson, checked  # as above
 
-        return checked(read_json(self.path / "manifest.json"), ManifestDocument, self.path / "manifest.json")
+        return checked(read_json(self.path / "manifest.json"), ManifestJson, self.path / "manifest.json")
 
     def run_path(self, run_id: str) -> Path:
         """The directory of a run, whether it exists or not."""
@@ -94,7 +97,7 @@ def _replace(final: Path, new: Path) -> None:
 
 @contextmanager
 def begin_result(
-    path: Path, *, scenario_toml: str, plan: Mapping[str, Any], manifest: Mapping[str, Any]
+    path: Path, *, scenario_toml: str, plan: "PlanJson", manifest: "ManifestJson"
 ) -> Iterator[ResultWriter]:
     """Create a result directory, or resume one with the same plan, and hold its lock while the block runs.
 
@@ -121,7 +124,7 @@ def _is_ours(path: Path) -> bool:
     return path.name.startswith(".") or path.name in {"runs", "scenario.toml", "manifest.json"}
 
 
-def _describe(result: ResultWriter, scenario_toml: str, plan: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+def _describe(result: ResultWriter, scenario_toml: str, plan: "PlanJson", manifest: "ManifestJson") -> None:
     """Write what describes a new result; of a resumed one sweep up what a killed process left, and note the date."""
     path = result.path
     if not (path / "plan.json").exists():
@@ -131,7 +134,7 @@ def _describe(result: ResultWriter, scenario_toml: str, plan: Mapping[str, Any],
         return
     _sweep(path)
     resumed = [*result.manifest.get("resumed", []), {key: manifest.get(key) for key in _RESUMED}]
-    write_json(path / "manifest.json", result.manifest | {"resumed": resumed})
+    write_json(path / "manifest.json", {**result.manifest, "resumed": resumed})
 
 
 def _sweep(path: Path) -> None:

@@ -1,13 +1,12 @@
 """The network of a run as its readers see it: nodes, links, and each direction of a link."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import Any
 
-from netwarp.lab_format.wires import PROPERTIES
+from netwarp.lab_format.model import Lab, LabChange, LabEnd, LabLink
+from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.qdisc import Qdisc
-from netwarp.store.errors import StoreError
 from netwarp.store.opportunities import opportunities_of
 
 
@@ -62,49 +61,43 @@ class Network:
     links: tuple[Link, ...]
 
 
-def network_of(lab: Mapping[str, Any]) -> Network:
-    """Read a lab (`run.json`, field `lab`). Raises StoreError naming what is missing."""
-    try:
-        links = tuple(_link(link, lab.get("changes", ())) for link in lab["links"])
-        named = [str(node["name"]) for node in lab.get("nodes", ())]
-        ends = [direction.source for link in links for direction in link.directions]
-        return Network(
-            nodes=tuple(dict.fromkeys([*named, *ends])),
-            forwarding=frozenset(str(node["name"]) for node in lab.get("nodes", ()) if node.get("forward")),
-            links=links,
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StoreError(f"the run's description (run.json) is incomplete: {error}") from error
-
-
-def _link(link: Mapping[str, Any], changes: Any) -> Link:
-    one, other = link["ends"]
-    directions = (_direction(one, other, changes), _direction(other, one, changes))
-    return Link(str(link["name"]), directions, int(link.get("mtu", 1500)))
-
-
-def _direction(end: Mapping[str, Any], peer: Mapping[str, Any], changes: Any) -> LinkDirection:
-    wire = end.get("wire") or {}
-    opportunities = opportunities_of(end)
-    return LinkDirection(
-        source=str(end["node"]),
-        target=str(peer["node"]),
-        interface=str(end.get("interface", "")),
-        rate_bps=opportunities.mean_rate_bps if opportunities else int(wire.get("rate_bps") or 0),
-        delay_ns=int(wire.get("delay_ns") or 0),
-        jitter_ns=int(wire.get("jitter_ns") or 0),
-        queue=str(qdisc) if (qdisc := Qdisc.of(end.get("queue"))) else None,
-        impairments=tuple(words for found in PROPERTIES if (words := found.described(wire))),
-        series=tuple(_step_series(wire, [change for change in changes if change["index"] == end["index"]])),
-        traced=opportunities is not None,
-        raw=tuple(map(str, end.get("raw") or ())),
+def network_of(lab: Lab) -> Network:
+    """The network of a lab."""
+    links = tuple(_link(link, lab.changes) for link in lab.links)
+    ends = [direction.source for link in links for direction in link.directions]
+    return Network(
+        nodes=tuple(dict.fromkeys([*(node.name for node in lab.nodes), *ends])),
+        forwarding=frozenset(node.name for node in lab.nodes if node.forward),
+        links=links,
     )
 
 
-def _step_series(wire: Mapping[str, Any], changes: list[Mapping[str, Any]]) -> Iterator[StepSeries]:
+def _link(link: LabLink, changes: Sequence[LabChange]) -> Link:
+    one, other = link.ends
+    return Link(link.name, (_direction(one, other, changes), _direction(other, one, changes)), link.mtu)
+
+
+def _direction(end: LabEnd, peer: LabEnd, changes: Sequence[LabChange]) -> LinkDirection:
+    opportunities = opportunities_of(end)
+    return LinkDirection(
+        source=end.node,
+        target=peer.node,
+        interface=end.interface,
+        rate_bps=opportunities.mean_rate_bps if opportunities else end.wire.rate_bps or 0,
+        delay_ns=end.wire.delay_ns,
+        jitter_ns=end.wire.jitter_ns,
+        queue=str(qdisc) if (qdisc := Qdisc.of(end.queue)) else None,
+        impairments=tuple(words for found in PROPERTIES if (words := found.described(end.wire))),
+        series=tuple(_step_series(end.wire, [change for change in changes if change.index == end.index])),
+        traced=opportunities is not None,
+        raw=end.raw or (),
+    )
+
+
+def _step_series(wire: LabWire, changes: Sequence[LabChange]) -> Iterator[StepSeries]:
     """The properties of a wire that its changes touch."""
-    wires = [(0, wire), *((int(change["at_ns"]), change["wire"]) for change in changes if change.get("wire"))]
-    rates = [(at_ns, (then.get("rate_bps") or 0) * 1e-6) for at_ns, then in wires]
+    wires = [(0, wire), *((change.at_ns, change.wire) for change in changes if change.wire)]
+    rates = [(at_ns, (then.rate_bps or 0) * 1e-6) for at_ns, then in wires]
     yield from _series_of("rate", "Mbit/s", rates)
     for found in PROPERTIES:
         if found.drawn_over_time:

@@ -1,12 +1,12 @@
 """A link's delivery opportunities (a Mahimahi trace) as readers of records see them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from netwarp.lab_format.model import LabEnd
 
 NS_PER_MS = 10**6
 
@@ -47,17 +47,17 @@ class Opportunities:
         return np.concatenate([[0], np.cumsum(np.array(self.counts, dtype=np.int64))]).astype(np.int64)
 
 
-def opportunities_of(end: Mapping[str, Any]) -> Opportunities | None:
+def opportunities_of(end: LabEnd) -> Opportunities | None:
     """Those of an end of a link in a lab; None where it has a rate."""
-    found = end.get("opportunities")
-    if not found:
+    found = end.opportunities
+    if found is None:
         return None
-    items = [word.partition("x") for word in found["trace"].split()]
+    items = [word.partition("x") for word in found.trace.split()]
     return Opportunities(
-        size_bytes=int(found["bytes"]),
-        overhead_bytes=int(found["overhead_bytes"]),
-        period_ms=int(found["period_ms"]),
-        mean_rate_bps=int(found["mean_rate_bps"]),
+        size_bytes=found.bytes,
+        overhead_bytes=found.overhead_bytes,
+        period_ms=found.period_ms,
+        mean_rate_bps=found.mean_rate_bps,
         at_ms=tuple(int(at_ms) for at_ms, _, _ in items),
         counts=tuple(int(count or 1) for _, _, count in items),
     )

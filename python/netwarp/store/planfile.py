@@ -1,17 +1,21 @@
 """What `plan.json` says, and whether two of them mean the same results."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from netwarp.store.errors import PlanMismatchError
+
+if TYPE_CHECKING:
+    from netwarp.store.documents import PlanJson, PlannedRunJson
 
 IMPORTED = "import"
 """The engine of a plan whose runs others made (`netwarp import`)."""
 
 
-def refuse_other_plan(path: Path, here: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def refuse_other_plan(path: Path, here: PlanJson, wanted: PlanJson) -> None:
     """Raise PlanMismatchError if the plan of the result at `path` asks for other runs than the wanted one."""
     if same_plan(here, wanted):
         return
@@ -21,12 +25,12 @@ def refuse_other_plan(path: Path, here: Mapping[str, Any], wanted: Mapping[str, 
     )
 
 
-def same_plan(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def same_plan(one: PlanJson, other: PlanJson) -> bool:
     """Whether both ask for the same runs under the same names, in whatever order."""
     return bool(_sense(one) == _sense(other))
 
 
-def difference(here: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+def difference(here: PlanJson, wanted: PlanJson) -> str:
     """Why two plans are not the same, in a few words."""
     if here.get("name") != wanted.get("name"):
         return f"the scenario {here.get('name')}"
@@ -42,11 +46,11 @@ def difference(here: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     return f"{len(known - asked)} of its {len(known)} runs are not asked for, {len(asked - known)} others are"
 
 
-def _sense(plan: Mapping[str, Any]) -> Any:
+def _sense(plan: PlanJson) -> tuple[str | None, list[str] | None, dict[str, str]]:
     runs = {run["id"]: place_of(run) for run in plan.get("runs", [])}
     return plan.get("name"), plan.get("axes"), runs
 
 
-def place_of(run: Mapping[str, Any]) -> str:
+def place_of(run: PlannedRunJson) -> str:
     """Where a run stands, as text: JSON, so that a plan as read from a file equals the one that was written."""
-    return json.dumps([run.get("seed"), run.get("case"), run.get("point")], sort_keys=True)
+    return json.dumps([run["seed"], run.get("case"), run.get("point")], sort_keys=True)

@@ -22,7 +22,7 @@ def last_lines(run: Path, name: str, count: int) -> list[str]:
 
 
 def excerpt(run: Path, count: int) -> Iterator[str]:
-    """The last `count` lines of each file, beneath its name; nothing of a file that is empty or cannot be read."""
+    """The last `count` lines of each file, below its name; nothing of a file that is empty or cannot be read."""
     for name in (OUTPUT, ERRORS):
         try:
             lines = last_lines(run, name, count)

@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
+from netwarp.json_values import Json
 from netwarp.store.digests import changed_files
+from netwarp.store.documents import ManifestJson, PlanJson
 from netwarp.store.errors import NoResultError, StoreError
 from netwarp.store.files import write_atomic
 from netwarp.store.making import ResultWriter, begin_result
@@ -83,13 +84,20 @@ class ResultDir(ResultWriter):
         named = self.plan.get("baseline")
         return None if named is None else str(named["case"])
 
-    def settings_of(self, case: str) -> Mapping[str, Any]:
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What was set on the command line (`--set`), in order."""
+        asked = self.plan.get("asked")
+        return tuple(asked.get("settings", ())) if asked else ()
+
+    def settings_of(self, case: str) -> Mapping[str, Json]:
         """What a case sets, by path; nothing is known of the cases of old results."""
         return dict(self.plan.get("cases", {}).get(case, {}))
 
-    def usual_value(self, path: str) -> Any:
+    def usual_value(self, path: str) -> Json:
         """What the scenario says of a path that a case sets, as written; None if it says nothing."""
-        return (self.plan.get("baseline") or {}).get("usual", {}).get(path)
+        baseline = self.plan.get("baseline")
+        return baseline.get("usual", {}).get(path) if baseline else None
 
     def run(self, run_id: str) -> RunDir:
         """The directory of a run, whether it exists or not."""
@@ -194,9 +202,7 @@ def open_verified(path: Path) -> ResultDir:
 
 
 @contextmanager
-def create_result(
-    path: Path, *, scenario_toml: str, plan: Mapping[str, Any], manifest: Mapping[str, Any]
-) -> Iterator[ResultDir]:
+def create_result(path: Path, *, scenario_toml: str, plan: PlanJson, manifest: ManifestJson) -> Iterator[ResultDir]:
     """As `begin_result`, for those who read the result as well."""
     with begin_result(path, scenario_toml=scenario_toml, plan=plan, manifest=manifest):
         yield ResultDir(path)

@@ -9,8 +9,9 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from netwarp.lab_format.model import Lab
 from netwarp.store.description import Description, describe
-from netwarp.store.documents import RunDocument, checked
+from netwarp.store.documents import RunDocument, StatusJson, checked
 from netwarp.store.errors import StoreError
 from netwarp.store.files import open_regular, read_json, write_atomic
 from netwarp.store.network import Network, network_of
@@ -32,7 +33,7 @@ class RunDir:
     @cached_property
     def description(self) -> Description:
         """What the run was (`run.json`, with the lab in it or beside it). Raises StoreError."""
-        return describe(self._described)
+        return describe(self.document)
 
     @cached_property
     def network(self) -> Network:
@@ -40,13 +41,13 @@ class RunDir:
         return network_of(self.lab)
 
     @property
-    def lab(self) -> dict[str, Any]:
-        """The lab that its engine got, as it was written. Raises StoreError."""
-        lab: dict[str, Any] = self._described["lab"]
-        return lab
+    def lab(self) -> Lab:
+        """The lab that its engine got, with what was found of it after the run. Raises StoreError."""
+        return self.document.lab
 
     @property
-    def _described(self) -> dict[str, Any]:
+    def document(self) -> RunDocument:
+        """`run.json`, with the lab in it or beside it. Raises StoreError."""
         run = read_json(self.path / "run.json")
         if "lab" not in run:
             run["lab"] = read_json(self.path / "lab.json")
@@ -91,7 +92,7 @@ class RunDir:
         except (StoreError, OSError, ValueError, pa.ArrowException):
             return None
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> StatusJson:
         """`status.json`: status, reason, seconds. Raises StoreError."""
         return read_status(self.path)
 

@@ -260,7 +260,7 @@ DEVICES = Table(
         column(
             "sent_pkts", "u64?", "packets", "sent so far, by its own counter; only when it has gone, and at the end"
         ),
-        column("received_pkts", "u64?", "packets", "received so far; likewise"),
+        column("received_pkts", "u64?", "packets", "received so far; only when it has gone, and at the end"),
     ),
     _FOUND,
 )
@@ -352,7 +352,7 @@ FLOWS = Table(
         column("connect_ns", "i64?", "ns", "when it was connected; absent if it never was, or has no connection"),
         column("end_ns", "i64", "ns", "when it ended, from t0"),
         column("sent_bytes", "u64?", "bytes", "payload handed to the kernel; absent if nothing counted it (command)"),
-        column("received_bytes", "u64?", "bytes", "payload that arrived at the other end; likewise"),
+        column("received_bytes", "u64?", "bytes", "payload that arrived; absent if nothing counted it (command)"),
         column("retransmits", "u32?", "packets", "retransmitted in all"),
         column("rwnd_limited_us", "u64?", "µs", "time limited by the receiver's window"),
         column("sndbuf_limited_us", "u64?", "µs", "time limited by the send buffer"),

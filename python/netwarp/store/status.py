@@ -1,19 +1,22 @@
 """`status.json`: how a run went, and the only file of a run with facts of the wall clock."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netwarp.store.files import read_json, write_json
+
+if TYPE_CHECKING:
+    from netwarp.store.documents import StatusJson
 
 STATUSES = ("ok", "suspect", "failed")
 NAME = "status.json"
 
 
-def read_status(run: Path) -> dict[str, Any]:
+def read_status(run: Path) -> "StatusJson":
     """Status, reason, seconds of a run directory. Raises StoreError."""
-    from netwarp.store.documents import StatusDocument, checked  # of runs that are still to be made there is none
+    from netwarp.store.documents import StatusJson, checked  # of runs that are still to be made there is none
 
-    return checked(read_json(run / NAME), StatusDocument, run / NAME)
+    return checked(read_json(run / NAME), StatusJson, run / NAME)
 
 
 def is_by_host(run: Path) -> bool:

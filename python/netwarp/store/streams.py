@@ -18,6 +18,11 @@ from netwarp.store.schemas import Table
 _CHUNK_ROWS = 1 << 18
 
 
+Cell = bool | int | float | str | bytes | None
+Row = Mapping[str, Cell]
+"""A row of a table by the names of its columns."""
+
+
 class StreamState(StrEnum):
     """What a stream's file looks like."""
 
@@ -27,7 +32,7 @@ class StreamState(StrEnum):
     COMPLETE = "complete"
 
 
-def write_stream(path: Path, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+def write_stream(path: Path, table: Table, rows: Iterable[Row]) -> None:
     """Write rows as the table's stream; a column that a row lacks is absent in it. Raises StoreError."""
     content = pa.Table.from_pylist([dict(row) for row in rows], schema=table.schema)
     with (
@@ -55,7 +60,7 @@ def scan_stream(path: Path, table: Table) -> pl.LazyFrame:
 
 
 def scan_streams(paths: Sequence[Path], table: Table, labels: Sequence[pl.Series]) -> pl.LazyFrame:
-    """Likewise over several streams of a table, one after the other; each row begins with the labels of its stream.
+    """Scan several streams of a table, one after the other; each row begins with the labels of its stream.
 
     Each of `labels` has a value for each stream. It is one source, however many streams there are: what polars makes
     of a union grows with the square of its parts. Raises StoreError as `scan_stream` does.

@@ -5,8 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from netwarp.json_values import Json
+
 if TYPE_CHECKING:
     import polars as pl
+
+    from netwarp.store.documents import PlanJson
 
 CASE = "case"
 MISSING = "missing"
@@ -19,7 +23,7 @@ class PlannedRun:
 
     id: str
     seed: int
-    point: Mapping[str, Any]
+    point: Mapping[str, Json]
 
 
 @dataclass(frozen=True)
@@ -32,13 +36,13 @@ class RunOutcome:
     metrics: "pl.DataFrame | None"
 
 
-def axes_of(plan: Mapping[str, Any], runs: Sequence[PlannedRun]) -> list[str]:
+def axes_of(plan: "PlanJson", runs: Sequence[PlannedRun]) -> list[str]:
     """What differs between runs: `case` if there are cases, then the swept paths in the plan's order (`axes`)."""
     found = dict.fromkeys(path for run in runs for path in run.point)
     return list(dict.fromkeys([*([CASE] if CASE in found else []), *map(str, plan.get("axes", ())), *found]))
 
 
-def planned_runs(plan: Mapping[str, Any]) -> list[PlannedRun]:
+def planned_runs(plan: "PlanJson") -> list[PlannedRun]:
     """The runs of a plan, each with id, seed, point and perhaps case. Raises KeyError, TypeError if one lacks them."""
     return [
         PlannedRun(

@@ -42,7 +42,7 @@ def scenario(name: str) -> Path | None:
 
 def scenarios() -> dict[str, Path]:
     """All scenarios of studies, those that several of them offer left out."""
-    offered = [(name, file) for _, study in studies() for name, file in _offers(study, "scenarios").items()]
+    offered = [(name, file) for _, study in studies() for name, file in _scenarios(study).items()]
     count = Counter(name for name, _ in offered)
     return {name: file for name, file in offered if count[name] == 1}
 
@@ -84,7 +84,7 @@ def _found() -> tuple[tuple[tuple[str, Study], ...], tuple[str, ...]]:
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         try:
             study = point.load()
-        except Exception as error:  # whatever a module of somebody else's raises when it is imported
+        except Exception as error:  # whatever a module of someone else's raises when it is imported
             unloadable.append(f'the study "{point.name}" cannot be loaded: {type(error).__name__}: {error}')
             continue
         if isinstance(study, Study):
@@ -94,10 +94,14 @@ def _found() -> tuple[tuple[tuple[str, Study], ...], tuple[str, ...]]:
     return tuple(found), tuple(unloadable)
 
 
-def _offers(study: Study, kind: Kind) -> Mapping[str, Any]:
+def _scenarios(study: Study) -> Mapping[str, Path]:
+    return {} if study.scenarios is None else {file.stem: file for file in study.scenarios.glob("*.toml")}
+
+
+def _offers(study: Study, kind: Kind) -> Mapping[str, object]:
     if kind == "scenarios":
-        return {} if study.scenarios is None else {file.stem: file for file in study.scenarios.glob("*.toml")}
-    offers: Mapping[str, Any] = getattr(study, kind)
+        return _scenarios(study)
+    offers: Mapping[str, object] = getattr(study, kind)
     return offers
 
 

@@ -75,7 +75,7 @@ def wifi() -> Iterator[str]:
 def satellite() -> Iterator[str]:
     """A low-orbit satellite downlink that hands over every 15 s.
 
-    The network assigns satellites anew every 15 s; the one-way delay then jumps (here to 12 to 30 ms) and drifts by a
+    The network assigns satellites again every 15 s; the one-way delay then jumps (here to 12 to 30 ms) and drifts by a
     few ms as the satellite moves, and rates differ from slot to slot (here 60 to 180 Mbit/s, ± 15 % from second to
     second), as measured by N. Mohan et al., A Multifaceted Look at Starlink Performance, WWW 2024. During a handover
     nothing gets through for 100 ms, and one packet in two hundred is lost for 400 ms more.

@@ -134,7 +134,7 @@ impl Files {
             .try_for_each(|path| self.allow(path, READ))
     }
 
-    /// A directory with everything beneath it, or a file.
+    /// A directory with everything under it, or a file.
     fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<()> {
         let cannot = || format!("cannot give access to {}", path.display());
         let file = PathFd::new(path).with_context(cannot)?;

@@ -9,6 +9,6 @@ pub struct Places<'a> {
     pub run_dir: &'a Path,
     /// Written and read by this machine only.
     pub memory_dir: &'a Path,
-    /// Read, with everything beneath.
+    /// Read, with everything under.
     pub read: &'a [PathBuf],
 }

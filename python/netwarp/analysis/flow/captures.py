@@ -1,11 +1,11 @@
-"""Captures (pcap, pcapng): what they show of flows. The agent reads them; docs/pcap.md says what each column means."""
+"""Captures (pcap, pcapng): what they show of flows. The observer reads them; docs/pcap.md explains the columns."""
 
 import subprocess
 from pathlib import Path
 
 import polars as pl
 
-from netwarp.agent import find_agent
+from netwarp.agent import find_observer
 
 
 class CaptureError(Exception):
@@ -19,7 +19,7 @@ def flows_of(*captures: Path) -> pl.DataFrame:
     `bytes_in_flight_mean` and `gap_ms_mean` are counted on the packets from `src`; `ack_rtt_…`, `acks`,
     `ack_interval_ms_mean`, `duplicate_acks` and `zero_windows` on those of `dst` that acknowledge them. What does not
     exist (an RTT without a sample, retransmissions of UDP) is null. A capture that ends within a packet is read up to
-    there. Raises CaptureError if a file cannot be read or is damaged, AgentMissingError without an agent.
+    there. Raises CaptureError if a file cannot be read or is damaged, AgentMissingError without the observer.
     """
     return _table(["--arrow", *map(str, captures)])
 
@@ -33,9 +33,9 @@ def series_of(capture: Path, interval: str) -> pl.DataFrame:
 
 
 def _table(arguments: list[str]) -> pl.DataFrame:
-    done = subprocess.run([find_agent(), "pcap", *arguments], capture_output=True, check=False)
+    done = subprocess.run([find_observer(), "pcap", *arguments], capture_output=True, check=False)
     if done.returncode != 0:
         lines = done.stderr.decode(errors="replace").splitlines()
         wrong = [line.removeprefix("error: ") for line in lines if not line.startswith("note: ")]
-        raise CaptureError("\n".join(wrong) or f"the agent ended with exit code {done.returncode}")
+        raise CaptureError("\n".join(wrong) or f"the observer ended with exit code {done.returncode}")
     return pl.read_ipc_stream(done.stdout)

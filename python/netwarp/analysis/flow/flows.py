@@ -28,7 +28,7 @@ class FlowData:
 
     flow: Flow
     window: Window
-    whole: bool  # whether its whole life lies in the run's window, so that its account's totals speak of the window
+    whole: bool  # whether its whole life is in the run's window, so that its account's totals speak of the window
     sender: Sender | None
     pings: latency.Pings | None
     account: dict[str, int | float | str | None]
@@ -178,7 +178,7 @@ def load_flows(run: RunDir, *, transits: bool = True) -> list[FlowData]:
         account = accounts.get(flow.id, {})
         life = _life(flow, account)
         if flow.kind.control_connection and not flow.source_ports:
-            life = iperf3.life(flow, account, delivered.get(flow.id), first.get(flow.id))
+            life = iperf3.life(flow, account.get("received_in_ns"), delivered.get(flow.id), first.get(flow.id))
         loaded.append(
             FlowData(
                 flow=flow,

@@ -40,34 +40,34 @@ class Intervals:
         return Intervals(*(getattr(self, name)[inside] for name in self.__dataclass_fields__))
 
     def delivered(self) -> tuple[int, Window] | None:
-        """Payload that arrived, and the time from the first interval's start to the last one's end; None of none."""
+        """Payload that arrived, and the time from first to last interval; None without intervals."""
         if not len(self.start_ns):
             return None
         return int(self.payload_bytes.sum()), Window(int(self.start_ns[0]), int(self.end_ns[-1]))
 
     def losses(self) -> tuple[int, int] | None:
-        """How many datagrams were lost of those sent, by their numbers; None of none."""
+        """How many datagrams were lost of those sent, by their numbers; None if none was sent."""
         sent = int(self.sent_pkts.sum())
         return (max(int(self.lost_pkts.sum()), 0), sent) if sent else None
 
     def mean_jitter_ms(self) -> float | None:
-        """The mean of iperf3's own J (RFC 3550) at the end of each interval, by the datagrams in it; None of none."""
+        """The mean of iperf3's own J (RFC 3550) at the end of each interval, by the datagrams in it; None if
+        none arrived."""
         arrived = self.sent_pkts - self.lost_pkts
         return float(np.dot(self.jitter_ms, arrived) / arrived.sum()) if arrived.sum() else None
 
 
-def life(flow: Flow, account: dict[str, Any], deliveries: Deliveries | None, first_ns: int | None) -> Window:
+def life(flow: Flow, counted_ns: int | None, deliveries: Deliveries | None, first_ns: int | None) -> Window:
     """From the first packet of its test to the last byte's arrival, or the end of the test if later.
 
     The program begins before that: it agrees on the test over a connection of its own, in some round trips, and waits
     for a timeout where a packet of that is lost. It ends later, exchanging results. A test takes whole seconds; behind
     a deep queue its bytes go on to arrive when it is over. Without exact records the test is taken to have begun with
-    the program, and to have lasted for as long as its receiver counted.
+    the program, and to have lasted for as long as its receiver counted (`counted_ns`).
     """
     start = flow.start_ns if first_ns is None else first_ns
-    counted = account.get("received_in_ns")
     if deliveries is None or not deliveries.arrived:
-        return Window(start, start + counted if isinstance(counted, int) else flow.end_ns)
+        return Window(start, start + counted_ns if counted_ns is not None else flow.end_ns)
     last = int(deliveries.times_ns[-1])
     sized = flow.payload_bytes is not None
     return Window(start, last if sized else max(last, start + flow.duration_ns // 10**9 * 10**9))

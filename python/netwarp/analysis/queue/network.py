@@ -86,7 +86,7 @@ def _interfaces(run: RunDir) -> dict[int, pl.DataFrame]:
 
 
 def root_qdisc(samples: pl.DataFrame) -> pl.DataFrame:
-    """The samples of an interface's root qdisc, which counts what stands in all below it; all rows if none is root."""
+    """The samples of an interface's root qdisc, which counts what is in all below it; all rows if none is root."""
     root = samples.filter(pl.col("parent") == _ROOT)
     return root if root.height else samples
 

@@ -133,7 +133,7 @@ def drop_probabilities(red: Red, average_bytes: Values, dropped: NDArray[np.bool
     found = np.zeros(len(base))
     count, largest = -1, 0.0
     for at, (likely, lost) in enumerate(zip(base, dropped.tolist(), strict=True)):
-        if likely in (0.0, 1.0):  # below min, or beyond max: certain, and counting begins anew
+        if likely in (0.0, 1.0):  # below min, or beyond max: certain, and counting begins again
             found[at] = likely
             count, largest = -1, 0.0
             continue

@@ -5,8 +5,9 @@ the clock and other calls may be work, which would have taken no time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
+Charge = Mapping[str, str | int]
+"""The name of a program, and how many ns of which kind it was charged."""
 NOTED_NS = 1_000_000
 """Less than this a run does not mention."""
 DOUBTED_SHARE = 0.01
@@ -21,13 +22,13 @@ _KINDS = (
 )
 
 
-def charge_notes(charged: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def charge_notes(charged: Sequence[Charge]) -> Iterator[str]:
     """Who was charged how much, if it is more than a millisecond in all."""
     if _total_ns(charged) > NOTED_NS:
         yield f"programs that wait by asking took virtual time: {_listed(charged)}"
 
 
-def charge_doubts(charged: Sequence[Mapping[str, Any]], duration_ns: int) -> Iterator[str]:
+def charge_doubts(charged: Sequence[Charge], duration_ns: int) -> Iterator[str]:
     """Why a run of that duration may have measured what its programs were charged."""
     doubted = [{kind: ns for kind, ns in one.items() if kind != _POLLS} for one in charged]
     total_ns = _total_ns(doubted)
@@ -38,15 +39,15 @@ def charge_doubts(charged: Sequence[Mapping[str, Any]], duration_ns: int) -> Ite
         )
 
 
-def _total_ns(charged: Sequence[Mapping[str, Any]]) -> int:
+def _total_ns(charged: Sequence[Charge]) -> int:
     return sum(_ns(one) for one in charged)
 
 
-def _ns(one: Mapping[str, Any]) -> int:
+def _ns(one: Charge) -> int:
     return sum(int(one.get(kind, 0)) for kind, _ in _KINDS)
 
 
-def _listed(charged: Sequence[Mapping[str, Any]]) -> str:
+def _listed(charged: Sequence[Charge]) -> str:
     """`ffmpeg 5.6 ms (readings of the clock)`, the largest first."""
     largest = sorted(charged, key=_ns, reverse=True)
     named = [_one(one) for one in largest[:_NAMED]]
@@ -54,6 +55,6 @@ def _listed(charged: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join([*named, *([f"and {more} more"] if more else [])])
 
 
-def _one(one: Mapping[str, Any]) -> str:
+def _one(one: Charge) -> str:
     kinds = " and ".join(words for kind, words in _KINDS if one.get(kind))
     return f"{one.get('program') or 'others'} {_ns(one) / 1e6:.4g} ms ({kinds})"

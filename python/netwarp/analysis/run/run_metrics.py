@@ -13,8 +13,18 @@ from netwarp.analysis.run.metrics import analyse_run
 from netwarp.store.rundir import RunDir
 
 SOURCES = (
-    *("constants.py", "qdisc.py", "units.py", "names.py", "fields.py", "files.py", "c_source.py", "module.py"),
-    *("lab_format", "flows", "store", "stats", "analysis"),
+    *(
+        "json_values.py",
+        "constants.py",
+        "qdisc.py",
+        "units.py",
+        "names.py",
+        "fields.py",
+        "files.py",
+        "c_source.py",
+        "module.py",
+    ),
+    *("json_values.py", "lab_format", "flows", "store", "stats", "analysis"),
 )
 """What of netwarp decides a metric."""
 _LIBRARIES = ("numpy", "polars", "scipy")

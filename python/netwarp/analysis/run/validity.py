@@ -1,9 +1,8 @@
 """Whether a run measured what it claims to measure."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from netwarp.analysis.flow.senders import congestion_controls
 from netwarp.analysis.queue.losses import flows_with_losses
@@ -15,6 +14,7 @@ from netwarp.store.console import CONSOLE, WARNING
 from netwarp.store.description import Flow
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_text
+from netwarp.store.rows import AccountRow, accounts
 from netwarp.store.rundir import RunDir, open_run
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState
@@ -74,7 +74,7 @@ def _first(sentences: Sequence[str], what: str) -> tuple[str, ...]:
 
 def _host_time(run: RunDir) -> Iterator[str]:
     """That nobody can repeat a run, if what its programs computed took the host's time."""
-    if (run.lab.get("exec") or {}).get("compute"):
+    if run.lab.exec and run.lab.exec.compute:
         yield "what its programs computed took this host's time ([exec] compute_time), so that it cannot be repeated"
 
 
@@ -88,7 +88,7 @@ def _kernel_warnings(run: RunDir) -> Iterator[str]:
     yield from (f"its kernel warned: {line.strip()} (see {CONSOLE})" for line in lines)
 
 
-def flow_failure(flow: Flow, account: Mapping[str, Any] | None) -> str | None:
+def flow_failure(flow: Flow, account: AccountRow | None) -> str | None:
     """Why a flow (with its row of flows.arrows, if there is one) did not run; None if it did or nothing says why."""
     if flow.kind.found:
         return None
@@ -99,7 +99,7 @@ def flow_failure(flow: Flow, account: Mapping[str, Any] | None) -> str | None:
     return None
 
 
-def flow_silence(flow: Flow, account: Mapping[str, Any], replies: Collection[int]) -> str | None:
+def flow_silence(flow: Flow, account: AccountRow, replies: Collection[int]) -> str | None:
     """What a flow that ran without an error did not achieve; None if it got something through.
 
     `replies` are the ids of the flows of echo requests that got any.
@@ -114,19 +114,20 @@ def flow_silence(flow: Flow, account: Mapping[str, Any], replies: Collection[int
     return None
 
 
-def flow_doubts(flow: Flow, account: Mapping[str, Any]) -> Iterator[str]:
+def flow_doubts(flow: Flow, account: AccountRow) -> Iterator[str]:
     """Why a flow's result may be its host's and not the network's: more than 5 % of its busy time limited by it.
 
     A buffer whose size the scenario gives may well be the limit: it is what was asked for.
     """
-    if not flow.kind.greedy or not account.get("busy_us"):
+    busy_us = account["busy_us"]
+    if not flow.kind.greedy or not busy_us:
         return
     limits = (
-        ("rwnd_limited_us", "the receiver's window", flow.receive_buffer_given),
-        ("sndbuf_limited_us", "the send buffer", flow.send_buffer_given),
+        (account["rwnd_limited_us"], "the receiver's window", flow.receive_buffer_given),
+        (account["sndbuf_limited_us"], "the send buffer", flow.send_buffer_given),
     )
-    for column, what, given in limits:
-        share = (account[column] or 0) / account["busy_us"]
+    for limited_us, what, given in limits:
+        share = (limited_us or 0) / busy_us
         if share > LIMITED_SHARE and not given:
             yield f"flow {flow.name} was limited by {what} for {share:.0%} of its busy time, not by the network"
 
@@ -138,9 +139,9 @@ def _broken_tables(run: RunDir) -> Iterator[str]:
 
 
 def _failed_flows(run: RunDir) -> Iterator[str]:
-    accounts = _accounts(run)
+    known = _accounts(run)
     for flow in run.description.flows:
-        if reason := flow_failure(flow, accounts.get(flow.id)):
+        if reason := flow_failure(flow, known.get(flow.id)):
             yield reason
 
 
@@ -150,11 +151,11 @@ def _silent_flows(run: RunDir) -> Iterator[tuple[str, bool]]:
     One of these was starved by the others, as happens among a thousand flows at a short queue, or met an outage: that
     is a result. Where nothing was lost, the lab is not what was meant.
     """
-    accounts = _accounts(run)
+    known = _accounts(run)
     replies = run.scan("pings").drop_nulls("rtt_ns").select("flow_id").unique().collect()["flow_id"].to_list()
     starved: Collection[int] | None = None
     for flow in run.description.flows:
-        account = accounts.get(flow.id)
+        account = known.get(flow.id)
         if flow.kind.found or account is None or account["error"]:
             continue
         if reason := flow_silence(flow, account, replies):
@@ -164,9 +165,10 @@ def _silent_flows(run: RunDir) -> Iterator[tuple[str, bool]]:
 
 
 def _limited_flows(run: RunDir) -> Iterator[str]:
-    accounts = _accounts(run)
+    known = _accounts(run)
     for flow in run.description.flows:
-        yield from flow_doubts(flow, accounts.get(flow.id, {}))
+        if flow.id in known:
+            yield from flow_doubts(flow, known[flow.id])
 
 
 def _fallen_back(run: RunDir) -> Iterator[str]:
@@ -180,5 +182,5 @@ def _fallen_back(run: RunDir) -> Iterator[str]:
             )
 
 
-def _accounts(run: RunDir) -> dict[int, dict[str, Any]]:
-    return {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
+def _accounts(run: RunDir) -> dict[int, AccountRow]:
+    return {row["flow_id"]: row for row in accounts(run.scan("flows").collect())}

@@ -150,7 +150,7 @@ class Checked:
 def check_expectations(summary: pl.DataFrame, expectations: Sequence[Expectation]) -> list[Checked]:
     """Check each expectation against the rows of a summary, in order.
 
-    It is met if at least one row matches and every value lies in [min, max] or in order; a value that is NaN does not.
+    It is met if at least one row matches and every value is in [min, max] or in order; a value that is NaN does not.
     Where it claims a share of the seeds, it fails if so few of them held that this refutes the share, and is not
     checked if there are too few seeds to refute anything.
     With `equals` the means over seeds count; without a second seed a mean has no interval, and nothing is checked.

@@ -7,11 +7,12 @@ Congestion Control Algorithms, HotNets 2019.
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from netwarp.analysis.summary.selection import is_member
+from netwarp.json_values import Json
 from netwarp.store.summary import CASE, axis_text
 
 _COUNT = re.compile(r"flows\.([^.]+)\.count")
@@ -23,7 +24,7 @@ class _Run(NamedTuple):
     """A good run: where it stands, which groups of flows sent data in it, and their metrics."""
 
     seed: int
-    point: Mapping[str, Any]
+    point: Mapping[str, Json]
     values: Mapping[str, Mapping[str, float]]
 
 

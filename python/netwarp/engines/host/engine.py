@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from netwarp.agent import AgentError, confinement_here, find_agent
 from netwarp.constants import SEARCH_PATH
@@ -24,7 +24,9 @@ from netwarp.engines.programs import (
     tc_digest,
     tc_directory,
 )
+from netwarp.engines.reports import RunFacts, SupervisorReport
 from netwarp.engines.supervisor import console_tail, end, end_in_words, read_outcome, start, wait
+from netwarp.json_values import Json
 from netwarp.lab_format.wires import PROPERTIES
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import kernel_features
@@ -63,7 +65,7 @@ class HostEngine:
         return {}
 
     @cached_property
-    def facts(self) -> Mapping[str, Any]:
+    def facts(self) -> Mapping[str, Json]:
         """The kernel's version, and that the clock is real, so that no run can be repeated to the byte."""
         return {"kernel": {"version": platform.release(), "drop_reasons": []}, "clock": "real", "reproducible": False}
 
@@ -141,10 +143,10 @@ class HostEngine:
             end(supervisor)
             odd = odd_files(directory)
         said = complaint or end_in_words("supervisor", "the run", supervisor.returncode)
-        return _judge(job, directory, report, said, odd)
+        return _judge(job, directory, cast(SupervisorReport | None, report), said, odd)
 
     def _command(self, job: Job, directory: Path) -> list[str]:
-        options: dict[str, Any] = {
+        options: dict[str, object] = {
             "dir": directory.absolute(),
             "run": job.id,
             "client": os.getpid(),
@@ -209,11 +211,17 @@ def _lacks(kind: str, name: str, refused: Refused) -> str:
     return f'this kernel ({platform.release()}) has no {kind} "{name}" (module {_MODULES}{name})'
 
 
-def _judge(job: Job, directory: Path, report: dict[str, Any] | None, said: str, odd: Sequence[str]) -> Outcome:
+def _judge(job: Job, directory: Path, report: SupervisorReport | None, said: str, odd: Sequence[str]) -> Outcome:
     if report is None:
         return Outcome("failed", said)
-    facts = {name: report[name] for name in ("real_s", "cpu_s", "privilege", "nice")} | {"events": 0}
-    facts["confinement"] = {"landlock": report["landlock"]}
+    facts: RunFacts = {
+        "real_s": report["real_s"],
+        "cpu_s": report["cpu_s"],
+        "privilege": report["privilege"],
+        "nice": report["nice"],
+        "events": 0,
+        "confinement": {"landlock": report["landlock"]},
+    }
     if report["end"] == "cancelled":
         return Outcome("cancelled", "it was interrupted", facts)
     reasons = (
@@ -224,7 +232,7 @@ def _judge(job: Job, directory: Path, report: dict[str, Any] | None, said: str, 
     return Outcome("failed" if reason else "ok", reason, facts)
 
 
-def _failure(job: Job, directory: Path, report: Mapping[str, Any]) -> str | None:
+def _failure(job: Job, directory: Path, report: SupervisorReport) -> str | None:
     """Why the run failed, as the agent reports it, or the supervisor if the agent could not."""
     outcome = read_outcome(directory)
     if report["end"] == "time_limit":

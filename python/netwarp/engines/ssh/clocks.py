@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from netwarp.engines.ssh.answers import Clock
 from netwarp.engines.ssh.session import NodeError, Session
+from netwarp.store.streams import Row
 
 _QUESTIONS = 40
 MAX_WALL_NS = 300 * 10**9
@@ -93,7 +92,7 @@ class NodeClock:
         """A time of the run by the node's clock, by the common one."""
         return time_ns + round(self.begin_ns + time_ns * self.rate)
 
-    def row(self, node: str, late_ns: int, limit_ns: int) -> Mapping[str, Any]:
+    def row(self, node: str, late_ns: int, limit_ns: int) -> Row:
         """Its row of clocks.arrows; `late_ns`: how late by its own clock it began."""
         return {
             "node": node,

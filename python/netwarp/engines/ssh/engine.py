@@ -17,12 +17,14 @@ from netwarp.engines.base import Capabilities, EngineError, EngineOptions, Engin
 from netwarp.engines.confinement import readable_there, withheld_there
 from netwarp.engines.host.needs import impairments, opportunities, used_sections
 from netwarp.engines.programs import digest_of, program_names
+from netwarp.engines.reports import RunFacts
 from netwarp.engines.ssh.answers import Built, Ended, Lacks, Surveyed
 from netwarp.engines.ssh.clocks import NodeClock, read_clock, refuse_wrong_date
 from netwarp.engines.ssh.inventory import Inventory, disagreements, read_inventory
 from netwarp.engines.ssh.records import NodeRecords, merge
 from netwarp.engines.ssh.session import Interrupted, Login, NodeError, Session, SilentError
 from netwarp.engines.supervisor import read_outcome
+from netwarp.json_values import Json
 from netwarp.lab import build_lab
 from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import kernel_features
@@ -74,7 +76,7 @@ class SshEngine:
         return {}
 
     @property
-    def facts(self) -> Mapping[str, Any]:
+    def facts(self) -> Mapping[str, Json]:
         """The kernels' versions, and that the clock is real, so that no run can be repeated to the byte."""
         releases = sorted({facts.release for facts in self._facts.values()})
         return {
@@ -157,13 +159,13 @@ class SshEngine:
                 "check",
                 node=session.node,
                 interfaces=self.inventory.nodes[session.node].interfaces,
-                lab=lab,
+                lab=lab.as_json(),
                 kernel={"qdiscs": qdiscs, "congestion_controls": controls, "sysctls": []},
                 programs=[],
                 search_path=SEARCH_PATH,
             )
 
-        with self._sessions([node["name"] for node in lab["nodes"]], threading.Event()) as sessions:
+        with self._sessions([node.name for node in lab.nodes], threading.Event()) as sessions:
             answers, failed = _each(sessions, ask)
         if failed:
             raise EngineError("; ".join(failed.values()))
@@ -205,14 +207,14 @@ class SshEngine:
         """Run the lab to its end on all its machines; see `Engine.run`."""
         begin = time.monotonic()
         try:
-            with self._sessions([node["name"] for node in job.lab["nodes"]], cancelled) as sessions:
+            with self._sessions([node.name for node in job.lab.nodes], cancelled) as sessions:
                 made = _Made(self.inventory, job, directory, sessions)
                 made.run()
         except Interrupted:
             return Outcome("cancelled", "it was interrupted", {"real_s": time.monotonic() - begin})
         except (EngineError, NodeError, StoreError) as error:
             return Outcome("failed", str(error), {"real_s": time.monotonic() - begin, "cpu_s": 0.0, "events": 0})
-        facts = {
+        facts: RunFacts = {
             "real_s": time.monotonic() - begin,
             "cpu_s": 0.0,
             "events": 0,
@@ -264,7 +266,7 @@ class _Made:
             "prepare",
             node=session.node,
             interfaces=self.inventory.nodes[session.node].interfaces,
-            run={"lab": self.job.lab},
+            run={"lab": self.job.lab.as_json()},
             read=readable_there(self.job.read),
             search_path=SEARCH_PATH,
         )

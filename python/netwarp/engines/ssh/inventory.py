@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from netwarp.engines.base import EngineError
 from netwarp.fields import Model, about
@@ -105,7 +106,7 @@ def read_inventory(path: Path) -> Inventory:
     return inventory.model_copy(update={"ssh_config": str(config)})
 
 
-def _sentence(details: Mapping[str, Any] | Any) -> str:
+def _sentence(details: ErrorDetails) -> str:
     place = ".".join(str(part) for part in details["loc"]) or "it"
     return f"{place} {_SENTENCES.get(details['type'], details['msg'].removeprefix('Value error, '))}"
 

@@ -7,17 +7,19 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from netwarp.engines.ssh.clocks import NodeClock
 from netwarp.engines.supervisor import OUTCOME
+from netwarp.lab_format.model import Lab, LabFlow
 from netwarp.store.console import CONSOLE
 from netwarp.store.errors import StoreError
+from netwarp.store.rows import AccountRow
 from netwarp.store.schemas import CLOCKS, FLOWS, TABLES, Table
-from netwarp.store.streams import open_stream, whole_batches, write_stream
+from netwarp.store.streams import Row, open_stream, whole_batches, write_stream
 
 _TIMES: Mapping[str, Sequence[str]] = {
     "sockets": ["time_ns"],
@@ -46,12 +48,12 @@ class NodeRecords:
     late_ns: int
 
 
-def merge(nodes: Mapping[str, NodeRecords], lab: Mapping[str, Any], directory: Path, limit_ns: int) -> None:
+def merge(nodes: Mapping[str, NodeRecords], lab: Lab, directory: Path, limit_ns: int) -> None:
     """Write the records of a run into its directory. Raises StoreError if a node's are not what an agent writes."""
-    flows = {flow["id"]: flow for flow in lab["flows"]}
+    flows = {flow.id: flow for flow in lab.flows}
     for table in TABLES.values():
         if table is FLOWS:
-            write_stream(directory / table.file, table, _merged_flows(nodes, flows))
+            write_stream(directory / table.file, table, cast(list[Row], _merged_flows(nodes, flows)))
         elif parts := [
             part for node, of in nodes.items() if (part := _part(table, node, of, nodes, flows)) is not None
         ]:
@@ -63,7 +65,7 @@ def merge(nodes: Mapping[str, NodeRecords], lab: Mapping[str, Any], directory: P
 
 
 def _part(
-    table: Table, node: str, of: NodeRecords, nodes: Mapping[str, NodeRecords], flows: Mapping[int, Mapping[str, Any]]
+    table: Table, node: str, of: NodeRecords, nodes: Mapping[str, NodeRecords], flows: Mapping[int, LabFlow]
 ) -> pa.Table | None:
     """A node's rows of a table, corrected. Raises StoreError."""
     part = part_before = _read(table, of.directory)
@@ -82,7 +84,7 @@ def _part(
         case "transfers":
             planned = part_before["start_ns"].to_pylist()
             kept = [
-                before if before == flows[flow]["start_ns"] else after
+                before if before == flows[flow].start_ns else after
                 for flow, before, after in zip(
                     part["flow_id"].to_pylist(), planned, part["start_ns"].to_pylist(), strict=True
                 )
@@ -91,17 +93,17 @@ def _part(
     return part
 
 
-def _refuse_other_flows(part: pa.Table, flows: Mapping[int, Mapping[str, Any]], what: str) -> None:
+def _refuse_other_flows(part: pa.Table, flows: Mapping[int, LabFlow], what: str) -> None:
     """A node's machine is another's: what it says of flows that the lab does not have is not believed."""
     if unknown := set(pc.unique(part["flow_id"]).to_pylist()) - set(flows):
         raise StoreError(f"{what} has rows of a flow that the lab does not have: {min(unknown, key=str)}")
 
 
-def _by_sender(part: pa.Table, nodes: Mapping[str, NodeRecords], flows: Mapping[int, Mapping[str, Any]]) -> pa.Array:
+def _by_sender(part: pa.Table, nodes: Mapping[str, NodeRecords], flows: Mapping[int, LabFlow]) -> pa.Array:
     """When datagrams were sent, by the clock of each one's sender."""
     sent = part["sent_ns"]
     for flow_id in pc.unique(part["flow_id"]).to_pylist():
-        sender = nodes.get(flows[flow_id]["from"])
+        sender = nodes.get(flows[flow_id].from_)
         if sender is not None:
             sent = pc.if_else(pc.equal(part["flow_id"], flow_id), _corrected(sent, sender.clock), sent)
     return sent
@@ -135,22 +137,22 @@ def _write(path: Path, table: Table, content: pa.Table) -> None:
         writer.write_table(content.cast(table.schema))
 
 
-def _merged_flows(nodes: Mapping[str, NodeRecords], flows: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _merged_flows(nodes: Mapping[str, NodeRecords], flows: Mapping[int, LabFlow]) -> list[AccountRow]:
     """A row for each flow: what its source knows, and what its destination knows."""
-    found: dict[str, dict[int, dict[str, Any]]] = {}
+    found: dict[str, dict[int, AccountRow]] = {}
     for node, of in nodes.items():
         table = _read(FLOWS, of.directory)
         found[node] = {row["flow_id"]: row for row in table.to_pylist()} if table is not None else {}
     merged = []
     for flow_id, flow in flows.items():
-        ends = [(found[node].get(flow_id), nodes[node].clock) for node in (flow["from"], flow["to"]) if node in nodes]
+        ends = [(found[node].get(flow_id), nodes[node].clock) for node in (flow.from_, flow.to) if node in nodes]
         rows = [_own_times(row, clock, flow) for row, clock in ends if row is not None]
         if rows:
             merged.append(_merged(rows, flow))
     return merged
 
 
-def _own_times(row: dict[str, Any], clock: NodeClock, flow: Mapping[str, Any]) -> dict[str, Any]:
+def _own_times(row: AccountRow, clock: NodeClock, flow: LabFlow) -> AccountRow:
     """The row by the common clock: what is planned is so already."""
     if row["connect_ns"] is not None:
         row["connect_ns"] = clock.common_ns(row["connect_ns"])
@@ -159,14 +161,15 @@ def _own_times(row: dict[str, Any], clock: NodeClock, flow: Mapping[str, Any]) -
     return row
 
 
-def _planned_end(flow: Mapping[str, Any]) -> int:
-    return int(flow["start_ns"] + flow["duration_ns"])
+def _planned_end(flow: LabFlow) -> int:
+    return flow.start_ns + flow.duration_ns
 
 
-def _merged(rows: Sequence[dict[str, Any]], flow: Mapping[str, Any]) -> dict[str, Any]:
-    row = {name: next((other[name] for other in rows if other[name] is not None), None) for name in FLOWS.schema.names}
+def _merged(rows: Sequence[AccountRow], flow: LabFlow) -> AccountRow:
+    known = [{name: cell for name, cell in row.items() if cell is not None} for row in rows]
+    row: dict[str, object] = {**dict.fromkeys(FLOWS.schema.names), **known[-1], **known[0]}
     ends = [other["end_ns"] for other in rows if other["end_ns"] != _planned_end(flow)]
-    return row | {"end_ns": ends[0] if ends else _planned_end(flow)}
+    return cast(AccountRow, row | {"end_ns": ends[0] if ends else _planned_end(flow)})
 
 
 def _keep_files(node: str, of: NodeRecords, directory: Path) -> None:

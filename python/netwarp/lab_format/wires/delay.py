@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netwarp.fields import Duration
 from netwarp.lab_format.quantities import Delay, Share, Text
 from netwarp.lab_format.wires.netem import Jitter, JitterField
-from netwarp.lab_format.wires.property import Attribute, LabField, LabWire, WireProperty
+from netwarp.lab_format.wires.property import Attribute, LabField, WireProperty
 from netwarp.units import format_duration, format_percent
+
+if TYPE_CHECKING:
+    from netwarp.lab_format.wires.wire import WireBase as LabWire
 
 TC_UNIT_NS = 1_000
 """tc takes no smaller unit of time."""
@@ -38,7 +41,7 @@ class TimeProperty(WireProperty):
     def tc_words(self, wire: LabWire) -> Iterator[str]:
         """The time to the microsecond."""
         if self.acts(wire):
-            yield f"{self.name} {tc_time(wire[self.fields[0].name])}"
+            yield f"{self.name} {tc_time(self.first(wire))}"
 
     def described(self, wire: LabWire) -> str | None:
         """The time in ms."""
@@ -46,15 +49,15 @@ class TimeProperty(WireProperty):
 
     def amount(self, wire: LabWire) -> float:
         """In ms."""
-        return float((wire.get(self.fields[0].name) or 0) * 1e-6)
+        return float(self.first(wire) * 1e-6)
 
 
 @dataclass(frozen=True)
 class _Delay(TimeProperty):
     def tc_words(self, wire: LabWire) -> Iterator[str]:
         """Also as 0 before a jitter."""
-        if wire["delay_ns"] or wire["jitter_ns"]:
-            yield f"delay {tc_time(wire['delay_ns'])}"
+        if wire.delay_ns or wire.jitter_ns:
+            yield f"delay {tc_time(wire.delay_ns)}"
 
     def drawn(self, wire: LabWire) -> str:
         """Empty: it is beside the rate."""
@@ -85,23 +88,23 @@ class _Jitter(TimeProperty):
             return shape.model_copy(update={"ns": super().between(start.ns, end.ns, part)})
         raise ValueError("a ramp of the jitter keeps its distribution and correlation; name the same at its end")
 
-    def lab_values(self, value: Any) -> dict[str, Any]:
+    def lab_values(self, value: Any) -> Mapping[str, object]:
         """Without a distribution if it is netem's own."""
         distribution = value.distribution if value.ns and value.distribution != "uniform" else None
         return {"jitter_ns": value.ns, "jitter_correlation": value.correlation, "distribution": distribution}
 
     def tc_words(self, wire: LabWire) -> Iterator[str]:
         """The words after those of the delay."""
-        if wire["jitter_ns"]:
-            yield tc_time(wire["jitter_ns"])
-            if wire["jitter_correlation"]:
-                yield format_percent(wire["jitter_correlation"])
-            if wire["distribution"]:
-                yield f"distribution {wire['distribution']}"
+        if wire.jitter_ns:
+            yield tc_time(wire.jitter_ns)
+            if wire.jitter_correlation:
+                yield format_percent(wire.jitter_correlation)
+            if wire.distribution:
+                yield f"distribution {wire.distribution}"
 
     def drawn(self, wire: LabWire) -> str:
         """After the delay."""
-        return f" ± {format_duration(wire['jitter_ns'])}" if wire["jitter_ns"] else ""
+        return f" ± {format_duration(wire.jitter_ns)}" if wire.jitter_ns else ""
 
     def described(self, wire: LabWire) -> str | None:
         """None: it is beside the delay."""
@@ -121,7 +124,7 @@ DELAY = _Delay(
     kind=Duration,
     nothing=0,
     nothing_written="0s",
-    fields=(LabField("delay_ns", int, Delay | None, 0),),
+    fields=(LabField("delay_ns", Delay, 0),),
     change=("50ms", "50"),
     attribute=Attribute("TCA_NETEM_LATENCY64", 10, ("time",), repeated=True),
     only_delays=True,
@@ -137,11 +140,10 @@ JITTER = _Jitter(
     nothing=Jitter(ns=0),
     nothing_written="0s",
     fields=(
-        LabField("jitter_ns", int, Delay | None, 0),
-        LabField("jitter_correlation", float, Share | None, 0.0, "with the previous packet"),
+        LabField("jitter_ns", Delay, 0),
+        LabField("jitter_correlation", Share, 0.0, "with the previous packet"),
         LabField(
             "distribution",
-            str | None,
             Text | None,
             None,
             "of the jitter: a table of iproute2; null is netem's uniform one",

@@ -2,70 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-from typing_extensions import TypedDict
+from pydantic import Field
 
-from netwarp.lab_format.quantities import Share, Text
-from netwarp.lab_format.wires.netem import LossField, RandomLoss
-from netwarp.lab_format.wires.property import LabField, LabWire, WireProperty
+from netwarp.lab_format.objects import LabObject
+from netwarp.lab_format.quantities import Share, Yes
+from netwarp.lab_format.wires.netem import FourState, GilbertElliott, LossField, RandomLoss
+from netwarp.lab_format.wires.property import LabField, WireProperty
 from netwarp.units import format_percent
+
+if TYPE_CHECKING:
+    from netwarp.lab_format.wires.wire import WireBase as LabWire
 
 
 def _meaning(text: str) -> Any:
     return Field(description=text)
 
 
-class LabRandomLoss(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabRandomLoss(LabObject):
     """Independent losses, or correlated ones: `loss random` of tc-netem(8)."""
 
-    model: Literal["random"]
-    p: Annotated[float, _meaning("probability of loss")]
-    correlation: Annotated[float, _meaning("with the previous packet")]
-    ecn: Annotated[bool, _meaning("packets that can be marked are marked instead of lost")]
+    model: Literal["random"] = "random"
+    p: Annotated[Share, _meaning("probability of loss")]
+    correlation: Annotated[Share, _meaning("with the previous packet")] = 0.0
+    ecn: Annotated[Yes, _meaning("packets that can be marked are marked instead of lost")] = False
 
 
-class LabGilbertElliott(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabGilbertElliott(LabObject):
     """Losses of two states (Gilbert and Elliott): `loss gemodel` of tc-netem(8)."""
 
-    model: Literal["gemodel"]
-    p: Annotated[float, _meaning("from the good state to the bad")]
-    r: Annotated[float, _meaning("from the bad state to the good")]
-    one_minus_h: Annotated[float, _meaning("probability of loss in the bad state")]
-    one_minus_k: Annotated[float, _meaning("probability of loss in the good state")]
+    model: Literal["gemodel"] = "gemodel"
+    p: Annotated[Share, _meaning("from the good state to the bad")]
+    r: Annotated[Share, _meaning("from the bad state to the good")]
+    one_minus_h: Annotated[Share, _meaning("probability of loss in the bad state")]
+    one_minus_k: Annotated[Share, _meaning("probability of loss in the good state")]
 
 
-class LabStateLoss(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabStateLoss(LabObject):
     """Losses of four states: `loss state` of tc-netem(8)."""
 
-    model: Literal["state"]
-    p13: Annotated[float, _meaning("from the good state into a burst of losses")]
-    p31: Annotated[float, _meaning("out of it")]
-    p32: Annotated[float, _meaning("from a burst into a gap within it")]
-    p23: Annotated[float, _meaning("back")]
-    p14: Annotated[float, _meaning("of a single loss")]
+    model: Literal["state"] = "state"
+    p13: Annotated[Share, _meaning("from the good state into a burst of losses")]
+    p31: Annotated[Share, _meaning("out of it")]
+    p32: Annotated[Share, _meaning("from a burst into a gap within it")]
+    p23: Annotated[Share, _meaning("back")]
+    p14: Annotated[Share, _meaning("of a single loss")]
 
 
 LabLoss = LabRandomLoss | LabGilbertElliott | LabStateLoss
-
-
-class LossDocument(BaseModel):
-    """The loss of a stored wire, as far as it is read."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
-
-    model: Text
-    p: Share | None = None
-    correlation: Share | None = None
-
-    @model_validator(mode="after")
-    def _has_its_probability(self) -> LossDocument:
-        if self.model == "random" and self.p is None:
-            raise ValueError("a random loss has a probability `p`")
-        return self
+_CLASSES: Mapping[type, Callable[..., LabLoss]] = {
+    RandomLoss: LabRandomLoss,
+    GilbertElliott: LabGilbertElliott,
+    FourState: LabStateLoss,
+}
+"""By the class of a loss in a scenario."""
 
 
 @dataclass(frozen=True)
@@ -92,48 +88,54 @@ class _Loss(WireProperty):
                 return shape.model_copy(update={"p": super().between(start.p, end.p, part)})
         raise ValueError('a ramp of the loss leads from one random loss to another, such as "0%" to "5%"')
 
-    def lab_values(self, value: Any) -> dict[str, Any]:
+    def lab_values(self, value: Any) -> Mapping[str, object]:
         """None without loss."""
-        return {"loss": value.model_dump() if self.does(value) else None}
+        return {"loss": _CLASSES[type(value)](**value.model_dump()) if self.does(value) else None}
 
     def tc_words(self, wire: LabWire) -> Iterator[str]:
         """`loss random 1% 25%`, `loss gemodel p r 1-h 1-k`, `loss state p13 p31 p32 p23 p14`."""
-        if not (loss := wire["loss"]):
+        loss = _of(wire)
+        if loss is None:
             return
-        numbers = [format_percent(value) for value in loss.values() if isinstance(value, float)]
-        if loss["model"] != "random":
-            yield f"loss {loss['model']} {' '.join(numbers)}"
+        numbers = [format_percent(value) for value in astuple(loss) if isinstance(value, float)]
+        if not isinstance(loss, LabRandomLoss):
+            yield f"loss {loss.model} {' '.join(numbers)}"
             return
-        if not loss["correlation"]:
+        if not loss.correlation:
             numbers = numbers[:1]
-        yield f"loss random {' '.join(numbers)}{' ecn' if loss['ecn'] else ''}"
+        yield f"loss random {' '.join(numbers)}{' ecn' if loss.ecn else ''}"
 
     def described(self, wire: LabWire) -> str | None:
         """The model, or the probability."""
-        if not (loss := wire.get("loss")):
-            return None
-        if loss.get("model") != "random":
-            return f"loss by {loss.get('model')}"
-        correlated = f", correlated {100 * loss['correlation']:.4g} %" if loss.get("correlation") else ""
-        return f"loss {100 * loss['p']:.4g} %{correlated}"
+        loss = _of(wire)
+        if not isinstance(loss, LabRandomLoss):
+            return f"loss by {loss.model}" if loss else None
+        correlated = f", correlated {100 * loss.correlation:.4g} %" if loss.correlation else ""
+        return f"loss {100 * loss.p:.4g} %{correlated}"
 
     def amount(self, wire: LabWire) -> float:
         """The probability of loss in percent; NaN of a model that has not just one."""
-        if not (loss := wire.get("loss")):
+        loss = _of(wire)
+        if loss is None:
             return 0.0
-        return 100 * float(loss["p"]) if loss.get("model") == "random" else float("nan")
+        return 100 * float(loss.p) if isinstance(loss, LabRandomLoss) else float("nan")
 
     def change_words(self, before: LabWire, after: LabWire) -> str | None:
         """From one model to another."""
-        if before.get("loss") == after.get("loss"):
+        if _of(before) == _of(after):
             return None
-        return f"loss {_words(before.get('loss'))} → {_words(after.get('loss'))}"
+        return f"loss {_words(_of(before))} → {_words(_of(after))}"
 
 
-def _words(loss: Mapping[str, Any] | None) -> str:
-    if not loss:
+def _of(wire: LabWire) -> LabLoss | None:
+    found: LabLoss | None = wire.loss
+    return found
+
+
+def _words(loss: LabLoss | None) -> str:
+    if loss is None:
         return "0 %"
-    return f"{loss['p'] * 100:g} %" if loss.get("model") == "random" else str(loss.get("model"))
+    return f"{loss.p * 100:g} %" if isinstance(loss, LabRandomLoss) else loss.model
 
 
 LOSS = _Loss(
@@ -145,6 +147,6 @@ LOSS = _Loss(
     kind=LossField,
     nothing=RandomLoss(p=0.0),
     nothing_written="0%",
-    fields=(LabField("loss", LabLoss | None, LossDocument | None, None),),
+    fields=(LabField("loss", Annotated[LabLoss, Field(discriminator="model")] | None, None),),
     change=("2%", "2"),
 )

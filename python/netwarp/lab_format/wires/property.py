@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 from netwarp.fields import Directed, Percent, about, both_directions, either_direction
+from netwarp.json_values import JsonObject
 from netwarp.lab_format.quantities import Share
 from netwarp.units import format_percent
 
-LabWire: TypeAlias = Mapping[str, Any]
-"""A wire as a lab has it: the fields of all properties by name."""
+if TYPE_CHECKING:
+    from netwarp.lab_format.wires.wire import WireBase as LabWire
 
 _DIRECTED: Any = Directed
 """`Directed`, for types that are known at runtime only."""
@@ -19,11 +20,10 @@ _DIRECTED: Any = Directed
 
 @dataclass(frozen=True)
 class LabField:
-    """A field of a lab's wire: `type` is what its engine gets, `read` what a stored result may have."""
+    """A field of a lab's wire; its `default` is that of a wire without the property."""
 
     name: str
     type: Any
-    read: Any
     default: Any
     meaning: str = ""
 
@@ -59,7 +59,7 @@ class WireProperty:
     nothing_written: str = "0%"
     fields: tuple[LabField, ...]
     """The fields of a lab's wire; the first one is set (not zero) where the wire has the property."""
-    beside: Mapping[str, Any] | None = None
+    beside: JsonObject | None = None
     """Other fields of the link that the examples need."""
     change: tuple[str, str] | None = None
     """If `[[changes]]` may set it: an example, and a value that is refused."""
@@ -112,18 +112,22 @@ class WireProperty:
         passed, whole = part
         return start + (end - start) * passed / whole
 
-    def lab_values(self, value: Any) -> dict[str, Any]:
+    def lab_values(self, value: Any) -> Mapping[str, object]:
         """The lab's fields of a value."""
         return {self.fields[0].name: value}
 
+    def first(self, wire: LabWire) -> Any:
+        """Its first field of a wire."""
+        return getattr(wire, self.fields[0].name)
+
     def acts(self, wire: LabWire) -> bool:
         """Whether a wire of a lab has the property."""
-        return bool(wire.get(self.fields[0].name))
+        return bool(self.first(wire))
 
     def tc_words(self, wire: LabWire) -> Iterator[str]:
         """What netem is told, in the syntax of tc-netem(8)."""
         if self.acts(wire):
-            yield f"{self.name} {format_percent(wire[self.fields[0].name])}"
+            yield f"{self.name} {format_percent(self.first(wire))}"
 
     def drawn(self, wire: LabWire) -> str:
         """The wire's property in a drawing of the network; empty if it has none."""
@@ -131,11 +135,11 @@ class WireProperty:
 
     def described(self, wire: LabWire) -> str | None:
         """What the wire does to packets besides delaying them, in words; None if nothing."""
-        return f"{self.verb} {100 * wire[self.fields[0].name]:.4g} %" if self.acts(wire) else None
+        return f"{self.verb} {100 * self.first(wire):.4g} %" if self.acts(wire) else None
 
     def amount(self, wire: LabWire) -> float:
         """The property as one number in `unit`; NaN if it is not just one."""
-        return 100 * float(wire.get(self.fields[0].name) or 0)
+        return 100 * float(self.first(wire))
 
     def change_words(self, before: LabWire, after: LabWire) -> str | None:
         """A change in words; None if it stays the same."""
@@ -155,4 +159,4 @@ class WireProperty:
 
 def share_field(name: str, meaning: str = "probability") -> LabField:
     """A field that holds a probability."""
-    return LabField(name, float, Share | None, 0.0, meaning)
+    return LabField(name, Share, 0.0, meaning)

@@ -9,7 +9,7 @@ from netwarp.plots import style
 from netwarp.plots.charts.chart import (
     MAX_DOTS,
     Chart,
-    beneath,
+    below,
     labels_of,
     legend,
     legend_room_in,
@@ -35,7 +35,7 @@ def draw(chart: Chart) -> Figure:
     names = [style.fitted(t, size, _NARROW_NAME_IN, 2) if narrow else wrapped(t, _NAME_CHARS) for t in chart.x_texts]
     left_in = 0.25 + max(style.text_in(line, style.points(9)) for name in names for line in name.split("\n"))
     panel_in = max(rows[-1][0] + _BAR_IN + _GAP_IN, tall_enough(0.0, labels_of(chart), chart.series_label))
-    figure, axes = panel(chart, panel_in, max(left_in, 0.75), legend_room_in(chart), beneath(chart))
+    figure, axes = panel(chart, panel_in, max(left_in, 0.75), legend_room_in(chart), below(chart))
     height_in = float(figure.get_size_inches()[1])
     largest = max(max(values) for _, values, _ in rows)
     for at, values, look in rows:

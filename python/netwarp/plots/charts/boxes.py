@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 from netwarp.plots import style
 from netwarp.plots.charts.chart import (
     Chart,
-    beneath,
+    below,
     labels_of,
     legend,
     legend_room_in,
@@ -33,7 +33,7 @@ def draw(chart: Chart) -> Figure:
     that is known. Of runs, boxes of fewer than 5 show the runs as dots.
     """
     figure, axes = panel(
-        chart, tall_enough(_HEIGHT_IN, labels_of(chart), chart.series_label), 0.8, legend_room_in(chart), beneath(chart)
+        chart, tall_enough(_HEIGHT_IN, labels_of(chart), chart.series_label), 0.8, legend_room_in(chart), below(chart)
     )
     width = 0.8 / len(chart.series)
     marks: list[float] = []

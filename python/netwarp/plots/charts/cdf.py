@@ -79,7 +79,7 @@ def draw(chart: Chart) -> Figure:
     axes.set_ylabel("share at or below")
     if labels and narrow:
         handles = axes.get_legend_handles_labels()[0]
-        style.legend_beneath(figure, handles, 0.1 / style.width_in(), 0.04, style.width_in() - 0.2)
+        style.legend_below(figure, handles, 0.1 / style.width_in(), 0.04, style.width_in() - 0.2)
     elif labels:
         box = axes.get_position()
         style.legend_outside(figure, axes, wrapped(title, LEGEND_CHARS), (box.x1 + 0.015, box.y1))

@@ -135,12 +135,12 @@ def wants_log(values: Sequence[float]) -> bool:
 
 
 def panel(
-    chart: Chart, panel_in: float, left_in: float, right_in: float, beneath: Sequence[str] = ()
+    chart: Chart, panel_in: float, left_in: float, right_in: float, below: Sequence[str] = ()
 ) -> tuple[Figure, Axes]:
-    """A figure with its head and one panel of that height, margins in inches; room for a legend `beneath` it."""
+    """A figure with its head and one panel of that height, margins in inches; room for a legend `below` it."""
     head_left_in = min(left_in, 0.75)
     head_in = style.head_in(chart.title, chart.subtitle, head_left_in, chart.left_out)
-    foot_in = FOOT_IN + style.legend_rows_in(beneath, style.width_in() - 0.2)
+    foot_in = FOOT_IN + style.legend_rows_in(below, style.width_in() - 0.2)
     height_in = panel_in + head_in + foot_in
     figure = style.new_figure(height_in)
     left, right = left_in / style.width_in(), right_in / style.width_in()
@@ -177,8 +177,8 @@ def labels_of(chart: Chart) -> list[str]:
     return [look.text for look in chart.looks] if len(chart.looks) > 1 else []
 
 
-def beneath(chart: Chart) -> list[str]:
-    """The labels of a legend of series that stands beneath the panel."""
+def below(chart: Chart) -> list[str]:
+    """The labels of a legend of series that stands below the panel."""
     return labels_of(chart) if current().narrow else []
 
 
@@ -186,7 +186,7 @@ def legend(chart: Chart, figure: Figure, axes: Axes, handles: Sequence[Artist] |
     """The legend of series to the right of the panel, where there are several; of what the axes hold, or `handles`."""
     if len(chart.series) > 1 and current().narrow:
         shown = axes.get_legend_handles_labels()[0] if handles is None else handles
-        style.legend_beneath(figure, shown, 0.1 / style.width_in(), 0.04, style.width_in() - 0.2)
+        style.legend_below(figure, shown, 0.1 / style.width_in(), 0.04, style.width_in() - 0.2)
     elif len(chart.series) > 1:
         box = axes.get_position()
         style.legend_outside(figure, axes, wrapped(chart.series_label, LEGEND_CHARS), (box.x1 + 0.015, box.y1), handles)

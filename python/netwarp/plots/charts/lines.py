@@ -13,7 +13,7 @@ from netwarp.plots import style
 from netwarp.plots.charts.chart import (
     MAX_DOTS,
     Chart,
-    beneath,
+    below,
     in_front,
     labels_of,
     legend,
@@ -56,7 +56,7 @@ def draw(chart: Chart) -> Figure:
     if together:
         chart = replace(chart, subtitle=f"{chart.subtitle} · {IN_TURNS}")
     figure, axes = panel(
-        chart, tall_enough(_HEIGHT_IN, labels_of(chart), chart.series_label), 0.8, legend_room_in(chart), beneath(chart)
+        chart, tall_enough(_HEIGHT_IN, labels_of(chart), chart.series_label), 0.8, legend_room_in(chart), below(chart)
     )
     rings = _rings(medians, ends[1])
     for place, (look, having, front) in enumerate(zip(chart.looks, points, pieces, strict=True)):

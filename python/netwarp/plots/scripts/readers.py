@@ -1,4 +1,4 @@
-"""The functions that scripts read records with: the text of each, as it stands in a script."""
+"""The functions that scripts read records with: the text of each, as it is in a script."""
 
 TABLE = '''
 def table(run, name):

@@ -90,7 +90,7 @@ class _Records:
         return [number for number, flow_id in flow_of.items() if flow_id == data.flow.id]
 
     def of(self, group: str) -> Sequence[FlowData]:
-        """The flows of one name, as it stands in the names of files."""
+        """The flows of one name, as it is in the names of files."""
         return [data for data in self.flows if slug(data.flow.group) == group]
 
     @property

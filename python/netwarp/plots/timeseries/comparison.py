@@ -8,6 +8,7 @@ from typing import Any
 
 from netwarp.analysis.summary.main_metrics import busiest_queue
 from netwarp.analysis.summary.selection import SEED
+from netwarp.json_values import Json
 from netwarp.plots import look
 from netwarp.plots.colours import QUEUE_DISCIPLINES, Look
 from netwarp.plots.labels import is_ordered, natural_key, slug
@@ -30,7 +31,7 @@ class PlottedRun:
     """A run to draw: its id, where it stands on the axes, and its curves."""
 
     id: str
-    point: Mapping[str, Any]
+    point: Mapping[str, Json]
     suspect: bool
     seed: int
     duration_s: float
@@ -42,7 +43,7 @@ class PlottedRun:
     named: Mapping[Quantity, Mapping[str, Curve]] = field(default_factory=dict)
 
     def phases_with(self, quantity: Quantity) -> Sequence[Bar]:
-        """The phases to draw beneath a quantity: of its own flows, or where it has none, of the first there are."""
+        """The phases to draw below a quantity: of its own flows, or where it has none, of the first there are."""
         return self.phases.get(quantity.group, ()) if quantity.group else next(iter(self.phases.values()), ())
 
 
@@ -59,7 +60,7 @@ class RunSet:
     differs: str
     labels: Sequence[str]
     runs: Sequence[PlottedRun]
-    rest: Mapping[str, Any]
+    rest: Mapping[str, Json]
     stem: str
     references: Sequence[tuple[str, PlottedRun]] = ()
     together: bool = False
@@ -268,7 +269,8 @@ def _against_baseline(result: ResultDir, runs: Sequence[PlannedRun], shown: Read
     paths: dict[tuple[str, ...], list[str]] = {}
     for run in result.planned:
         if run.point[CASE] != result.baseline:
-            paths.setdefault(tuple(result.settings_of(run.point[CASE])), []).append(run.point[CASE])
+            case = str(run.point[CASE])
+            paths.setdefault(tuple(result.settings_of(case)), []).append(case)
     for varied, planned in paths.items():
         names = [name for name in dict.fromkeys(planned) if name in cases]
         if not names:
@@ -355,5 +357,5 @@ def _rest(run: PlannedRun, axis: str) -> tuple[str, ...]:
     return _place({path: value for path, value in run.point.items() if path != axis})
 
 
-def _place(point: Mapping[str, Any]) -> tuple[str, ...]:
+def _place(point: Mapping[str, Json]) -> tuple[str, ...]:
     return tuple(axis_text(value) for value in point.values())

@@ -34,7 +34,7 @@ _RATE: dict[str, Any] = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, 
 
 
 def overlay(spec: FigureSpec) -> Figure:
-    """All variants in one panel, the legend beside it (beneath it in a narrow figure), changes and phases beneath."""
+    """All variants in one panel, the legend beside it (below it in a narrow figure), changes and phases below."""
     spec, notes = legibility.in_turns(spec, alone=False)
     narrow = current().narrow
     handles = legend_handles(spec, style.width_in() - LEFT_IN if narrow else _LEGEND_IN)
@@ -43,9 +43,9 @@ def overlay(spec: FigureSpec) -> Figure:
     panel_wide_in = style.width_in() - LEFT_IN - right_in
     strip_in = strip.height_in(spec, panel_wide_in)
     labels = [str(handle.get_label()) for handle in handles]
-    beneath_in = style.legend_rows_in(labels, panel_wide_in) if narrow else 0.0
+    below_in = style.legend_rows_in(labels, panel_wide_in) if narrow else 0.0
     phases_in = style.line_in(9) if narrow and phases else 0.0
-    foot_in = FOOT_IN + beneath_in + phases_in
+    foot_in = FOOT_IN + below_in + phases_in
     subtitle = _subtitle(spec, notes)
     head_in = style.head_in(spec.quantity.title, subtitle, LEFT_IN, spec.left_out)
     panel_in = (
@@ -64,13 +64,13 @@ def overlay(spec: FigureSpec) -> Figure:
     if strip_in:
         strip.draw_strip(figure, axes, spec, foot_in / height, strip_in / height)
     if phases and narrow:
-        strip.phase_legend(figure, left, (0.04 + beneath_in) / height, beside=False)
+        strip.phase_legend(figure, left, (0.04 + below_in) / height, beside=False)
     elif phases:
         strip.phase_legend(figure, box.x1 + 0.015, foot_in / height, beside=True)
     figure.axes[-1].set_xlabel("time (s)")
     style.head(figure, spec.quantity.title, subtitle, left, spec.left_out)
     if handles and narrow:
-        style.legend_beneath(figure, handles, left, 0.04, panel_wide_in)
+        style.legend_below(figure, handles, left, 0.04, panel_wide_in)
     elif handles:
         title = style.fitted(spec.legend_title, style.points(9), _LEGEND_IN, 2)
         style.legend_outside(figure, axes, title, (box.x1 + 0.015, box.y1), handles)
@@ -110,7 +110,7 @@ def _as_wide(panel: Panel, wide_in: float) -> Panel:
 
 def multiples(spec: FigureSpec) -> Figure:
     """The figure's panels with the same axes, or where values lie decades apart each with its own; what the lines mean
-    beneath them, where that is not their heading."""
+    below them, where that is not their heading."""
     handles = _panel_handles(spec)
     panels = spec.shown_alone
     own_axes = legibility.wants_own_axes(panels) and not any(shows_log(_of_panel(spec, panel)) for panel in panels)
@@ -166,7 +166,7 @@ def multiples(spec: FigureSpec) -> Figure:
     if phases:
         strip.phase_legend(figure, LEFT_IN / wide, (0.05 + legend_high) / height, beside=False)
     if handles:
-        style.legend_beneath(figure, handles, LEFT_IN / wide, 0.05, wide_in)
+        style.legend_below(figure, handles, LEFT_IN / wide, 0.05, wide_in)
     style.head(figure, title, subtitle, LEFT_IN / wide, spec.left_out)
     return figure
 
@@ -219,7 +219,7 @@ def draw_variant(axes: Axes, quantity: Quantity, variant: Variant) -> None:
     """The variant's bands, and its curves over them."""
     for band, strength in zip(variant.bands, _STRENGTHS, strict=True) if variant.bands else ():
         axes.fill_between(band.times, band.lows, band.highs, color=variant.colour, alpha=strength, lw=0)
-    axes.spines["bottom"].set_zorder(1.5)  # beneath the curves, or those that stay at 0 are hidden
+    axes.spines["bottom"].set_zorder(1.5)  # below the curves, or those that stay at 0 are hidden
     crowd = len(variant.curves)
     width = 2.4 if variant.reference else 1.1
     look: dict[str, Any] = {

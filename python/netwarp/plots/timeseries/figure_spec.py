@@ -62,7 +62,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Bar:
-    """A piece of a strip beneath the panel: what was the case (`kind` decides the colour) from `start_s` to `end_s`."""
+    """A piece of a strip below the panel: what was the case (`kind` decides the colour) from `start_s` to `end_s`."""
 
     kind: str
     start_s: float

@@ -50,7 +50,7 @@ def stacked(stack: Stack) -> Figure:
     for number in range(len(rows)):
         y -= above[number]
         if shown[number]:
-            style.legend_beneath(figure, handles[number], _LEFT_IN / wide, y + 0.05, wide - _LEFT_IN - RIGHT_IN)
+            style.legend_below(figure, handles[number], _LEFT_IN / wide, y + 0.05, wide - _LEFT_IN - RIGHT_IN)
         y -= row_in + (top_in if number == 0 else 0.0)
         for column, specs in enumerate(columns):
             x = _LEFT_IN + column * (panel_wide_in + _COLUMN_GAP_IN)

@@ -30,7 +30,7 @@ def phase_rows(spec: FigureSpec) -> list[tuple[str, str, Sequence[Bar]]]:
 
 
 def height_in(spec: FigureSpec, width_in: float) -> float:
-    """How much room the strip needs beneath a panel of this width, in inches; 0 without anything to show."""
+    """How much room the strip needs below a panel of this width, in inches; 0 without anything to show."""
     rows = len(phase_rows(spec)) + len(change_rows(spec, width_in))
     return rows * ROW_IN + _GAP_IN * bool(rows) + len(spec.schedules) * (_RATE_IN + _GAP_IN)
 
@@ -69,7 +69,7 @@ def mark_changes(axes: Axes, spec: FigureSpec) -> None:
 
 
 def draw_strip(figure: Figure, panel: Axes, spec: FigureSpec, bottom: float, height: float) -> None:
-    """Draw all of it in the figure's [bottom, bottom + height], beneath the panel and as wide; it bears its x axis."""
+    """Draw all of it in the figure's [bottom, bottom + height], below the panel and as wide; it bears its x axis."""
     box = panel.get_position()
     inch = 1 / float(figure.get_size_inches()[1])
     top = bottom + height

@@ -52,7 +52,7 @@ class Timeline:
 
 
 def draw(timeline: Timeline) -> Figure:
-    """A bar for each flow, beneath it a panel for each property that changes, and a row for each other change."""
+    """A bar for each flow, below it a panel for each property that changes, and a row for each other change."""
     rows = len(timeline.flows) + len(timeline.moments)
     bars_in = rows * _ROW_IN
     panels = len(timeline.series)

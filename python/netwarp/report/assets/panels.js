@@ -372,7 +372,7 @@
     plot.over.addEventListener("touchmove", touched, { passive: true });
   }
 
-  // Downloads: what is shown now, drawn anew as a vector image --------------------------------------------------------
+  // Downloads: what is shown now, drawn again as a vector image --------------------------------------------------------
 
   const escape = (text) => String(text).replace(/[&<>"]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign]);
 

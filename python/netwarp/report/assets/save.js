@@ -49,7 +49,7 @@ netwarp.csvCell = (text) => (/[",\n\r]/.test(text) ? '"' + text.replaceAll('"', 
 
 netwarp.csv = (rows) => rows.map((row) => row.map((cell) => netwarp.csvCell(String(cell))).join(",")).join("\n") + "\n";
 
-/** A table's rows as the page shows them; a second line in a cell stands in parentheses. */
+/** A table's rows as the page shows them; a second line in a cell is in parentheses. */
 netwarp.tableCsv = function (table) {
   const text = (cell) => {
     const second = cell.querySelector("small");

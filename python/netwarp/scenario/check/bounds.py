@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from netwarp.json_values import JsonObject
 from netwarp.scenario.source import Keys
 
 Found = tuple[Keys, str]
@@ -36,19 +37,19 @@ MAX_SETTINGS = 100_000
 """Settings of all cases together, those of the presets that they use included."""
 
 
-def beyond_bounds(data: Mapping[str, Any]) -> list[Found]:
+def beyond_bounds(data: JsonObject) -> list[Found]:
     """What of a scenario's data is larger than it may be; the first finding only, as the next may take forever."""
     return next(([found] for found in (*_entries(data), *_settings(data), *_sizes(data), *_points(data))), [])
 
 
-def _entries(data: Mapping[str, Any]) -> Iterator[Found]:
+def _entries(data: JsonObject) -> Iterator[Found]:
     for name, maximum in MAX_ENTRIES.items():
         count = _count(data.get(name))
         if count > maximum:
             yield (name,), f"there are {count:,} entries; a scenario has at most {maximum:,} of them"
 
 
-def _sizes(data: Mapping[str, Any]) -> Iterator[Found]:
+def _sizes(data: JsonObject) -> Iterator[Found]:
     """Texts and lists anywhere."""
     left: list[tuple[Keys, Any]] = [((), data)]
     while left:
@@ -73,7 +74,7 @@ def _maximum(keys: Keys) -> int:
     return MAX_VALUES if keys[:1] == ("sweep",) and len(keys) == 2 else MAX_LISTED
 
 
-def _settings(data: Mapping[str, Any]) -> Iterator[Found]:
+def _settings(data: JsonObject) -> Iterator[Found]:
     presets, cases = data.get("presets"), data.get("cases")
     total = 0
     for case in cases if isinstance(cases, list) else ():
@@ -90,7 +91,7 @@ def _settings(data: Mapping[str, Any]) -> Iterator[Found]:
         )
 
 
-def _points(data: Mapping[str, Any]) -> Iterator[Found]:
+def _points(data: JsonObject) -> Iterator[Found]:
     sweep = data.get("sweep")
     points = math.prod(_count(values) for values in sweep.values()) if isinstance(sweep, dict) else 1
     points *= max(_count(data.get("cases")), 1)

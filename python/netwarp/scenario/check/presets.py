@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from netwarp.json_values import Json, JsonObject, as_list, as_table
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model.paths import resolve_path
 from netwarp.scenario.source import Keys
@@ -12,7 +13,7 @@ from netwarp.scenario.source import Keys
 Found = tuple[Keys, str]
 
 
-def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
+def with_presets(data: JsonObject) -> dict[str, Json]:
     """The data of a scenario file with each case's `set` complete: its presets in order, then what it sets itself.
 
     Where two set the same path, the later holds. What does not have the form of presets and cases is left as it is:
@@ -24,23 +25,23 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     return {**data, "cases": [_complete(case, presets) for case in cases]}
 
 
-def _complete(case: Any, presets: Mapping[str, Any]) -> Any:
+def _complete(case: Any, presets: JsonObject) -> Any:
     if not isinstance(case, dict) or not isinstance(case.get("use"), list) or not isinstance(case.get("set", {}), dict):
         return case
     named = [preset for name in case["use"] if isinstance(preset := presets.get(str(name)), dict)]
     return case | {"set": {path: value for part in (*named, case.get("set", {})) for path, value in part.items()}}
 
 
-def check_presets(data: Mapping[str, Any]) -> Iterator[Found]:
+def check_presets(data: JsonObject) -> Iterator[Found]:
     """Paths that presets set, and names of presets that cases use, of validated data."""
-    presets: Mapping[str, Mapping[str, Any]] = data.get("presets", {})
+    presets = as_table(data.get("presets"))
     for name, settings in presets.items():
-        for path in settings:
+        for path in as_table(settings):
             try:
                 resolve_path(path, data)
             except ValueError as error:
                 yield ("presets", name, path), str(error)
-    for index, case in enumerate(data.get("cases", ())):
-        for name in case.get("use", ()):
+    for index, case in enumerate(as_list(data.get("cases"))):
+        for name in map(str, as_list(as_table(case).get("use"))):
             if name not in presets:
                 yield ("cases", index, "use"), f'there is no preset "{name}"{did_you_mean(name, presets)}'

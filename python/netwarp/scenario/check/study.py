@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from netwarp.json_values import JsonObject
 from netwarp.scenario.check.presets import check_presets
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import INTERVAL, Expectation, Scenario
@@ -23,7 +24,7 @@ _NAMED = ("run", "flow", "queue", "link")
 """Scopes whose names follow from the scenario; a place has one when something is dropped there."""
 
 
-def check_study(scenario: Scenario, data: Mapping[str, Any], overridden: Collection[str] = ()) -> Iterator[Found]:
+def check_study(scenario: Scenario, data: JsonObject, overridden: Collection[str] = ()) -> Iterator[Found]:
     """Everything about the sweep, the cases and the expectations of a scenario whose raw data is `data`.
 
     `overridden` are the paths that `--set` and `--sweep` replaced. Whether cases set these too is a question of which
@@ -41,7 +42,7 @@ def check_study(scenario: Scenario, data: Mapping[str, Any], overridden: Collect
 
 
 def _check_axis(
-    path: str, values: tuple[Any, ...], data: Mapping[str, Any], axes: dict[tuple[str, ...], str]
+    path: str, values: tuple[Any, ...], data: JsonObject, axes: dict[tuple[str, ...], str]
 ) -> Iterator[Found]:
     where: Keys = ("sweep", path)
     try:
@@ -61,7 +62,7 @@ def _check_axis(
         yield where, f"lists {value} more than once"
 
 
-def _check_cases(scenario: Scenario, data: Mapping[str, Any], axes: Mapping[tuple[str, ...], str]) -> Iterator[Found]:
+def _check_cases(scenario: Scenario, data: JsonObject, axes: Mapping[tuple[str, ...], str]) -> Iterator[Found]:
     names = [case.name for case in scenario.cases]
     if scenario.baseline is not None and scenario.baseline not in names:
         yield ("baseline",), f'there is no case "{scenario.baseline}"{did_you_mean(scenario.baseline, names)}'

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from netwarp.flows import KINDS, flow_fields, tools_with
+from netwarp.json_values import JsonObject, as_table
 from netwarp.scenario.errors import MAX_PROBLEMS, did_you_mean
 from netwarp.scenario.model import (
     SECTIONS,
@@ -59,8 +60,8 @@ _SENTENCES = {
 _BOUNDS = {"greater_than_equal": ("ge", "at least"), "less_than_equal": ("le", "at most")}
 
 
-def explain(error: ValidationError, data: Mapping[str, Any], prefix: Keys = ()) -> list[Found]:
-    """Every finding of a validation of `data` as `(keys, sentence)`; `prefix` is where `data` stands in the file."""
+def explain(error: ValidationError, data: JsonObject, prefix: Keys = ()) -> list[Found]:
+    """Every finding of a validation of `data` as `(keys, sentence)`; `prefix` is where `data` is in the file."""
     found = []
     for detail in error.errors(include_url=False)[:MAX_PROBLEMS]:
         keys = _in_file(tuple(detail["loc"]), data, prefix)
@@ -68,7 +69,7 @@ def explain(error: ValidationError, data: Mapping[str, Any], prefix: Keys = ()) 
     return found
 
 
-def _in_file(loc: tuple[str | int, ...], data: Mapping[str, Any], prefix: Keys) -> Keys:
+def _in_file(loc: tuple[str | int, ...], data: JsonObject, prefix: Keys) -> Keys:
     """The keys as the file has them: without the tags and the expansions that validation put between."""
     full = prefix + loc
     if len(full) > 2 and full[0] == "flows" and full[2] in KINDS:
@@ -86,7 +87,7 @@ def _in_file(loc: tuple[str | int, ...], data: Mapping[str, Any], prefix: Keys) 
     return tuple(keys)
 
 
-def _sentence(detail: ErrorDetails, keys: Keys, data: Mapping[str, Any], prefix: Keys) -> str:
+def _sentence(detail: ErrorDetails, keys: Keys, data: JsonObject, prefix: Keys) -> str:
     kind = detail["type"]
     context = detail.get("ctx", {})
     given = _value(detail["input"])
@@ -145,12 +146,12 @@ def _missing(keys: Keys) -> str:
     return f"`{field}` is missing"
 
 
-def _unknown_field(keys: Keys, data: Mapping[str, Any], prefix: Keys) -> str:
+def _unknown_field(keys: Keys, data: JsonObject, prefix: Keys) -> str:
     field = str(keys[-1])
     if len(keys) == 1:
         return f'"{field}" is not part of a scenario{did_you_mean(field, Scenario.model_fields)}'
     if keys[0] == "flows" and len(keys) == 3:
-        table = data if prefix else data["flows"][keys[1]]
+        table = data if prefix else as_table(as_table(data["flows"]).get(str(keys[1])))
         return unknown_flow_field(field, str(table.get("tool")))
     if keys[-2] in paths.DIRECTED:
         return f'"{field}" is not a direction; write forward and reverse'

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from netwarp.files import read_file
+from netwarp.json_values import Json, JsonObject, as_list, as_table
 from netwarp.module import FILE
 from netwarp.scenario.check.bounds import beyond_bounds
 from netwarp.scenario.check.presets import with_presets
@@ -206,7 +207,7 @@ def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _apply(data: dict[str, Any], settings: Sequence[str]) -> tuple[dict[str, Any], Mapping[str, Any]]:
+def _apply(data: dict[str, Json], settings: Sequence[str]) -> tuple[dict[str, Json], dict[str, str]]:
     """Data with the settings in place, and each as the option that gave it; on a swept path the axis shrinks to the one
     value."""
     overrides: dict[str, str] = {}
@@ -261,7 +262,7 @@ def _tuner(path: str) -> tuple[str, ...] | None:
     return keys if len(keys) == 2 and keys[0] == "tuners" else None
 
 
-def _with_tuner(path: str, data: dict[str, Any]) -> dict[str, Any]:
+def _with_tuner(path: str, data: dict[str, Json]) -> dict[str, Json]:
     """Data in which there is the tuner that the path is about, if it is about one."""
     keys = split_dotted(path)
     if keys[0] != "tuners" or len(keys) < 2 or keys[1] in _table(data, "tuners"):
@@ -269,13 +270,12 @@ def _with_tuner(path: str, data: dict[str, Any]) -> dict[str, Any]:
     return with_value(data, ("tuners", keys[1]), {})
 
 
-def _table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _table(data: JsonObject, name: str) -> JsonObject:
     """A table of the file; empty if it is missing, or is something else, which is reported with the other problems."""
-    found = data.get(name)
-    return found if isinstance(found, dict) else {}
+    return as_table(data.get(name))
 
 
-def _unused_tuners(data: Mapping[str, Any], own: set[str]) -> list[str]:
+def _unused_tuners(data: JsonObject, own: set[str]) -> list[str]:
     """Tuners that were added and that no run would have."""
     added = [name for name in _table(data, "tuners") if name not in own]
     if not added:
@@ -288,20 +288,22 @@ def _unused_tuners(data: Mapping[str, Any], own: set[str]) -> list[str]:
     return [name for name in added if name not in used]
 
 
-def _in_cases(data: dict[str, Any], path: str, value: Any) -> tuple[dict[str, Any], list[str]]:
+def _in_cases(data: dict[str, Json], path: str, value: Any) -> tuple[dict[str, Json], list[str]]:
     """Data in which the cases that set this path set this value, and the places in it that were changed."""
     keys = resolve_path(path, data, sweepable=False)
-    cases, changed = [], []
-    for number, case in enumerate(data.get("cases", ())):
-        own = next((each for each in case.get("set", {}) if split_equal(each, keys, data)), None)
-        cases.append(case if own is None else {**case, "set": {**case["set"], own: value}})
+    cases: list[Json] = []
+    changed: list[str] = []
+    for number, case in enumerate(as_list(data.get("cases"))):
+        settings = as_table(as_table(case).get("set"))
+        own = next((each for each in settings if split_equal(each, keys, data)), None)
+        cases.append(case if own is None else {**as_table(case), "set": {**settings, own: value}})
         changed += [] if own is None else [f'cases.{number}.set."{own}"']
     if not changed:
         raise ValueError(f"no case sets {path}; without `cases.` this sets it for all")
     return {**data, "cases": cases}, changed
 
 
-def _sweep(data: dict[str, Any], axis: str, values: Any) -> dict[str, Any]:
+def _sweep(data: dict[str, Json], axis: str, values: Any) -> dict[str, Json]:
     """Data with the axis: in the place of the file's own of the same path, else the last."""
     if not isinstance(values, list):
         raise ValueError(f"an axis needs a list of values, such as [{json.dumps(values, default=str)}]")
@@ -310,7 +312,7 @@ def _sweep(data: dict[str, Any], axis: str, values: Any) -> dict[str, Any]:
     return _put(data, ("sweep", next(own, axis)), values)
 
 
-def _set(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
+def _set(data: dict[str, Json], keys: tuple[str, ...], value: Any) -> dict[str, Json]:
     for path in _table(data, "sweep"):
         try:
             swept = resolve_path(path, data)
@@ -323,14 +325,14 @@ def _set(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, A
     return _put(data, keys, value)
 
 
-def _put(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
+def _put(data: dict[str, Json], keys: tuple[str, ...], value: Any) -> dict[str, Json]:
     """As `with_value`, but in a section that the file has as something else, which is no place for it (TypeError)."""
     if len(keys) > 1 and not isinstance(data.get(keys[0], {}), dict | list):
         raise TypeError(keys[0])
     return with_value(data, keys, value)
 
 
-def split_equal(path: str, keys: tuple[str, ...], data: Mapping[str, Any]) -> bool:
+def split_equal(path: str, keys: tuple[str, ...], data: JsonObject) -> bool:
     """Whether `path` names the same place as `keys`."""
     try:
         return resolve_path(path, data) == keys

@@ -3,7 +3,7 @@
 R. Netravali et al.: Mahimahi: Accurate Record-and-Replay for HTTP, USENIX ATC 2015; its mm-link, link_queue.cc. One
 whole number of milliseconds a line, each an opportunity to deliver 1504 bytes; several lines of one time are as many
 opportunities. A packet counts as the bytes that mm-link reads from its TUN device: IP and four bytes of packet
-information. The trace begins anew at the time of its last line.
+information. The trace begins again at the time of its last line.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from netwarp.flows import flow_fields
+from netwarp.json_values import Json, JsonObject, as_table
 from netwarp.lab_format.wires import BY_NAME
 from netwarp.scenario.errors import did_you_mean
 from netwarp.scenario.model import SECTIONS, Change, Link, Node, Record, RunOptions, Tuner
@@ -32,7 +33,7 @@ _FIELDS: dict[str, list[str]] = {
 }
 
 
-def resolve_path(path: str, data: Mapping[str, Any], sweepable: bool = True) -> tuple[str, ...]:
+def resolve_path(path: str, data: JsonObject, sweepable: bool = True) -> tuple[str, ...]:
     """The keys of `path`, checked against the format and the names in `data`.
 
     `sweepable` leaves out what is no property of a run (`seeds`, `name`, `summary`, `figures`, `views`, `baseline`).
@@ -60,10 +61,10 @@ def _exactly(path: str, head: str, rest: list[str]) -> tuple[str, ...]:
     return (head,)
 
 
-def _named(path: str, head: str, rest: list[str], data: Mapping[str, Any]) -> list[str]:
+def _named(path: str, head: str, rest: list[str], data: JsonObject) -> list[str]:
     """name, field and what may follow a field."""
     table = data.get(head)
-    names = [str(i) for i in range(len(table))] if isinstance(table, list | tuple) else list(table or ())
+    names = [str(i) for i in range(len(table))] if isinstance(table, list | tuple) else list(as_table(table))
     if not rest:
         raise ValueError(f'"{path}" needs a name and a field, such as "{head}.{next(iter(names), "NAME")}.FIELD"')
     if rest[0] not in names:
@@ -88,7 +89,7 @@ def _field(path: str, parent: str, rest: list[str], fields: Iterable[str], depth
         raise ValueError(f'"{path}" goes too deep; stop at "{parent}.{rest[0]}"')
 
 
-def with_value(data: Mapping[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
+def with_value(data: JsonObject, keys: tuple[str, ...], value: Any) -> dict[str, Json]:
     """A copy of `data` with the value at `keys` replaced; what is not on the way is shared, not copied."""
     copy = dict(data)
     head, *rest = keys
@@ -108,7 +109,7 @@ def with_value(data: Mapping[str, Any], keys: tuple[str, ...], value: Any) -> di
     return copy
 
 
-def value_at(path: str, data: Mapping[str, Any]) -> Any:
+def value_at(path: str, data: JsonObject) -> Any:
     """What the file itself says at a path, as written; None if it says nothing. Raises ValueError as `resolve_path`."""
     value: Any = data
     for key in resolve_path(path, data):
@@ -126,7 +127,7 @@ def _number_in(name: str, key: str) -> int:
     return int(key)
 
 
-def _directions(field: str, plain: object, rest: list[str]) -> dict[str, Any]:
+def _directions(field: str, plain: Json, rest: list[str]) -> dict[str, Json]:
     """A plain link property as a table of its directions, so that one of them can be replaced."""
     if plain is None or rest[0] not in {"forward", "reverse"}:
         return {}
@@ -198,7 +199,7 @@ def toml_key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
-def settable_paths(data: Mapping[str, Any]) -> Iterator[str]:
+def settable_paths(data: JsonObject) -> Iterator[str]:
     """Every path that `--set` takes for a scenario with these data, without directions and what is inside a field."""
     yield from (*PLAIN, *SET_ONLY)
     for group, model in GROUPS.items():

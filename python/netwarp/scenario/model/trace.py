@@ -2,7 +2,7 @@
 
 **CSV** with the header `time,rate[,delay,loss]`: times in seconds; rates in tc's units (`12mbit`) or plain bit/s;
 delays with a unit (`20ms`) or plain seconds; losses as a link has them (`0.5%`). Each row holds until the next; an
-empty cell leaves its property as it was. A last row that holds a time alone says when the trace begins anew; without
+empty cell leaves its property as it was. A last row that holds a time alone says when the trace begins again; without
 one, the last row holds to the end of the run.
 
 **Mahimahi**: one whole number of milliseconds a line, each an opportunity to deliver 1504 bytes; see opportunities.py.
@@ -25,6 +25,7 @@ from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema, model_seri
 
 from netwarp.fields import Model
 from netwarp.files import FolderOf, folder_in, read_file
+from netwarp.json_values import JsonObject, as_table, varied
 from netwarp.lab_format.wires.netem import LossModel, parse_loss
 from netwarp.scenario.model.opportunities import Opportunities, parse_opportunities
 from netwarp.units import parse_duration, parse_positive_rate
@@ -53,7 +54,7 @@ class Row(NamedTuple):
 
 
 class Trace(Model):
-    """A trace that was read: its rows in the order of time, and after which time it begins anew (None: never); or, with
+    """A trace that was read: its rows in the order of time, and when it begins again (None: never); or, with
     no rows, the opportunities of a Mahimahi trace."""
 
     name: str
@@ -113,12 +114,11 @@ def _find(value: str, folder: Path) -> Path:
     return kept if kept.is_file() else shipped_traces()[value]
 
 
-def trace_files(data: Mapping[str, Any], folder_of: FolderOf) -> dict[str, bytes]:
+def trace_files(data: JsonObject, folder_of: FolderOf) -> dict[str, bytes]:
     """The files that a scenario's data names as traces, shipped ones left out: the name under which a result keeps it
     → its content. Sweeps and cases count."""
-    named = [link.get("trace") for link in data.get("links", {}).values()]
-    named += [v for path, values in data.get("sweep", {}).items() if _is_trace(path) for v in values]
-    named += [v for case in data.get("cases", ()) for path, v in case.get("set", {}).items() if _is_trace(path)]
+    named = [as_table(link).get("trace") for link in as_table(data.get("links")).values()]
+    named += [value for path, value in varied(data) if _is_trace(path)]
     values = [item for value in named for item in (value.values() if isinstance(value, Mapping) else [value])]
     paths = {kept_name(value): _find(value, folder_of(value)) for value in values if isinstance(value, str)}
     shipped = set(shipped_traces().values())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from netwarp.json_values import Json, JsonObject, as_table
 from netwarp.scenario.errors import COMMAND_LINE, Problem, ScenarioError, did_you_mean
 from netwarp.scenario.model import Case, Scenario
 from netwarp.scenario.model.paths import resolve_path, swept_path
@@ -19,7 +20,7 @@ class Axis:
 
     path: str
     keys: tuple[str, ...]
-    values: tuple[Any, ...]
+    values: tuple[Json, ...]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Point:
     case: Case | None
     indices: tuple[int, ...]
 
-    def values(self, axes: Sequence[Axis]) -> dict[str, Any]:
+    def values(self, axes: Sequence[Axis]) -> dict[str, Json]:
         """axis path → value as written."""
         return {axis.path: axis.values[index] for axis, index in zip(axes, self.indices, strict=True)}
 
@@ -69,15 +70,16 @@ def with_swept_cases(scenario: Scenario) -> Scenario:
         at = scenario.cases.index(setting[0])
         kept = [case for case in scenario.cases if case not in setting]
         cases = (*kept[:at], *values, *kept[at:])
-        data = {
+        sweep = {path: its for path, its in as_table(source.data["sweep"]).items() if path != axis.path}
+        data: JsonObject = {
             **source.data,
-            "sweep": {path: its for path, its in source.data["sweep"].items() if path != axis.path},
+            "sweep": sweep,
             "cases": [{"name": case.name, "set": case.set} for case in cases],
         }
         # What is wrong with a value is said of the option that gave it.
         origins = {f"cases.{number}": given for number in range(at, at + len(values))}
         source = replace(source, data=data, overrides={**source.overrides, **origins})
-        scenario = scenario.model_copy(update={"cases": cases, "sweep": data["sweep"]})
+        scenario = scenario.model_copy(update={"cases": cases, "sweep": sweep})
         scenario._source = source
     return scenario
 
@@ -131,6 +133,6 @@ def points_of(axes: Sequence[Axis], cases: Sequence[Case | None]) -> Iterator[Po
             yield Point(case, indices)
 
 
-def case_settings(case: Case | None, data: Mapping[str, Any]) -> list[tuple[tuple[str, ...], Any]]:
+def case_settings(case: Case | None, data: JsonObject) -> list[tuple[tuple[str, ...], Any]]:
     """What a case sets, as keys and values."""
     return [(resolve_path(path, data), value) for path, value in (case.set if case else {}).items()]

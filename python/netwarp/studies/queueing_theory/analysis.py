@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from netwarp.stats.intervals import CONFIDENCE, Interval, mean_interval, robust_interval
-from netwarp.store.files import read_json
 from netwarp.store.findings import Finding, Holds
 from netwarp.store.result import ResultDir
 from netwarp.studies.queueing_theory.system import System, system_of
@@ -70,7 +69,7 @@ def loads_of(result: ResultDir) -> dict[str, tuple[System, float]]:
     """The queue and the load of each run that has metrics."""
     measured = set(result.summary().drop_nulls("value")["run_id"])
     runs = (run.id for run in result.planned if run.id in measured)
-    return {run: system_of(read_json(result.run(run).path / "run.json")["lab"]) for run in runs}
+    return {run: system_of(result.run(run).lab) for run in runs}
 
 
 def compare_with_theory(summary: pl.DataFrame, loads: dict[str, float], system: System) -> Iterator[Compared]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from netwarp.constants import ETHERNET_HEADER_BYTES, IP_HEADER_BYTES, MIN_PAYLOAD_BYTES, UDP_HEADER_BYTES
 from netwarp.flows import kind_of
+from netwarp.lab_format.model import Lab
 from netwarp.qdisc import Qdisc
 from netwarp.store.errors import StoreError
 from netwarp.studies.queueing_theory.theory import Means, Service, constant, cut_exponential, mg1, mg1k, mm1, mm1k
@@ -66,26 +65,26 @@ class System:
         return f"M/{service}/1" + ("" if self.room is None else f"/{self.room}")
 
 
-def system_of(lab: Mapping[str, Any]) -> tuple[System, float]:
+def system_of(lab: Lab) -> tuple[System, float]:
     """The queue of a run's lab and its load. Raises StoreError where it is not one Poisson source and one link."""
-    flows, links = lab["flows"], lab["links"]
-    if len(flows) != 1 or not kind_of(flows[0]["tool"]).poisson_arrivals or len(links) != 1:
+    flows, links = lab.flows, lab.links
+    if len(flows) != 1 or not kind_of(flows[0].tool).poisson_arrivals or len(links) != 1:
         raise StoreError("the view queueing-theory is about one flow of the tool poisson over one link")
     flow = flows[0]
-    if flow["packet_size_distribution"] not in ("constant", "exponential"):
+    if flow.own["packet_size_distribution"] not in ("constant", "exponential"):
         raise StoreError("the view queueing-theory knows constant and exponential sizes of packets")
-    (end,) = (end for end in links[0]["ends"] if end["node"] == flow["from"])
-    if end.get("opportunities"):
+    (end,) = (end for end in links[0].ends if end.node == flow.from_)
+    if end.opportunities or not end.wire.rate_bps:
         raise StoreError("the view queueing-theory is about a link with a rate, not with a trace of opportunities")
     system = System(
-        link_bps=end["wire"]["rate_bps"],
-        mean_payload_bytes=flow["packet_size_bytes"],
-        most_payload_bytes=flow["packet_size_most_bytes"],
-        header_bytes=HEADER_BYTES[flow["family"]],
-        exponential=flow["packet_size_distribution"] == "exponential",
-        room=_room(Qdisc.of(end.get("queue"))),
+        link_bps=end.wire.rate_bps,
+        mean_payload_bytes=flow.number("packet_size_bytes"),
+        most_payload_bytes=flow.number("packet_size_most_bytes"),
+        header_bytes=HEADER_BYTES[flow.family],
+        exponential=flow.own["packet_size_distribution"] == "exponential",
+        room=_room(Qdisc.of(end.queue)),
     )
-    load = flow["rate_bps"] / end["wire"]["rate_bps"]
+    load = flow.number("rate_bps") / end.wire.rate_bps
     if system.room is None and load >= 1:
         raise StoreError(f"at a load of {load:g} a queue without limit has no steady state; lower the flow's rate")
     return system, load

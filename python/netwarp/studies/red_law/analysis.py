@@ -1,6 +1,6 @@
 """What RED did with each packet, beside what Floyd and Jacobson's law says of it.
 
-The average is computed anew from what each packet found on arrival, in the kernel's own arithmetic.
+The average is computed again from what each packet found on arrival, in the kernel's own arithmetic.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from netwarp.qdisc import Qdisc
 from netwarp.stats.intervals import normal_interval
 from netwarp.store.codes import Fate
 from netwarp.store.errors import StoreError
-from netwarp.store.files import read_json
 from netwarp.store.findings import Finding, Holds
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text
@@ -69,8 +68,7 @@ def label_of(point: Any) -> str:
 
 def arrivals_of(run: RunDir, label: str) -> tuple[Red, Arrivals]:
     """A run's queue and its packets. Raises StoreError unless it has one RED."""
-    ends = (end for link in read_json(run.path / "run.json")["lab"]["links"] for end in link["ends"])
-    queues = [(end["index"], red_of(Qdisc.of(end.get("queue")))) for end in ends]
+    queues = [(end.index, red_of(Qdisc.of(end.queue))) for end in run.lab.ends]
     its = [(index, red) for index, red in queues if red is not None]
     if len(its) != 1:
         raise StoreError('the view red-law is about one queue "red …" with min, max, avpkt, burst and probability')

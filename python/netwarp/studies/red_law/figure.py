@@ -64,7 +64,7 @@ def _law(axes: Axes, red: Red, steps: Sequence[Step]) -> None:
     for step in within:
         axes.plot([step.average_bytes / 1e3] * 2, [100 * step.low, 100 * step.high], color=style.INK, linewidth=1.4)
     places = [step.average_bytes / 1e3 for step in within]
-    # Where the average strays over min or max, counting begins anew, and fewer are dropped than at a steady average.
+    # Where the average strays over min or max, counting begins again, and fewer are dropped than at a steady average.
     expected = [100 * step.expected / step.packets for step in within]
     axes.plot(places, expected, "s", color=_AVERAGE, markersize=7, fillstyle="none", label="law, by packet")
     axes.plot(places, [100 * step.fraction for step in within], "o", color=style.INK, markersize=4.5, label="measured")

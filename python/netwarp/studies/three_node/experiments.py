@@ -19,6 +19,7 @@ from netwarp.store.description import End
 from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, read_content, write_bytes, write_json
 from netwarp.store.result import ResultDir
+from netwarp.store.rows import AccountRow, accounts
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import PlannedRun, axis_text
 
@@ -95,21 +96,23 @@ def _write_tests(run: RunDir, folder: Path) -> Iterator[Path]:
 def _document(data: FlowData, run: RunDir) -> dict[str, Any] | None:
     if data.flow.transport == "tcp":
         return None if data.sender is None else iperf3_document(data, data.sender, None)
-    accounts = run.scan("flows").filter(pl.col("flow_id") == data.flow.id).collect().to_dicts()
-    return _udp_document(data, accounts[0]) if accounts and accounts[0]["sent_pkts"] else None
+    account = next(accounts(run.scan("flows").filter(pl.col("flow_id") == data.flow.id).collect()), None)
+    if account is None or not account["sent_pkts"] or account["sent_bytes"] is None:
+        return None
+    return _udp_document(data, account, account["sent_pkts"], account["sent_bytes"])
 
 
-def _udp_document(data: FlowData, account: Mapping[str, Any]) -> dict[str, Any]:
+def _udp_document(data: FlowData, account: AccountRow, sent: int, sent_bytes: int) -> dict[str, Any]:
     """As iperf3 3.12 has it: the rate is that of the sender, losses are what of it did not arrive."""
     flow = data.flow
     seconds = (min(data.window.end_ns, data.run_end_ns) - flow.start_ns) / 1e9
-    sent, got = account["sent_pkts"], account["received_pkts"] or 0
+    got = account["received_pkts"] or 0
     stream = {
         "start": 0,
         "end": seconds,
         "seconds": seconds,
-        "bytes": account["sent_bytes"],
-        "bits_per_second": account["sent_bytes"] * 8 / seconds if seconds else 0.0,
+        "bytes": sent_bytes,
+        "bits_per_second": sent_bytes * 8 / seconds if seconds else 0.0,
         "jitter_ms": (account["jitter_us"] or 0.0) / 1e3,
         "lost_packets": sent - got,
         "packets": sent,

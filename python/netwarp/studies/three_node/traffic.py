@@ -10,6 +10,7 @@ from netwarp.stats.fairness import jain_index
 from netwarp.store.description import Flow
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_json
+from netwarp.store.rows import AccountRow, accounts
 from netwarp.store.rundir import RunDir
 from netwarp.studies.three_node.columns import SCRIPTS, Row
 
@@ -57,7 +58,7 @@ def _shares(run: RunDir) -> tuple[list[Share], list[Share]]:
     """Of the TCP test and of the UDP test."""
     tcp: list[Share] = []
     udp: list[Share] = []
-    accounts = {row["flow_id"]: row for row in run.scan("flows").collect().iter_rows(named=True)}
+    known = {row["flow_id"]: row for row in accounts(run.scan("flows").collect())}
     metrics = run.metrics().filter(scope="flow")
     for flow in run.description.flows:
         document = run.path / f"iperf3-{flow.name}.json"
@@ -66,7 +67,7 @@ def _shares(run: RunDir) -> tuple[list[Share], list[Share]]:
                 (udp if protocol == "udp" else tcp).append(share)
         elif flow.kind.built_in and flow.transport == "tcp":
             tcp += _bulk(flow, metrics)
-        elif account := accounts.get(flow.id):
+        elif account := known.get(flow.id):
             udp += _datagrams(flow, metrics, account)
     return tcp, udp
 
@@ -78,7 +79,7 @@ def _bulk(flow: Flow, metrics: pl.DataFrame) -> list[Share]:
     return [Share(values["goodput_mbps"], retransmits=whole)] if "goodput_mbps" in values else []
 
 
-def _datagrams(flow: Flow, metrics: pl.DataFrame, account: Mapping[str, Any]) -> list[Share]:
+def _datagrams(flow: Flow, metrics: pl.DataFrame, account: AccountRow) -> list[Share]:
     values = _values(flow, metrics)
     length_ns = account["end_ns"] - account["start_ns"]
     if account["sent_bytes"] is None or not length_ns:

@@ -18,7 +18,7 @@ from netwarp.studies.three_node.claims import load_note
 from netwarp.studies.three_node.contrasts import published_names
 from netwarp.studies.three_node.findings import check, write_table
 from netwarp.studies.three_node.published import beside, published
-from netwarp.studies.three_node.queues import check_beneath_netem
+from netwarp.studies.three_node.queues import check_under_netem
 from netwarp.studies.three_node.recommendations import Sentence
 from netwarp.studies.three_node.tables import Condition, conditions_of, write_tables
 
@@ -60,7 +60,7 @@ def _compare(folder: Path, conditions: list[Condition], compared: pl.DataFrame) 
     queues = pl.concat([each.queues for condition in conditions for each in condition.repetitions])
     write_atomic(folder / "published.csv", compared.write_csv)
     write_atomic(folder / "queues.csv", queues.write_csv)
-    findings = [*check(conditions), *check_beneath_netem(queues)]
+    findings = [*check(conditions), *check_under_netem(queues)]
     tables = [folder / "published.csv", folder / "queues.csv"]
     return [*tables, write_findings(folder, findings), write_table(folder, findings)]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 import polars as pl
 
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
+from netwarp.store.streams import Cell
 from netwarp.store.summary import axis_text, axis_title
 
 AXIS = "run.tuner"
@@ -47,7 +47,7 @@ class Compared:
 def values_of(result: ResultDir) -> pl.DataFrame:
     """Columns place, tuner, metric, value: one row for each run that has metrics."""
     summary = result.summary().drop_nulls("value")
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, Cell]] = []
     for run in result.planned:
         mine = summary.filter(pl.col("run_id") == run.id, scope="flow")
         if mine.is_empty():

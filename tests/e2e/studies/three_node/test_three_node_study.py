@@ -190,10 +190,10 @@ def test_the_published_layout_gives_the_published_numbers(tmp_path: Path) -> Non
     for metric in ("tcp_avg_bw_Mbps", "tcp_avg_retrans", "ss_avg_rtt_ms"):
         assert ratios[metric] == pytest.approx(1, abs=0.2), metric
     queues = pl.read_csv(folder / "queues.csv").filter(qdisc="fq_codel").row(0, named=True)
-    assert queues["beneath"] == "netem"
+    assert queues["parent"] == "netem"
     assert queues["drops"] > 100
     output = {found.finding: found.judgement for found in read_findings(folder / "findings.csv")}
-    assert output["the discipline beneath netem never sees a queue"] is Holds.NO
+    assert output["the discipline under netem never sees a queue"] is Holds.NO
 
 
 def test_tc_refuses_their_red(tmp_path: Path) -> None:

@@ -135,7 +135,8 @@ def test_a_stream_of_events_is_the_document_that_it_tells(file: Path) -> None:
     test = read(file, streamed(tcp("3.17")))
     assert test.received_bytes == 2 * BYTES
     assert test.text is None, "kept as a document, not as it was printed"
-    assert test.document["end"]["sum_sent"]["retransmits"] == 6
+    document: Any = test.document
+    assert document["end"]["sum_sent"]["retransmits"] == 6
 
 
 def test_streams_without_sums_are_added_up(file: Path) -> None:
@@ -242,7 +243,7 @@ KEYS = [
 def test_no_value_in_any_place_is_too_much(
     tmp_path_factory: pytest.TempPathFactory, keys: tuple[str, ...], value: Any, protocol: str
 ) -> None:
-    """Whatever stands in a place: a test whose numbers are numbers, or a reason why not."""
+    """Whatever is in a place: a test whose numbers are numbers, or a reason why not."""
     document = tcp("3.12") if protocol == "tcp" else udp("3.12")
     place: Any = document
     for key in keys[:-1]:

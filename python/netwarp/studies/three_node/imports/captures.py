@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from netwarp.agent import find_agent
+from netwarp.agent import find_observer
 from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import open_regular
 from netwarp.studies.three_node.imports.errors import UnreadableError, why_unreadable
@@ -41,7 +41,7 @@ def keep_capture(source: Path, place: Path) -> str | None:
 
 def _read_through(source: Path) -> str | None:
     """What the reader of captures notes of a file. Raises UnreadableError with its reason if the file is damaged."""
-    command = [str(find_agent()), "pcap", "--csv", str(source)]
+    command = [str(find_observer()), "pcap", "--csv", str(source)]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     printed = os.fsdecode(done.stderr)
     lines = [line.removeprefix("error: ").removeprefix("note: ") for line in printed.splitlines()]

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
+from netwarp.store.streams import Cell
 from netwarp.studies.three_node.imports.errors import UnreadableError
 from netwarp.studies.three_node.imports.times import parse_stamp, since
 
@@ -96,7 +96,7 @@ def _headings(text: str, interface: str) -> tuple[float, int]:
     raise UnreadableError("it has no heading of ifstat's (KB/s in, KB/s out)")
 
 
-def rows(rates: Rates, last_s: float, interface_index: int) -> Iterator[dict[str, Any]]:
+def rows(rates: Rates, last_s: float, interface_index: int) -> Iterator[dict[str, Cell]]:
     """Rows of links.arrows: the rates summed up to bytes, from 0 a line's interval before the first line.
 
     `last_s` is the time of the last line in the run's clock. Packets are not known.

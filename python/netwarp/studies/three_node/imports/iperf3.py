@@ -6,13 +6,14 @@ only where the sender's system counts them.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from pydantic import ValidationError
 
+from netwarp.json_values import Json, JsonObject
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_content
 from netwarp.studies.three_node.imports.errors import UnreadableError, why_unreadable
@@ -50,7 +51,7 @@ class Iperf3Test:
     sent_pkts: int | None
     received_pkts: int | None
     jitter_ms: float | None
-    document: Mapping[str, Any]
+    document: JsonObject
     text: bytes | None
     notes: tuple[str, ...] = ()
 
@@ -65,7 +66,7 @@ def read_test(path: Path, protocol: str) -> Iperf3Test:
     documents = _of_stream(documents) or documents
     if not documents:
         raise UnreadableError(broken or "there is no JSON in it")
-    good: list[tuple[Mapping[str, Any], Document]] = []
+    good: list[tuple[JsonObject, Document]] = []
     complaint = ""
     for document in documents:
         try:
@@ -91,13 +92,13 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _documents(text: str) -> tuple[list[dict[str, Any]], str]:
+def _documents(text: str) -> tuple[list[dict[str, Json]], str]:
     """The JSON objects in the text, one after another, and what is wrong with the text behind the last ("": nothing).
 
     Words between them (a warning that iperf3 or a shell printed) are passed over.
     """
     decoder = json.JSONDecoder()
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, Json]] = []
     at = text.find("{")
     while at >= 0:
         try:
@@ -114,23 +115,25 @@ def _documents(text: str) -> tuple[list[dict[str, Any]], str]:
     return found, ""
 
 
-def _of_stream(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _of_stream(events: Sequence[JsonObject]) -> list[dict[str, Json]]:
     """The tests that the events of --json-stream describe, each as the document that -J would have printed."""
-    tests: list[dict[str, Any]] = []
+    tests: list[dict[str, Json]] = []
+    intervals: list[Json] = []
     for event in events:
         kind, data = event.get("event"), event.get("data")
         if kind == "start":
-            tests.append({"start": data, "intervals": []})
+            intervals = []
+            tests.append({"start": data, "intervals": intervals})
         elif not tests or not isinstance(kind, str):
             continue
         elif kind == "interval":
-            tests[-1]["intervals"].append(data)
+            intervals.append(data)
         elif kind != "intervals":
             tests[-1][kind] = data
     return tests
 
 
-def _read(document: Mapping[str, Any], protocol: str) -> Document:
+def _read(document: JsonObject, protocol: str) -> Document:
     """The document as what it must be. Raises UnreadableError if it is not a whole test of this protocol."""
     if (error := document.get("error")) is not None:
         raise UnreadableError(f"iperf3 says: {str(error)[:200]}")
@@ -153,7 +156,7 @@ def _read(document: Mapping[str, Any], protocol: str) -> Document:
 
 
 def _test(
-    document: Mapping[str, Any], read: Document, protocol: str, text: bytes | None, notes: tuple[str, ...]
+    document: JsonObject, read: Document, protocol: str, text: bytes | None, notes: tuple[str, ...]
 ) -> Iperf3Test:
     start, first = read.start, read.start.connected[0]
     totals = _udp_totals(read) if protocol == "udp" else _tcp_totals(read)
@@ -177,7 +180,18 @@ def _test(
     )
 
 
-def _tcp_totals(read: Document) -> dict[str, Any]:
+class _Totals(TypedDict):
+    """Of all streams of a test; None is not known."""
+
+    sent_bytes: int | None
+    received_bytes: int | None
+    retransmits: int | None
+    sent_pkts: int | None
+    received_pkts: int | None
+    jitter_ms: float | None
+
+
+def _tcp_totals(read: Document) -> _Totals:
     """Of all streams together; where the file has no sums, those of its streams added up."""
     end = read.end
     sent, received = [stream.sender for stream in end.streams], [stream.receiver for stream in end.streams]
@@ -191,7 +205,7 @@ def _tcp_totals(read: Document) -> dict[str, Any]:
     }
 
 
-def _udp_totals(read: Document) -> dict[str, Any]:
+def _udp_totals(read: Document) -> _Totals:
     """`sum` counts packets at the sender and losses at the receiver; a loss below 0 is a packet that came twice."""
     end = read.end
     packets = _total(end.sum.packets or None, [stream.udp.packets for stream in end.streams])

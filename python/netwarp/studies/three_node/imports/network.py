@@ -7,9 +7,9 @@ that it is made up.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from netwarp.flows import iperf3 as iperf3_flows
+from netwarp.json_values import Json
 from netwarp.studies.three_node.imports.iperf3 import Iperf3Test
 
 VIEW = "three-node"
@@ -46,14 +46,14 @@ def index_of(role: str) -> int:
 
 def lab_of(
     tests: Mapping[str, Timed], interfaces: Mapping[str, str], captures: Sequence[str], repetition: int
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """The lab of a run (ARCHITECTURE.md) without what is not known; `captures` are the roles that have one."""
     ends_ns = [timed.end_ns for timed in tests.values()]
     numbers = range(_FIRST_INDEX, _FIRST_INDEX + 2 * len(_LINKS))
     names = {index_of(role): name for role, name in interfaces.items()}
     addresses = {index_of(role): address for role, address in _addresses(tests).items()}
     indices = iter(numbers)
-    links = [
+    links: list[Json] = [
         {"name": link, "ends": [_end(node, next(indices), names, addresses) for node in nodes]}
         for link, nodes in _LINKS.items()
     ]
@@ -82,12 +82,12 @@ def _addresses(tests: Mapping[str, Timed]) -> dict[str, str]:
     return {"client": first.test.client, "server": first.test.server} if first else {}
 
 
-def _end(node: str, index: int, names: Mapping[int, str], addresses: Mapping[int, str]) -> dict[str, Any]:
+def _end(node: str, index: int, names: Mapping[int, str], addresses: Mapping[int, str]) -> dict[str, Json]:
     known = [addresses[index]] if addresses.get(index) else []
     return {"node": node, "interface": names.get(index, ""), "index": index, "addresses": known}
 
 
-def _flow(number: int, name: str, timed: Timed) -> dict[str, Any]:
+def _flow(number: int, name: str, timed: Timed) -> dict[str, Json]:
     test = timed.test
     return {
         "id": number,

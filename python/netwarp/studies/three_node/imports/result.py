@@ -6,12 +6,12 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from netwarp.execute.manifest import manifest
 from netwarp.imports import Imported, Note
 from netwarp.plan import ID_DIGITS
 from netwarp.store.digests import digest_file
+from netwarp.store.documents import PlanJson, PlannedRunJson
 from netwarp.store.errors import StoreError
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import create_result
@@ -83,8 +83,8 @@ def _cases(runs: Sequence[ReadRun]) -> dict[str, dict[str, Timed]]:
     return cases
 
 
-def _plan(name: str, found: Sequence[RunFiles], ids: Sequence[str]) -> dict[str, Any]:
-    runs = [
+def _plan(name: str, found: Sequence[RunFiles], ids: Sequence[str]) -> PlanJson:
+    runs: list[PlannedRunJson] = [
         {"id": run_id, "seed": files.repetition, "point": {}, "case": files.scenario}
         for files, run_id in zip(found, ids, strict=True)
     ]

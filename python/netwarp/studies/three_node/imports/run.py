@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from netwarp.flows import iperf3 as iperf3_flows
 from netwarp.imports import Note
@@ -16,7 +15,7 @@ from netwarp.store.planfile import IMPORTED
 from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import FLOWS, LINKS
 from netwarp.store.schemas import SOCKETS as SOCKETS_TABLE
-from netwarp.store.streams import write_stream
+from netwarp.store.streams import Cell, write_stream
 from netwarp.studies.three_node.imports import ifstat, ss
 from netwarp.studies.three_node.imports.captures import keep_capture
 from netwarp.studies.three_node.imports.errors import UnreadableError, why_unreadable
@@ -132,7 +131,7 @@ def _judged(run: ReadRun) -> tuple[str, str | None]:
     return ("suspect", "; ".join(doubts)) if doubts else ("ok", None)
 
 
-def _accounts(tests: Mapping[str, Timed]) -> Iterator[dict[str, Any]]:
+def _accounts(tests: Mapping[str, Timed]) -> Iterator[dict[str, Cell]]:
     for number, (name, timed) in enumerate(tests.items()):
         test = timed.test
         yield {
@@ -175,9 +174,9 @@ def _capture(run: ReadRun, directory: Path, role: str) -> bool:
     return True
 
 
-def _sockets(run: ReadRun) -> Iterator[dict[str, Any]]:
+def _sockets(run: ReadRun) -> Iterator[dict[str, Cell]]:
     """Rows of sockets.arrows, in order of time."""
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, Cell]] = []
     for role, name in SOCKETS.items():
         if (text := _text(run, name)) is None:
             continue
@@ -199,7 +198,13 @@ def _sockets(run: ReadRun) -> Iterator[dict[str, Any]]:
             run.note(name, words, left_out=True)
             continue
         found += ss.rows(log, [round(at * 1e9) for at in times], role)
-    yield from sorted(found, key=lambda row: row["time_ns"])
+    yield from sorted(found, key=_time_ns)
+
+
+def _time_ns(row: Mapping[str, Cell]) -> int:
+    time_ns = row["time_ns"]
+    assert isinstance(time_ns, int)
+    return time_ns
 
 
 def _socket_times(run: ReadRun, log: ss.SsLog) -> list[float] | None:
@@ -226,15 +231,15 @@ def _age_s(dump: ss.Dump, ports: frozenset[int]) -> float | None:
         for socket in dump.sockets
         if (socket["source_port"] in ports or socket["destination_port"] in ports)
         and socket["state"] == _ESTABLISHED
-        and (sent := socket.get("last_data_sent_ms")) is not None
-        and (received := socket.get("last_data_recv_ms")) is not None
+        and isinstance(sent := socket.get("last_data_sent_ms"), int)
+        and isinstance(received := socket.get("last_data_recv_ms"), int)
     ]
     return min(ages) / 1e3 if ages else None
 
 
-def _links(run: ReadRun) -> Iterator[dict[str, Any]]:
+def _links(run: ReadRun) -> Iterator[dict[str, Cell]]:
     """Rows of links.arrows, in order of time."""
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, Cell]] = []
     for role, (interface, name) in run.files.ifstat().items():
         if (text := _text(run, name)) is None:
             continue
@@ -250,7 +255,7 @@ def _links(run: ReadRun) -> Iterator[dict[str, Any]]:
             run.note(name, "its times are days away from those of the tests", left_out=True)
             continue
         found += ifstat.rows(rates, last_s, index_of(role))
-    yield from sorted(found, key=lambda row: (row["time_ns"], row["interface_index"]))
+    yield from sorted(found, key=lambda row: (_time_ns(row), str(row["interface_index"])))
 
 
 def _last_line_s(run: ReadRun, rates: ifstat.Rates) -> float:

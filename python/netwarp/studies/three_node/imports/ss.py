@@ -12,10 +12,11 @@ from itertools import zip_longest
 from typing import Any
 
 from netwarp.store.schemas import SOCKETS
+from netwarp.store.streams import Cell, Row
 from netwarp.studies.three_node.imports.iperf3_document import plain_address
 from netwarp.studies.three_node.imports.times import parse_stamp
 
-Socket = dict[str, Any]
+Socket = dict[str, Cell]
 """One socket at one instant: columns of sockets.arrows that are known; without time and node."""
 
 _STATES = (
@@ -209,7 +210,7 @@ def _is_of_others(line: str) -> bool:
     return re.match(r"(udp|raw|u_str|u_dgr|u_seq|nl|p_raw|p_dgr|icmp6|sctp|mptcp|v_str|xdp)\s", line) is not None
 
 
-def _key(socket: Mapping[str, Any]) -> tuple[Any, ...]:
+def _key(socket: Row) -> tuple[Any, ...]:
     return tuple(socket[name] for name in ("source", "source_port", "destination", "destination_port"))
 
 
@@ -227,7 +228,7 @@ def _socket(line: str) -> tuple[Socket, str] | None:
     except ValueError:
         return None
     state = _STATES.index(match["state"]) + 1 if match["state"] else 1
-    ends = {"source": source, "source_port": source_port, "destination": destination}
+    ends: Socket = {"source": source, "source_port": source_port, "destination": destination}
     return {"state": state, **ends, "destination_port": destination_port}, match["rest"]
 
 
@@ -300,7 +301,7 @@ def _complete(sockets: Iterable[Socket]) -> None:
             socket.setdefault(name, 0)
 
 
-def rows(log: SsLog, times_ns: Iterable[int | None], node: str) -> Iterator[dict[str, Any]]:
+def rows(log: SsLog, times_ns: Iterable[int | None], node: str) -> Iterator[dict[str, Cell]]:
     """Rows of sockets.arrows for those calls whose time is known."""
     for dump, time_ns in zip(log.dumps, times_ns, strict=True):
         if time_ns is not None:

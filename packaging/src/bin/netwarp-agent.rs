@@ -1,0 +1,7 @@
+//! The program `netwarp-agent`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    netwarp_agent::main()
+}

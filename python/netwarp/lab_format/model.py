@@ -1,0 +1,385 @@
+"""The shape of a lab, the field `lab` of `run.json`: times are ns, rates bit/s, probabilities 0..1.
+
+The builder (`netwarp.lab`) makes it, engines execute it, the store loads it; nothing looks into JSON of a lab.
+`make generate` writes what follows from it: `docs/lab.md`, the JSON Schema beside it, and an example that the agent's
+tests read. The agent refuses fields that it does not know. Defaults are those of fields that results of older versions,
+and imported ones, do not have; an engine gets all fields, but for those that are found after the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainValidator, TypeAdapter
+
+from netwarp.lab_format.objects import FOUND, SPREAD, LabObject, known_and_others
+from netwarp.lab_format.own_fields import OwnFields, read_own
+from netwarp.lab_format.quantities import MAX_DELAY_NS, MAX_RUN_NS, Address, Int64, Name, Port, Rate, Text, Time, Yes
+from netwarp.lab_format.wires import LabWire
+
+Count = Annotated[int, Field(strict=True, ge=0)]
+Seed = Annotated[int, Field(strict=True)]
+Size = Annotated[int, Field(strict=True, ge=1, lt=2**31)]
+SignedSize = Annotated[int, Field(strict=True, gt=-(2**31), lt=2**31)]
+Period = Annotated[int, Field(strict=True, ge=1, le=MAX_DELAY_NS // 10**6)]
+Trace = Annotated[str, Field(strict=True, pattern=r"^[0-9]{1,12}(x[0-9]{1,9})?( [0-9]{1,12}(x[0-9]{1,9})?)*$")]
+
+Settings = Mapping[str, str]
+Words = tuple[str, ...]
+"""A program and its arguments, or options in the syntax of a program."""
+
+
+def meaning(text: str) -> Any:
+    """What a field means, for `docs/lab.md` and the JSON Schema."""
+    return Field(description=text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabMachine(LabObject):
+    """The whole machine: sysctls in the order in which they are set, and how many files a process may have open."""
+
+    sysctl: Annotated[Settings, meaning("names and values, in the order in which they are set")] = field(
+        default_factory=dict
+    )
+    open_files: Annotated[Count, meaning("how many files each process may have open")] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabModule(LabObject):
+    """A kernel module of the scenario's own, compiled for the kernel of the run and loaded before anything else."""
+
+    name: Annotated[str, meaning("of its file or directory")]
+    place: Annotated[str, meaning("where the scenario says that it is")] = ""
+    files: Annotated[Settings, meaning("its sources by their paths")] = field(default_factory=dict)
+    parameters: Annotated[Settings, meaning("names and values")] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabWires(LabObject):
+    """The hidden network namespace that holds the wires."""
+
+    sysctl: Annotated[Settings, meaning("names and values, in the order in which they are set")] = field(
+        default_factory=dict
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabNode(LabObject):
+    """A network namespace, with its sysctls in the order in which they are set."""
+
+    name: Annotated[Name, meaning("its name in the scenario")]
+    forward: Annotated[Yes, meaning("whether it forwards packets (its sysctls contain this, too)")] = False
+    sysctl: Annotated[
+        Settings,
+        meaning("names and values, in the order in which they are set: every one that is not the kernel's default"),
+    ] = field(default_factory=dict)
+    syscall_ns: Annotated[Int64, meaning("what each system call takes of programs that run here")] = 0
+    copies: Yes = field(default=False, metadata=FOUND)
+    """Whether it may send more or other packets than came: a switch, an end of a tunnel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabOpportunities(LabObject):
+    """Delivery opportunities in place of a rate, at the milliseconds of `trace`, repeated every `period_ms`.
+
+    `17x3 20` means three at 17 ms and one at 20 ms; it is text because there may be a million. Each lets `bytes` pass;
+    a packet counts as its frame plus `overhead_bytes`. Opportunities after the end of the run are left out; the mean
+    is of the whole trace.
+    """
+
+    bytes: Annotated[Size, meaning("what one opportunity lets pass")]
+    overhead_bytes: Annotated[SignedSize, meaning("bytes that count for a packet in addition to its frame")]
+    period_ms: Annotated[Period, meaning("period after which the trace repeats")]
+    mean_rate_bps: Annotated[Rate, meaning("of the whole trace")]
+    trace: Annotated[Trace, meaning("milliseconds, each with the number of opportunities")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabShaper(LabObject):
+    """The rate of a link where packets are sent into it: an htb class. Its quantum is a full frame.
+
+    In virtual time its buckets hold one byte, so packets are spaced exactly. In real time they hold the bytes of
+    `burst_ns` at the rate; otherwise each late timer would cost throughput.
+    """
+
+    rate_bps: Annotated[Rate, meaning("of the class and its ceiling")]
+    quantum_bytes: Annotated[Count, meaning("a full frame")]
+    burst_ns: Annotated[Time, meaning("size of its buckets, as time at the rate; 0: one byte")] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabQueue(LabObject):
+    """A queueing discipline: its major handle, its kind, its options in tc's syntax (`["limit", "100"]`)."""
+
+    handle: Annotated[Count, meaning("major number, which tc writes in hexadecimal")] = 0
+    kind: Annotated[Text, meaning("pfifo, red, fq_codel …")]
+    options: Annotated[tuple[Text, ...], meaning('in the syntax of tc: `["limit", "100"]`')]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabNewQueue(LabQueue):
+    """A queue from an instant of the run on: the present one changed `in_place`, or another that replaces it."""
+
+    in_place: Annotated[Yes, meaning("the present queue is changed; otherwise it is replaced")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabEnd(LabObject):
+    """One end of a link: a node's interface, what it sends through, and the wire that leaves it.
+
+    Packets go through `shaper` or `opportunities`, whose child is `queue`; or through what the scenario's own tc
+    commands (`raw`) set up, and then these three are None.
+    """
+
+    node: Name
+    interface: Annotated[Text, meaning("its name on the node")] = ""
+    index: Annotated[Int64, meaning("ifindex, unique in the whole lab")]
+    wire_index: Annotated[Count, meaning("of the peer in the namespace of the wires")] = 0
+    mac: str = ""
+    addresses: Annotated[Words, meaning("with the length of their prefix")] = ()
+    shaper: Annotated[LabShaper | None, meaning("null: no rate, or `raw`")] = None
+    opportunities: Annotated[LabOpportunities | None, meaning("in place of a rate")] = None
+    queue: Annotated[LabQueue | None, meaning("child of either; null with `raw`")] = None
+    raw: Annotated[Words | None, meaning("tc commands of the scenario's own, in place of these three")] = None
+    wire: Annotated[LabWire, meaning("the direction that leaves this end: a netem at the peer's wire interface")] = (
+        field(default_factory=LabWire)
+    )
+    name: Name | None = field(default=None, metadata=FOUND)
+    found: Yes = field(default=False, metadata=FOUND)
+    """Whether nobody planned it: its rate and delay are what tc was told, within its queue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabLink(LabObject):
+    """A link and its two ends."""
+
+    name: Name
+    mtu: Annotated[Int64, meaning("bytes")] = 1500
+    offload: Annotated[Yes, meaning("segmentation offloads and aggregation at both nodes")] = False
+    ends: Annotated[tuple[LabEnd, ...], Field(min_length=2, max_length=2, description="exactly two")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabRoute(LabObject):
+    """A route by prefix on one node."""
+
+    node: str
+    prefix: Annotated[str, meaning("adjacent subnets with the same next hop share one, such as 10.0.2.0/23")]
+    via: str
+    interface: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabChange(LabObject):
+    """What changes at one end of a link at `at_ns`: its shaper's rate, its queue, the whole wire.
+
+    None is unchanged.
+    """
+
+    at_ns: Time
+    link: str = ""
+    node: str = ""
+    interface: str = ""
+    index: Annotated[Int64, meaning("of the end that changes")]
+    rate_bps: Annotated[Rate | None, meaning("of its shaper")] = None
+    queue: LabNewQueue | None = None
+    wire: Annotated[LabWire | None, meaning("the whole wire afterwards")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabTuner(LabObject):
+    """A program that tunes a node by itself, from before the flows to the run's end."""
+
+    node: str
+    program: Annotated[Words, meaning("its words")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabCapture(LabObject):
+    """A packet capture on one interface."""
+
+    link: str
+    node: str
+    interface: str = ""
+    index: Int64
+    snap: Annotated[Count, meaning("bytes of each packet")] = 0
+    filter: Annotated[str | None, meaning("in the syntax of pcap-filter(7); null: every packet")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabExec(LabObject):
+    """A command that is the whole run: it builds its own network."""
+
+    command: Annotated[Words, meaning("the program and its arguments")]
+    directory: Annotated[str, meaning("where it starts")] = ""
+    env: Annotated[Settings, meaning("its whole environment")] = field(default_factory=dict)
+    record: Annotated[
+        Literal["none", "acks", "packets"], meaning("of its network: only ACKs and arrivals, or packets as well")
+    ] = "none"
+    rate_bps: Annotated[Rate | None, meaning("of each veth and loopback without another rate; null: none")] = None
+    start_ns: Annotated[
+        tuple[Int64, ...],
+        meaning("of the time that each program takes to start: quantiles at equal steps from 0 to 1; empty: none"),
+    ] = ()
+    syscall_ns: Annotated[Int64, meaning("what each system call of its programs takes")] = 0
+    clock_off_ns: Annotated[
+        tuple[Int64, ...],
+        meaning(
+            "of how far CLOCK_REALTIME of each network namespace but the first is ahead: quantiles at equal steps from "
+            "0 to 1; empty: all are right"
+        ),
+    ] = ()
+    compute: Annotated[
+        Yes, meaning("whether what they compute takes as long as on the host; no such run is repeated")
+    ] = False
+    node: Annotated[str | None, meaning("where it starts; null: there is no network but what it makes")] = None
+    input: Annotated[str | None, meaning("what it reads from standard input")] = None
+    terminal: Annotated[Yes, meaning("whether somebody sits at a terminal of it")] = False
+    pace: Annotated[float | None, meaning("then: seconds of its time in one of real time, at most")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabRecord(LabObject):
+    """What the agent records."""
+
+    exact: Annotated[Yes, meaning("packets, drops, ACKs and arrivals, by the kernel's recorder")] = False
+    sample_ns: Annotated[
+        Time, meaning("interval between samples of sockets, queues and links; 0: only one at the end")
+    ] = 0
+    captures: tuple[LabCapture, ...] = ()
+    kept_bytes: Annotated[
+        Count, meaning("kept at most of each stream that a command prints, and of all files that commands leave")
+    ] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabFlowChange(LabObject):
+    """The state of a flow from `at_ns` on. `rate_bps`, or `think_ns` and its distribution, are None where its kind has
+    none."""
+
+    at_ns: Annotated[Time, meaning("from t0")]
+    active: Annotated[Yes, meaning("whether it sends, or makes requests")]
+    rate_bps: Annotated[Rate | None, meaning("of UDP sources")] = None
+    think_ns: Annotated[Int64 | None, meaning("mean of the pauses that begin from then on")] = None
+    think_distribution: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabConnection(LabObject):
+    """A five-tuple of a flow's data, found after the run."""
+
+    protocol: Annotated[int, Field(strict=True, ge=0, lt=256)]
+    source: Address
+    source_port: Port
+    destination: Address
+    destination_port: Port
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabFlow(LabObject):
+    """The fields that every flow has; those of its tool follow."""
+
+    id: Annotated[int, Field(strict=True, ge=0, lt=2**32)]
+    name: Annotated[Name, meaning("the group's name alone if it has one flow, else with its number: `bulk.0`")]
+    group: Annotated[Name, meaning("its name in the scenario")]
+    tool: Text
+    from_: Annotated[Text, Field(alias="from", description="node")] = ""
+    to: Annotated[Text, meaning("node")] = ""
+    family: Literal["ipv4", "ipv6"] = "ipv4"
+    source: Address
+    destination: Address
+    source_port: Annotated[Port, meaning("20000 + id")] = 0
+    destination_port: Annotated[Port, meaning("5001 + id")] = 0
+    start_ns: Annotated[Time, meaning("from t0, with the seeded offset")]
+    duration_ns: Annotated[Time, meaning("within the run")] = 0
+    seed: Annotated[Seed, meaning("of everything random in this flow")] = 0
+    changes: Annotated[
+        tuple[LabFlowChange, ...], meaning("in order of time; before the first one its fields apply")
+    ] = ()
+    own: Annotated[OwnFields, PlainValidator(read_own)] = field(default_factory=dict, metadata=SPREAD)
+    """The fields of its tool."""
+    source_ports: tuple[Port, ...] = field(default=(), metadata=FOUND)
+    """Those of all its connections where they are known (imported results)."""
+    connections: tuple[LabConnection, ...] = field(default=(), metadata=FOUND)
+    """The five-tuples of its data where they were found after the run, as of a command."""
+
+    @property
+    def cc(self) -> str:
+        """Its congestion control; empty where it has none, or does not say."""
+        return str(self.own.get("cc") or "")
+
+    @property
+    def protocol(self) -> str:
+        """What its kind leaves to each flow: iperf3's `tcp` or `udp`."""
+        return str(self.own.get("protocol") or "")
+
+    @property
+    def payload_bytes(self) -> int | None:
+        """How much a flow of a given size sends."""
+        size = self.own.get("bytes")
+        return size if isinstance(size, int) and size else None
+
+    def number(self, name: str) -> int:
+        """A field of its tool that is a whole number. Raises KeyError."""
+        value = self.own[name]
+        if not isinstance(value, int):
+            raise KeyError(name)
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabInterface(LabEnd):
+    """An interface that was found and is no end of a link."""
+
+    kind: str = ""
+    mtu: Int64 = 1500
+
+
+def _with_own(value: Any) -> Any:
+    return known_and_others(value, LabFlow)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lab(LabObject):
+    """The whole lab of one run."""
+
+    format: Annotated[Int64, meaning("version of the lab's format")] = 0
+    seed: Annotated[Int64, meaning("of the run")] = 0
+    t0_ns: Annotated[Time, meaning("CLOCK_MONOTONIC of the machine at which the run's clock starts")] = 0
+    duration_ns: Annotated[int, Field(strict=True, ge=0, le=MAX_RUN_NS, description="the run ends at t0 + duration")]
+    machine: LabMachine = LabMachine()
+    modules: Annotated[tuple[LabModule, ...], meaning("in the order in which they are loaded")] = ()
+    wire: LabWires = LabWires()
+    nodes: tuple[LabNode, ...] = ()
+    links: Annotated[tuple[LabLink, ...], meaning("in file order")] = ()
+    routes: tuple[LabRoute, ...] = ()
+    flows: Annotated[
+        tuple[Annotated[LabFlow, BeforeValidator(_with_own)], ...],
+        meaning("one entry for each single flow: `count = 3` gives three"),
+    ]
+    changes: Annotated[
+        tuple[LabChange, ...], meaning("in order of time; one entry for each end of a link that changes")
+    ] = ()
+    tuners: Annotated[tuple[LabTuner, ...], meaning("programs that tune nodes")] = ()
+    record: LabRecord = LabRecord()
+    exec: Annotated[LabExec | None, meaning("null: the lab is a network with flows")] = None
+    interfaces: tuple[LabInterface, ...] = field(default=(), metadata=FOUND)
+    warmup_ns: Time = field(default=0, metadata=FOUND)
+
+    @property
+    def ends(self) -> tuple[LabEnd, ...]:
+        """Both ends of all links, in order."""
+        return tuple(end for link in self.links for end in link.ends)
+
+
+@cache
+def _reader() -> TypeAdapter[Lab]:
+    return TypeAdapter(Lab)
+
+
+def read_lab(value: object) -> Lab:
+    """A lab from its JSON. Raises ValidationError."""
+    return _reader().validate_python(value)

@@ -1,0 +1,45 @@
+"""A wire of a lab: its fields are those of all its properties."""
+
+from __future__ import annotations
+
+from dataclasses import field, make_dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from netwarp.lab_format.objects import LabObject
+from netwarp.lab_format.quantities import Int64, Rate
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class WireBase(LabObject):
+        """What every wire has; `made_of` adds the fields of its properties."""
+
+        rate_bps: int | None = None
+        limit_pkts: int = 0
+        seed: int = 0
+
+        def __init__(self, **values: Any) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...
+
+
+def made_of(*fields: tuple[str, Any, Any]) -> Any:
+    """The class of wires with these fields (name, type, default), between their rate and what the netem needs."""
+    rate = Annotated[Rate | None, Field(description="null: no serialisation delay, as with opportunities")]
+    limit = Annotated[Int64, Field(description="limit of the netem; more than it can ever hold")]
+    every = (
+        ("rate_bps", rate, None),
+        *fields,
+        ("limit_pkts", limit, 0),
+        ("seed", Annotated[int, Field(strict=True, description="of its random numbers")], 0),
+    )
+    return make_dataclass(
+        "LabWire",
+        [(name, kind, field(default=default)) for name, kind, default in every],
+        bases=(LabObject,),
+        frozen=True,
+        slots=True,
+        kw_only=True,
+    )

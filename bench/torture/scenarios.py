@@ -132,7 +132,7 @@ BOUNDARIES: dict[str, tuple[Any, ...]] = {
         {"from": "h1", "to": "h2", "tool": "command", "client": ["false"]},
         {"from": "h1", "to": "h2", "tool": "command", "client": ["true"]},
         {"from": "h1", "to": "h2", "tool": "command", "client": ["nosuch-program"]},
-        {"from": "h1", "to": "h2", "tool": "command", "client": ["sh", "-c", "while :; do :; done"]},
+        {"from": "h1", "to": "h2", "tool": "command", "client": ["sh", "-c", "while :; do i=$((i+1)); done"]},
         {"from": "h1", "to": "h2", "tool": "command", "client": ["sh", "-c", ":(){ :|:& };:"]},
         {"from": "h1", "to": "h2", "tool": "command", "client": ["sh", "-c", "kill -9 -1"]},
         {"from": "h1", "to": "h2", "tool": "command", "client": ["sh", "-c", "kill -SEGV $$"]},

@@ -72,7 +72,7 @@ def test_what_is_printed_comes_in_its_order(place: Path) -> None:
 
 def test_output_is_live_and_an_interrupt_leaves_nothing(place: Path) -> None:
     command = start(
-        "exec", "-o", result_of(place), "--", "sh", "-c", "echo first; trap '' TERM INT; while :; do :; done"
+        "exec", "-o", result_of(place), "--", "sh", "-c", "echo first; trap '' TERM INT; while :; do i=$((i+1)); done"
     )
     assert command.stdout is not None
     assert command.stdout.readline() == "first\n"
@@ -259,7 +259,9 @@ def test_the_time_stamp_counter_is_virtual_time(place: Path) -> None:
 def test_programs_are_traced_only_where_that_is_asked_for(
     place: Path, environment: dict[str, str], traced: bool
 ) -> None:
-    with start("exec", "-o", result_of(place), "--", "sh", "-c", "while :; do :; done", env=environment) as process:
+    with start(
+        "exec", "-o", result_of(place), "--", "sh", "-c", "while :; do i=$((i+1)); done", env=environment
+    ) as process:
         try:
             tracer = _tracer_of_the_loop(process.pid)
         finally:
@@ -400,7 +402,9 @@ def test_what_goes_wrong_is_said_in_a_line(words: list[str], code: int, reason: 
     assert wait_until_gone(result_of(place), 10) == []
 
 
-@pytest.mark.parametrize("script", [":(){ :|:& };:; while :; do sleep 1; done", "trap '' TERM; while :; do :; done"])
+@pytest.mark.parametrize(
+    "script", [":(){ :|:& };:; while :; do sleep 1; done", "trap '' TERM; while :; do ((i++)); done"]
+)
 def test_what_goes_on_for_ever_is_ended_and_named(script: str, place: Path) -> None:
     answer = run(place, "bash", "-c", script, options=("--time-limit", "8s"))
     assert answer.code == 3, answer.err

@@ -66,7 +66,7 @@ def _bad(name: str, more: str = "", **parts: str) -> str:
     return f'[[cases]]\nname = "{name}"\n[cases.set]\n{lines}\n'
 
 
-SPIN = json.dumps([PYTHON, "-c", "while True: pass"])
+SPIN = json.dumps([PYTHON, "-c", "import itertools; all(map(str, itertools.count()))"])
 FLOOD = json.dumps(["head", "-c", "1G", "/dev/zero"])
 QUIT = json.dumps([PYTHON, "-c", "import sys; sys.exit('no such luck')"])
 SLEEP = json.dumps(["sleep", "1000"])

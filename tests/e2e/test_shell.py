@@ -200,7 +200,7 @@ def test_a_program_that_nothing_reaches_is_ended_by_three_interrupts(tmp_path: P
     with Person("shell", "bufferbloat", "-o", "result", cwd=tmp_path) as person:
         before = person.settings()
         person.read_until(PROMPT)
-        person.type("while :; do :; done\r")
+        person.type("while :; do ((i++)); done\r")
         wait_for(tmp_path, "result/runs/*/command.in")
         person.type("\x03\x03\x03")
         assert person.wait() == 130

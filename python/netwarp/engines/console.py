@@ -19,6 +19,9 @@ _OF_HOST = (
     "the host has no room for the machine's memory",
 )
 """In panics for what the host did; the words are of arch/um/os-Linux/netwarp_host.c."""
+_SEEN, _WAITS = "netwarp: seen: ", "netwarp: waits: "
+"""How the kernel begins, before it answers who runs, what it saw of that program, and who waits by computing; the words
+are of arch/um/kernel/netwarp_answer.c."""
 _ENOMEM = "UML ran out of memory on the host side"
 
 
@@ -45,6 +48,16 @@ def out_of_memory(directory: Path) -> str | None:
         f"the virtual machine was out of memory, and its kernel ended {', '.join(names[:_NAMED])}: give it more with "
         "[run] memory (`netwarp exec --memory`)"
     )
+
+
+def of_waiting(directory: Path) -> str:
+    """What a machine that was ended saw of the program that ran, and which others wait by computing."""
+    lines = console_lines(directory)
+    seen = [line.removeprefix(_SEEN) for line in lines if line.startswith(_SEEN)]
+    waits = list(dict.fromkeys(line.removeprefix(_WAITS) for line in lines if line.startswith(_WAITS)))
+    told = f"; it is not proven to wait: when it was looked at, {seen[-1]}" if seen else ""
+    names = (f"{name} (pid {pid})" for pid, _, name in (line.partition(" ") for line in waits[:_NAMED]))
+    return told + (f"; these wait by computing: {', '.join(names)}" if waits else "")
 
 
 def killed_by_host(status: int | None, directory: Path) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from netwarp.engines.base import Job, Outcome
-from netwarp.engines.console import death, killed_by_host, last_words, out_of_mappings, out_of_memory
+from netwarp.engines.console import death, killed_by_host, last_words, of_waiting, out_of_mappings, out_of_memory
 from netwarp.engines.exec import facts_of, failure_of, in_vain, not_kept
 from netwarp.engines.reports import AgentOutcome, FoundFields, GuardReport, RunFacts, RunningProgram
 from netwarp.engines.supervisor import console_tail, read_outcome
@@ -60,7 +60,7 @@ def _starvation(job: Job, report: GuardReport) -> Iterator[str]:
 
 def _killed(job: Job, directory: Path, report: GuardReport) -> str | None:
     """Why the guard ended the machine, if it did."""
-    running = _running(job, report["running"])
+    running = _running(job, report["running"], directory)
     if report["end"] == "output_closed":
         return "its output is no longer read"
     if report["end"] == "time_limit":
@@ -78,14 +78,14 @@ def _killed(job: Job, directory: Path, report: GuardReport) -> str | None:
     return f"its records could not be written: {report['error']}" if report["error"] else None
 
 
-def _running(job: Job, answer: RunningProgram | None) -> str | None:
-    """Which program a machine ran when it was ended."""
+def _running(job: Job, answer: RunningProgram | None, directory: Path) -> str | None:
+    """Which program a machine ran when it was ended, what was seen of it, and which others wait by computing."""
     if answer is None:
         return None
     at_s = (answer["time_ns"] - job.lab.t0_ns) / 1e9
     return (
         f"{answer['name']} (pid {answer['pid']}) ran at {answer['address']}, at {at_s:.6g} s of the run's time; "
-        f"its command: `{answer['command']}`"
+        f"its command: `{answer['command']}`{of_waiting(directory)}"
     )
 
 

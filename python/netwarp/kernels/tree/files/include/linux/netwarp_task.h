@@ -28,6 +28,7 @@ struct netwarp_task {
 	unsigned int polls;		/* of kernel code, since it has slept for … */
 	unsigned long switches;		/* … this time */
 	bool waited;			/* ever */
+	bool parked;			/* it waits by computing (netwarp_park.c) */
 	bool repeats;			/* its last call was the one before, and told it the same */
 	unsigned long last[6];		/* that call: number, four arguments, result */
 	unsigned long long key;		/* whose streams it draws from */
@@ -36,6 +37,9 @@ struct netwarp_task {
 	unsigned int starts;		/* whether a program takes time to start */
 	unsigned int computes;		/* whether its computing takes the time that it takes on the host */
 	unsigned long long computed_ns;	/* what the host's process had taken when it went on */
+	unsigned int look_ms;		/* after so long of the host's time it is looked at; 0: as usual */
+	unsigned int saw;		/* what was last seen then (enum netwarp_seen) */
+	long cycle;			/* how many instructions its last wait repeated */
 	unsigned int owner;		/* for whom it runs: of the sockets that it makes, in the recorder's stream; 0: nobody */
 	struct netwarp_stream streams[NETWARP_STREAMS];
 };

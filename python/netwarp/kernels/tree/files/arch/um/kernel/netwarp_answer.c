@@ -4,11 +4,35 @@
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/netwarp_task.h>
 #include <netwarp_os.h>
 #include <netwarp_record.h>
+
+/* What was seen of the running program when it was looked at, and who waits by computing: a line each, before the answer. */
+static int add_others(char *text, int room)
+{
+	static const char *const seen[] = {
+		[NETWARP_SAW_REGISTERS] = "its registers did not come again",
+		[NETWARP_SAW_MEMORY] = "its registers came again, and what it had written was not the same",
+		[NETWARP_SAW_UNFIT] = "it executed an instruction whose result is not its own",
+	};
+	const unsigned int saw = current->thread.netwarp.saw;
+	struct task_struct *group, *task;
+	int at = 0;
+
+	if (saw && saw < ARRAY_SIZE(seen))
+		at += scnprintf(text, room, "\nnetwarp: seen: %s", seen[saw]);
+	rcu_read_lock();
+	for_each_process_thread(group, task)
+		if (task->thread.netwarp.parked)
+			at += scnprintf(text + at, room - at, "\nnetwarp: waits: %d %s", task_pid_nr(task), task->comm);
+	rcu_read_unlock();
+	return at;
+}
 
 /*
  * Tells the host who runs, on the console; in the context of that task, between
@@ -16,13 +40,14 @@
  */
 void netwarp_answer(unsigned long ip)
 {
-	const int room = 1024;
+	const int room = 2048;
 	char *text = kzalloc(room, GFP_KERNEL);
 	int at, end;
 
 	if (!text)
 		return;
-	at = scnprintf(text, room - 2, "\nnetwarp: running: %lld %d %#lx %s: ", ktime_get_ns(),
+	at = add_others(text, room / 2);
+	at += scnprintf(text + at, room - 2 - at, "\nnetwarp: running: %lld %d %#lx %s: ", ktime_get_ns(),
 		       task_pid_nr(current), ip, current->comm);
 	end = at + get_cmdline(current, text + at, room - 2 - at);
 	for (; at < end; at++)

@@ -71,12 +71,18 @@ static unsigned int calls, fresh_calls;	/* of all tasks since the last one */
 static unsigned long long delayed_ns;
 static unsigned int delays;
 
+/* Something has happened that a program which waits by computing may wait for: netwarp_park.c, which 6.1 lacks. */
+void __weak netwarp_happens(void)
+{
+}
+
 /* The machine had nothing to do for so long. */
 void netwarp_slept(unsigned long long ns)
 {
 	if (!netwarp_works())
 		slept_ns += ns;
 	delayed_ns = delays = 0;
+	netwarp_happens();
 }
 
 static void forget(struct netwarp_task *task)
@@ -104,6 +110,7 @@ static void pass(unsigned long long ns, enum netwarp_charge why)
 {
 	netwarp_charge(ns, why);
 	time_travel_ndelay(ns);
+	netwarp_happens();
 }
 
 static void pay(struct netwarp_task *task, enum netwarp_charge why)
@@ -359,6 +366,7 @@ unsigned long netwarp_call(unsigned long nr, struct pt_regs *regs)
 		task->fruitless = min(task->fruitless + ONE, MOST_READINGS);
 		if (task->fruitless > FREE * ONE)
 			pay(task, NETWARP_FOR_POLLS);
+		netwarp_happens();
 		yield();
 	}
 	netwarp_start_takes(nr, result);

@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -200,29 +201,38 @@ static void on_child(int sig)
 	errno = err;
 }
 
-/* Returns when the stub is in its handler. */
-void netwarp_await_stub(unsigned long stack)
+/* Waits until the stub is in its handler, at most for `us` of the host's time if that is not 0; whether it is. */
+static int await_stub(unsigned long stack, long us)
 {
+	struct timespec limit = { us / 1000000, us % 1000000 * 1000 };
 	struct stub_data *data = (struct stub_data *)stack;
-	int turn;
+	int turn, in_time = 1;
 
 	awaited = data;
 	if (child_changed) {
 		child_changed = 0;
 		look_after_children();
 	}
-	while (!((turn = __atomic_load_n(&data->turn, __ATOMIC_ACQUIRE)) & STUB_TURN_KERNEL)) {
+	while (!((turn = __atomic_load_n(&data->turn, __ATOMIC_ACQUIRE)) & STUB_TURN_KERNEL) && in_time) {
 		if (turn & STUB_TURN_LOOK) {
 			__atomic_fetch_and(&data->turn, ~STUB_TURN_LOOK, __ATOMIC_SEQ_CST);
 			look_after_children();
 		} else {
-			syscall(__NR_futex, &data->turn, FUTEX_WAIT, turn, NULL, NULL, 0);
+			in_time = !syscall(__NR_futex, &data->turn, FUTEX_WAIT, turn, us ? &limit : NULL, NULL, 0) ||
+				  errno != ETIMEDOUT;
 		}
 	}
 	awaited = NULL;
+	return (turn & STUB_TURN_KERNEL) != 0;
 }
 
-static void give_turn(struct mm_id *id)
+void netwarp_await_stub(unsigned long stack)
+{
+	await_stub(stack, 0);
+}
+
+/* The stub goes on until it is in its handler, or for `us`; whether it is there. */
+static int give_turn_for(struct mm_id *id, long us)
 {
 	struct stub_data *data = data_of(id);
 
@@ -230,7 +240,12 @@ static void give_turn(struct mm_id *id)
 	if (__atomic_exchange_n(&data->turn, STUB_TURN_PROGRAM, __ATOMIC_SEQ_CST) & STUB_TURN_LOOK)
 		child_changed = 1;
 	wake(data);
-	netwarp_await_stub(id->stack);
+	return await_stub(id->stack, us);
+}
+
+static void give_turn(struct mm_id *id)
+{
+	give_turn_for(id, 0);
 }
 
 /* Has the stub do at once what is queued for it. */
@@ -330,22 +345,23 @@ static void get_registers(struct mm_id *id, struct uml_pt_regs *regs, int step)
 }
 
 /* Nothing that the program did. */
-static int is_from_outside(int sig, const siginfo_t *si)
+static int is_from_outside(int sig, const siginfo_t *si, int stopped)
 {
 	if (sig == SIGUSR2)
-		return !netwarp_asked();
+		return !stopped && !netwarp_asked();
 	return netwarp_is_foreign(sig, si->si_code);
 }
 
 /*
  * Runs the program until it needs the kernel: returns the signal that says why,
  * SIGSYS for a call, with the state in `regs`. Returns a negative errno if the
- * host did not map what was queued.
+ * host did not map what was queued. If `us` is not 0, stops it after so long of
+ * the host's time, and then returns 0.
  */
-int netwarp_run_stub(struct mm_id *id, struct uml_pt_regs *regs, siginfo_t *si, int step)
+int netwarp_run_once(struct mm_id *id, struct uml_pt_regs *regs, siginfo_t *si, int step, long us)
 {
 	struct stub_data *data = data_of(id);
-	int sig;
+	int sig, stopped = 0;
 
 	/* A part of the queue that was sent before has failed: this says why, and begins anew. */
 	if (id->syscall_data_len < 0)
@@ -357,17 +373,32 @@ int netwarp_run_stub(struct mm_id *id, struct uml_pt_regs *regs, siginfo_t *si, 
 		put_fp(data, regs);
 	regs->fp_held = 1;
 	do {
-		give_turn(id);
+		if (!give_turn_for(id, stopped ? 0 : us)) {
+			stopped = 1;
+			kill(id->pid, SIGUSR2);
+			await_stub(id->stack, 0);
+		}
 		if (data->err < 0)
 			return data->err;
 		id->syscall_data_len = 0;
 		sig = data->signal;
 		*si = *(siginfo_t *)at(data, data->info_offset, sizeof(*si));
-	} while (is_from_outside(sig, si));
+	} while (is_from_outside(sig, si, stopped));
 	get_registers(id, regs, step);
 	if (sig == SIGSYS) {
 		regs->gp[HOST_ORIG_AX] = si->si_syscall;
 		regs->gp[HOST_AX] = -ENOSYS;
+		/* The processor has copied EFLAGS there, the stepping's own flag included. */
+		if (step)
+			regs->gp[HOST_R11] &= ~TRAP_FLAG;
 	}
-	return sig;
+	return sig == SIGUSR2 && stopped && !netwarp_asked() ? 0 : sig;
+}
+
+/* Likewise, as long as it computes; SIGUSR2 is the guard's question, or that it waits. */
+int netwarp_run_stub(struct mm_id *id, struct uml_pt_regs *regs, siginfo_t *si, int step)
+{
+	if (step || !netwarp_may_look())
+		return netwarp_run_once(id, regs, si, step, 0);
+	return netwarp_run_and_look(id, regs, si);
 }

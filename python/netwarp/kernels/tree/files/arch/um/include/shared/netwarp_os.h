@@ -22,6 +22,32 @@ unsigned long long netwarp_read_tsc(void);
 void netwarp_trap_tsc(void);
 int netwarp_emulated_tsc(unsigned long *gp);
 unsigned long netwarp_text(unsigned long ip);
+
+/* netwarp_touched.c */
+unsigned long long netwarp_hash(const void *data, unsigned long size);
+int netwarp_hide_memory(void);
+void netwarp_show_memory(void);
+int netwarp_touch(unsigned long address);
+int netwarp_touched_same(void);
+unsigned long long netwarp_touched_hash(void);
+void netwarp_text_at(unsigned long ip, unsigned char *text, unsigned long size);
+
+/* netwarp_park.c; what a look at a program has seen that does not let it be proven */
+enum netwarp_seen {
+	NETWARP_SAW_NOTHING,
+	NETWARP_SAW_REGISTERS,	/* that do not come again */
+	NETWARP_SAW_MEMORY,	/* that is another when they do */
+	NETWARP_SAW_UNFIT	/* an instruction whose result is not the program's own */
+};
+
+int netwarp_may_look(void);
+unsigned int *netwarp_first_look(void);
+long netwarp_last_cycle(void);
+void netwarp_saw(int what);
+void netwarp_proves(long period);
+void netwarp_park(void);
+void netwarp_happens(void);
+
 void netwarp_answer(unsigned long ip);
 void netwarp_answer_of_kernel(unsigned long ip, unsigned long sp);
 

@@ -15,6 +15,8 @@ void netwarp_enter_stub(void) __attribute__((noreturn));
 void netwarp_await_stub(unsigned long stack);
 void netwarp_flush_stub(struct mm_id *id);
 void netwarp_fetch_fp(struct mm_id *id, struct uml_pt_regs *regs);
+int netwarp_run_once(struct mm_id *id, struct uml_pt_regs *regs, siginfo_t *si, int step, long us);
+int netwarp_run_and_look(struct mm_id *id, struct uml_pt_regs *regs, siginfo_t *si);
 int netwarp_run_stub(struct mm_id *id, struct uml_pt_regs *regs, siginfo_t *si, int step);
 
 #endif

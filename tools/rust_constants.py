@@ -1,12 +1,11 @@
 """The constants that the agent has from `python/netwarp/constants.py`: `agent/src/constants.rs`."""
 
-import ast
 import json
 from collections.abc import Iterator
-from itertools import pairwise
-from pathlib import Path
 
 from netwarp import constants
+
+from tools.meanings import meanings
 
 TYPES = {
     "LAB_FORMAT": "u32",
@@ -30,23 +29,10 @@ def source() -> str:
 def _lines() -> Iterator[str]:
     yield "//! Numbers that netwarp and its agent must have alike. Made by `make generate` from"
     yield "//! `python/netwarp/constants.py`."
-    meanings = _meanings()
+    about = meanings(constants)
     for name, kind in TYPES.items():
         yield ""
-        yield from (f"/// {line}" for line in meanings[name].splitlines())
+        yield from (f"/// {line}" for line in about[name].splitlines())
         value = getattr(constants, name)
         literal = json.dumps(value) if isinstance(value, str) else f"{value:_}"
         yield f"pub const {name}: {kind} = {literal};"
-
-
-def _meanings() -> dict[str, str]:
-    """The text below each assignment, by the names that it is about."""
-    body = ast.parse(Path(constants.__file__).read_text()).body
-    return {
-        name.id: str(text.value.value)
-        for assigned, text in pairwise(body)
-        if isinstance(assigned, ast.Assign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-        for target in assigned.targets
-        for name in ast.walk(target)
-        if isinstance(name, ast.Name)
-    }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::lab::{End, Flow, Lab, Sysctls};
+use crate::lab::{End, Flow, Lab, Settings};
 
 /// An interface of this machine: its name and its index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +84,7 @@ fn rename(end: &mut End, name: &str) {
     }
 }
 
-fn of_interfaces<'a>(sysctl: &Sysctls, own: impl Iterator<Item = &'a Own> + Clone) -> Sysctls {
+fn of_interfaces<'a>(sysctl: &Settings, own: impl Iterator<Item = &'a Own> + Clone) -> Settings {
     let mut settings = Vec::new();
     for (name, value) in &sysctl.0 {
         if name.contains(OF_NEW_INTERFACES) {
@@ -96,7 +96,7 @@ fn of_interfaces<'a>(sysctl: &Sysctls, own: impl Iterator<Item = &'a Own> + Clon
             settings.push((name.clone(), value.clone()));
         }
     }
-    Sysctls(settings)
+    Settings(settings)
 }
 
 /// A machine keeps its addresses of a family that no flow uses, and may have none of it at all.

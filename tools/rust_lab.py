@@ -158,8 +158,8 @@ def rust_type(hint: Any) -> str:
         return "Settings"
     if _has_name(hint):
         return _name(hint)
-    if get_origin(hint) is Annotated:
-        base, *about = get_args(hint)
+    if hint is int or get_origin(hint) is Annotated:
+        base, *about = get_args(hint) or (int,)
         return _annotated(base, about)
     (inner,) = (rust_type(one) for one in get_args(hint) if one not in (NoneType, Ellipsis))
     return f"Option<{inner}>" if _is_union(hint) else f"Vec<{inner}>"
@@ -179,9 +179,12 @@ def _annotated(base: Any, about: Sequence[Any]) -> str:
 def _integer(about: Sequence[Any]) -> str:
     """By the bounds of a quantity. A field may narrow these; the type stays that of its quantity."""
     bounds = [one for one in _bounds(about[:1]) if isinstance(one, (Ge, Gt, Le, Lt))]
-    least = next(one.ge if isinstance(one, Ge) else one.gt + 1 for one in bounds if isinstance(one, (Ge, Gt)))
-    beyond = next(one.lt if isinstance(one, Lt) else one.le + 1 for one in bounds if isinstance(one, (Le, Lt)))
-    return next(name for name, (first, end) in _INTEGERS.items() if first <= least and beyond <= end)
+    least = [one.ge if isinstance(one, Ge) else one.gt + 1 for one in bounds if isinstance(one, (Ge, Gt))]
+    beyond = [one.lt if isinstance(one, Lt) else one.le + 1 for one in bounds if isinstance(one, (Le, Lt))]
+    for name, (first, end) in _INTEGERS.items():
+        if least and beyond and first <= least[0] and beyond[0] <= end:
+            return name
+    raise ValueError(f"a whole number of a lab needs bounds that fit 64 bits, not {bounds}")
 
 
 def _bounds(about: Sequence[Any]) -> list[Any]:

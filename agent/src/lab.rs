@@ -72,14 +72,6 @@ impl Lab {
     }
 }
 
-impl Shaper {
-    /// What its buckets hold.
-    pub fn burst_bytes(&self) -> u64 {
-        let bits = u128::from(self.rate_bps) * u128::from(self.burst_ns) / 1_000_000_000;
-        u64::try_from(bits / 8).unwrap_or(u64::MAX).max(1)
-    }
-}
-
 impl Flow {
     /// The fields of its own kind.
     pub fn fields<T: DeserializeOwned>(&self) -> anyhow::Result<T> {

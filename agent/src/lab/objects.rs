@@ -129,6 +129,8 @@ pub struct End {
     pub queue: Option<Queue>,
     /// tc commands of the scenario's own, in place of these three
     pub raw: Option<Vec<String>>,
+    /// lines for tc that set up all this, except opportunities; the agent runs them
+    pub tc: Vec<String>,
     /// the direction that leaves this end: a netem at the peer's wire interface
     pub wire: Wire,
 }
@@ -349,6 +351,8 @@ pub struct Change {
     /// of its shaper
     pub rate_bps: Option<u64>,
     pub queue: Option<NewQueue>,
+    /// lines for tc that change the queue; the agent runs them
+    pub tc: Vec<String>,
     /// the whole wire afterwards
     pub wire: Option<Wire>,
 }

@@ -165,6 +165,7 @@ class LabEnd(LabObject):
     opportunities: Annotated[LabOpportunities | None, meaning("in place of a rate")] = None
     queue: Annotated[LabQueue | None, meaning("child of either; null with `raw`")] = None
     raw: Annotated[Words | None, meaning("tc commands of the scenario's own, in place of these three")] = None
+    tc: Annotated[Words, meaning("lines for tc that set up all this, except opportunities; the agent runs them")] = ()
     wire: Annotated[LabWire, meaning("the direction that leaves this end: a netem at the peer's wire interface")] = (
         field(default_factory=LabWire)
     )
@@ -207,6 +208,7 @@ class LabChange(LabObject):
     index: Annotated[UInt32, meaning("of the end that changes")]
     rate_bps: Annotated[Rate | None, meaning("of its shaper")] = None
     queue: LabNewQueue | None = None
+    tc: Annotated[Words, meaning("lines for tc that change the queue; the agent runs them")] = ()
     wire: Annotated[LabWire | None, meaning("the whole wire afterwards")] = None
 
 

@@ -1,5 +1,5 @@
-//! Shapers and queues at a node's interfaces, through tc itself: every discipline and option works. The lab has tc's lines
-//! (`python/netwarp/lab/tc.py` makes them); here they are run. What needs no tc is elsewhere: the rate of a shaper
+//! Shapers and queues at a node's interfaces, through tc itself: every discipline and option works. tc's lines are in
+//! the lab, made by `python/netwarp/lab/tc.py`; here they are run. What needs no tc is elsewhere: the rate of a shaper
 //! changes over netlink (`shaper.rs`), as do wires (`wire.rs`), and tc does not know opportunities (`opportunity.rs`).
 
 use std::io::Write;

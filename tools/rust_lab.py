@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from annotated_types import Ge, Gt, Le, Lt, MaxLen
+from annotated_types import MaxLen
 from netwarp.lab_format import model
 from netwarp.lab_format.model import Lab, Settings
 from netwarp.lab_format.objects import is_found, is_spread, spelt
@@ -178,9 +178,10 @@ def _annotated(base: Any, about: Sequence[Any]) -> str:
 
 def _integer(about: Sequence[Any]) -> str:
     """By the bounds of a quantity. A field may narrow these; the type stays that of its quantity."""
-    bounds = [one for one in _bounds(about[:1]) if isinstance(one, (Ge, Gt, Le, Lt))]
-    least = [one.ge if isinstance(one, Ge) else one.gt + 1 for one in bounds if isinstance(one, (Ge, Gt))]
-    beyond = [one.lt if isinstance(one, Lt) else one.le + 1 for one in bounds if isinstance(one, (Le, Lt))]
+    names = ("ge", "gt", "le", "lt")
+    bounds = {name: int(getattr(one, name)) for one in _bounds(about[:1]) for name in names if hasattr(one, name)}
+    least = [bounds[name] + (name == "gt") for name in ("ge", "gt") if name in bounds]
+    beyond = [bounds[name] + (name == "le") for name in ("le", "lt") if name in bounds]
     for name, (first, end) in _INTEGERS.items():
         if least and beyond and first <= least[0] and beyond[0] <= end:
             return name
@@ -192,7 +193,7 @@ def _bounds(about: Sequence[Any]) -> list[Any]:
 
 
 def _name(kind: Any) -> str:
-    return (kind.__name__ if is_dataclass(kind) else _alias(kind)[0]).removeprefix("Lab") or "Lab"
+    return (kind.__name__ if isinstance(kind, type) else _alias(kind)[0]).removeprefix("Lab") or "Lab"
 
 
 def _alias(kind: Any) -> tuple[str, str]:

@@ -43,7 +43,7 @@ use std::net::IpAddr;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Settings;"""
+use super::settings::Settings;"""
 
 
 def source() -> str:

@@ -3,57 +3,20 @@
 //! are made from the Python model; what they do is here.
 
 mod objects;
-
-use std::fmt::Formatter;
+mod settings;
 
 use anyhow::{Context, Result};
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use objects::*;
+pub use settings::Settings;
 
 /// `run.json`: of what describes a run, the agent needs its lab.
 #[derive(Debug, Deserialize)]
 pub struct RunFile {
     pub lab: Lab,
-}
-
-/// Names and values in the order in which they are given: some sysctls write others.
-#[derive(Debug, Default, Clone, PartialEq)]
-pub struct Settings(pub Vec<(String, String)>);
-
-impl Settings {
-    /// The value of this name.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(own, _)| own == name);
-        found.map(|(_, value)| value.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for Settings {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Settings;
-
-            fn expecting(&self, f: &mut Formatter) -> std::fmt::Result {
-                f.write_str("values by name")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(
-                self,
-                mut map: M,
-            ) -> std::result::Result<Settings, M::Error> {
-                let mut settings = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    settings.push(entry);
-                }
-                Ok(Settings(settings))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
 }
 
 impl Lab {
@@ -90,21 +53,10 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde::ser::{Serialize, SerializeMap, Serializer};
     use serde_json::{Map, Value};
 
     /// A lab with every field, made from the Python model (`make generate`).
     const EXAMPLE: &str = include_str!("../testdata/lab.json");
-
-    impl Serialize for Settings {
-        fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-            let mut map = serializer.serialize_map(Some(self.0.len()))?;
-            for (name, value) in &self.0 {
-                map.serialize_entry(name, value)?;
-            }
-            map.end()
-        }
-    }
 
     fn example() -> Result<Value> {
         Ok(serde_json::from_str(EXAMPLE)?)

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Settings;
+use super::settings::Settings;
 
 /// The whole lab of one run.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -137,8 +137,8 @@ pub struct End {
 
 /// The rate of a link where packets are sent into it: an htb class. Its quantum is a full frame.
 ///
-/// In virtual time its buckets hold one byte, so packets are spaced exactly. In real time they hold the bytes of
-/// `burst_ns` at the rate; otherwise each late timer would cost throughput.
+/// Where timers are on time, its buckets hold one byte, so packets are spaced exactly. Where timers may be late,
+/// buckets hold the bytes of `burst_ns` at the rate; otherwise each late timer would cost throughput.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]

@@ -122,8 +122,8 @@ class LabOpportunities(LabObject):
 class LabShaper(LabObject):
     """The rate of a link where packets are sent into it: an htb class. Its quantum is a full frame.
 
-    In virtual time its buckets hold one byte, so packets are spaced exactly. In real time they hold the bytes of
-    `burst_ns` at the rate; otherwise each late timer would cost throughput.
+    Where timers are on time, its buckets hold one byte, so packets are spaced exactly. Where timers may be late, buckets
+    hold the bytes of `burst_ns` at the rate; otherwise each late timer would cost throughput.
     """
 
     rate_bps: Annotated[Rate, meaning("of the class and its ceiling")]

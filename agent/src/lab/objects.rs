@@ -137,8 +137,8 @@ pub struct End {
 
 /// The rate of a link where packets are sent into it: an htb class. Its quantum is a full frame.
 ///
-/// Where timers are on time, its buckets hold one byte, so packets are spaced exactly. Where timers may be late,
-/// buckets hold the bytes of `burst_ns` at the rate; otherwise each late timer would cost throughput.
+/// Where timers are on time, its buckets hold one byte, so packets are spaced exactly. Where timers may be late, they
+/// hold the bytes of `burst_ns` at the rate; otherwise each late timer would cost throughput.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]

@@ -122,7 +122,7 @@ class LabOpportunities(LabObject):
 class LabShaper(LabObject):
     """The rate of a link where packets are sent into it: an htb class. Its quantum is a full frame.
 
-    Where timers are on time, its buckets hold one byte, so packets are spaced exactly. Where timers may be late, buckets
+    Where timers are on time, its buckets hold one byte, so packets are spaced exactly. Where timers may be late, they
     hold the bytes of `burst_ns` at the rate; otherwise each late timer would cost throughput.
     """
 

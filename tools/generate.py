@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 
 GENERATED: Mapping[str, Callable[[], str]] = {
     "agent/src/constants.rs": rust_constants.source,
+    "agent/src/end.rs": rust_constants.end_source,
     "agent/src/guard/layout.rs": recorder_layout.source,
     "records/src/tables.rs": rust_tables.source,
     "agent/src/wire.rs": rust_wire.source,

@@ -13,6 +13,7 @@ from rich.console import Console
 from netwarp.engines import Engine, EngineError, Outcome, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.evaluation import scenario_of, summarise
 from netwarp.execute import execute
+from netwarp.execute.execution import RunEvent
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.json_values import JsonObject
@@ -78,7 +79,7 @@ def rerun(
         compare = _RecordsComparison(old, new, made, keep is None, repeated)
         with RunProgress(plan, console) as progress:
 
-            def hear(event: str, run: Run, outcome: Outcome | None) -> None:
+            def hear(event: RunEvent, run: Run, outcome: Outcome | None) -> None:
                 progress(event, run, outcome)
                 if event in ("end", "kept"):
                     compare(run)

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from netwarp.analysis.summary.main_metrics import MAIN_METRICS, busiest_queue
 from netwarp.stats.statistics import CONFIDENCE, MIN_COUNT
+from netwarp.store.status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
 
 _ABSENT = "–"
@@ -44,9 +45,9 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
         start = [_text(head[axis]) for axis in axes] + ([str(head["seed"])] if seeds else [])
         for flow in _rows_of(run, flows):
             cells = [_cell(run, metric, flow, queue) for metric in shown] + ([_elsewhere(run)] if places else [])
-            if head["status"] == "failed":
+            if head["status"] == RunStatus.FAILED:
                 cells = ["failed", *[""] * (len(cells) - 1)] if cells else []
-            style = {"failed": "red", "suspect": "yellow"}.get(head["status"])
+            style = {RunStatus.FAILED: "red", RunStatus.SUSPECT: "yellow"}.get(head["status"])
             table.add_row(*_plain(*start, *([flow] if len(flows) > 1 else []), *cells), style=style)
     return table
 
@@ -137,7 +138,7 @@ def _flow_names(summary: pl.DataFrame) -> list[str]:
 
 
 def _rows_of(run: pl.DataFrame, flows: list[str]) -> list[str]:
-    if run["status"][0] == "failed":
+    if run["status"][0] == RunStatus.FAILED:
         return [""]
     present = set(run.filter(scope="flow")["name"].to_list())
     return [name for name in flows if name in present] or [""]

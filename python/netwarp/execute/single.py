@@ -15,6 +15,7 @@ from netwarp.scenario.model.run import MAX_RUN_NS
 from netwarp.scenario.points.identity import with_kernel
 from netwarp.store.files import write_json
 from netwarp.store.making import ResultWriter
+from netwarp.store.status import RunStatus
 
 _LIMIT_BASE_S = 120.0
 _LIMIT_PER_S = 2.0
@@ -67,7 +68,7 @@ def execute_spec(
     """Make the run in an empty directory. Raises Cancelled, StoreError."""
     write_json(directory / "run.json", spec.description)
     outcome = engine.run(spec.job, directory, cpu, cancelled)
-    if outcome.status == "cancelled":
+    if outcome.status == RunStatus.CANCELLED:
         raise Cancelled(spec.job.id)
     from netwarp.execute.conclusion import conclude  # not sooner: it takes longer to load than a machine to start
 

@@ -22,6 +22,7 @@ from netwarp.report.selection import Choice, at, members
 from netwarp.stats.weighting import Values
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
+from netwarp.store.status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
 from netwarp.threads import on_each
 
@@ -99,7 +100,7 @@ def _run_json(
         "id": run.path.name,
         "seed": seed,
         "at": point,
-        "suspect": run.status().get("status") == "suspect",
+        "suspect": run.status()["status"] == RunStatus.SUSPECT,
         "duration_s": run.description.duration_ns / 1e9,
         "warmup_s": run.description.warmup_ns / 1e9,
         "changes": changes,

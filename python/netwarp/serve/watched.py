@@ -15,7 +15,8 @@ from netwarp.store.digests import changed_files
 from netwarp.store.errors import StoreError
 from netwarp.store.lock import holder
 from netwarp.store.result import ResultDir, open_result
-from netwarp.store.summary import MISSING, PlannedRun, RunOutcome, summary_frame
+from netwarp.store.status import RunStatus
+from netwarp.store.summary import PlannedRun, RunOutcome, summary_frame
 
 _RECENT = 30
 """Of so many runs made last the rate is told."""
@@ -26,9 +27,9 @@ class State(StrEnum):
 
     WAITING = "waiting"
     RUNNING = "running"
-    OK = "ok"
-    SUSPECT = "suspect"
-    FAILED = "failed"
+    OK = RunStatus.OK
+    SUSPECT = RunStatus.SUSPECT
+    FAILED = RunStatus.FAILED
 
 
 MADE = (State.OK, State.SUSPECT, State.FAILED)
@@ -133,7 +134,7 @@ class Watched:
 
     def _outcome(self, run: PlannedRun, entries: dict[str, int]) -> RunOutcome:
         if run.id not in entries:
-            return RunOutcome(run, MISSING, "it has not been made", None)
+            return RunOutcome(run, RunStatus.MISSING, "it has not been made", None)
         known = self._outcomes.get(run.id)
         if known is None or known[0] != entries[run.id]:
             known = (entries[run.id], self.result.outcome(run))

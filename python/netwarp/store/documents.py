@@ -20,6 +20,7 @@ from typing_extensions import TypedDict
 from netwarp.lab_format.model import Lab, read_lab
 from netwarp.lab_format.quantities import Int64, Label, Text, Time
 from netwarp.store.errors import StoreError
+from netwarp.store.status import RunStatus
 from netwarp.units import parse_duration
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class PlanJson(CasesJson):
 class StatusJson(TypedDict):
     """`status.json`."""
 
-    status: Literal["ok", "suspect", "failed"]
+    status: Literal[RunStatus.OK, RunStatus.SUSPECT, RunStatus.FAILED]
     reason: NotRequired[Text | None]
     real_s: NotRequired[float | int | None]
     cpu_s: NotRequired[float | int | None]

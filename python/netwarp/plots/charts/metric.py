@@ -33,6 +33,7 @@ from netwarp.stats.weighting import TimeWeighted, pool
 from netwarp.store.errors import SelectionError, store_errors
 from netwarp.store.files import make_folder
 from netwarp.store.result import ResultDir, open_verified
+from netwarp.store.status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
 from netwarp.threads import on_each
 from netwarp.words import did_you_mean
@@ -99,7 +100,9 @@ def charts(result: ResultDir, metric: str, by: Sequence[str], kind: str = AUTO) 
 
 def _parts(summary: pl.DataFrame, chosen: Selected, names: Sequence[str]) -> Iterator[tuple[dict[str, Any], Selected]]:
     """The same for each combination of values on the axes that are not in it."""
-    good = summary.filter(status="ok", scope=chosen.scope, metric=chosen.metric).filter(pl.col("name").is_in(names))
+    good = summary.filter(status=RunStatus.OK, scope=chosen.scope, metric=chosen.metric).filter(
+        pl.col("name").is_in(names)
+    )
     for values in good.select(chosen.pooled).unique(maintain_order=True).rows():
         place = dict(zip(chosen.pooled, values, strict=True))
         rows = summary.filter(*(pl.col(axis).eq_missing(pl.lit(value)) for axis, value in place.items()))

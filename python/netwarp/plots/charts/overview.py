@@ -7,6 +7,7 @@ from netwarp.analysis.summary.selection import NAME, SEED, names_of
 from netwarp.plots.charts.metric import axes_for
 from netwarp.plots.labels import numbers_of
 from netwarp.store.result import ResultDir
+from netwarp.store.status import RunStatus
 
 _BOXES_FROM = 5
 _MAP_FROM = 3
@@ -38,7 +39,7 @@ class Wish:
 
 def wishes(result: ResultDir) -> Iterator[Wish]:
     """What to draw, the most telling first: metrics over all axes that vary, maps, boxes over seeds, distributions."""
-    summary = result.summary().filter(status="ok")
+    summary = result.summary().filter(status=RunStatus.OK)
     seeds = summary["seed"].n_unique()
     axes = tuple(axis for axis in axes_for(result) if summary[axis].n_unique() > 1)
     have = {scope: set(part["metric"].to_list()) for (scope,), part in summary.group_by("scope")}

@@ -18,6 +18,7 @@ from netwarp.plots.timeseries.figure_spec import Band, Bar, Curve, Quantity, Sch
 from netwarp.plots.values import axis_values, of_values
 from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
+from netwarp.store.status import RunStatus
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
 from netwarp.threads import on_each
 
@@ -305,7 +306,7 @@ def _shown(directory: RunDir, run: PlannedRun, curves_of: Callable[[RunDir], Run
     return PlottedRun(
         id=run.id,
         point=run.point,
-        suspect=directory.status().get("status") == "suspect",
+        suspect=directory.status()["status"] == RunStatus.SUSPECT,
         seed=run.seed,
         duration_s=duration_s(directory),
         curves=found.curves,
@@ -321,7 +322,7 @@ def _first_seeds(result: ResultDir, axis: str) -> Iterator[PlannedRun]:
     """Of the runs that did not fail, the one with the lowest seed at each point (each seed, if seeds are compared)."""
     seen = set()
     for run in sorted(result.planned, key=lambda run: run.seed):
-        if not result.is_complete(run.id) or result.run(run.id).status().get("status") == "failed":
+        if not result.is_complete(run.id) or result.run(run.id).status()["status"] == RunStatus.FAILED:
             continue
         point = (*_place(run.point), *((run.seed,) if axis == SEED else ()))
         if point not in seen:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from netwarp.analysis.catalogue.metrics import label_of
 from netwarp.analysis.flow.phases import Phase, Span, bbr_spans
 from netwarp.analysis.run.distribution import distributed_stem
 from netwarp.analysis.summary.selection import select
@@ -17,7 +18,7 @@ from netwarp.plots.charts.metric import charts, draw_metric
 from netwarp.plots.charts.overview import wishes
 from netwarp.plots.colours import CATEGORICAL, OWN, looks
 from netwarp.plots.formats import formats_of
-from netwarp.plots.labels import in_order, metric_label, numbers_of
+from netwarp.plots.labels import in_order, numbers_of
 from netwarp.plots.look import Look, looking
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity
 from netwarp.plots.timeseries.strip import change_rows
@@ -100,13 +101,16 @@ def test_values_with_an_order_are_in_it() -> None:
 
 
 def test_labels_of_metrics() -> None:
-    assert metric_label("flow", "rtt_ms_p95") == "RTT, 95th percentile (ms)"
-    assert metric_label("flow", "goodput_mbps") == "goodput (Mbit/s)"
-    assert metric_label("queue", "length_pkts_max") == "queue length, maximum (packets)"
-    assert metric_label("queue", "length_pkts_min") == "queue length, minimum (packets)"
-    assert metric_label("flow", "cwnd_pkts_first_peak") == "congestion window, first peak (packets)"
-    assert metric_label("run", "jain_index") == "Jain's fairness index"
-    assert metric_label("flow", "rtt_ms") == "RTT (ms)"
+    assert label_of("flow", "rtt_ms_p95") == "RTT, 95th percentile (ms)"
+    assert label_of("flow", "goodput_mbps") == "goodput (Mbit/s)"
+    assert label_of("queue", "length_pkts_max") == "queue length, maximum (packets)"
+    assert label_of("queue", "length_pkts_min") == "queue length, minimum (packets)"
+    assert label_of("flow", "cwnd_pkts_first_peak") == "congestion window, first peak (packets)"
+    assert label_of("run", "jain_index") == "Jain's fairness index"
+    assert label_of("flow", "rtt_ms") == "RTT (ms)"
+    assert label_of("queue", "drops_overlimit") == "dropped packets, overlimit"
+    assert label_of("flow", "bbr_probe_bw_pct") == "time in BBR's ProbeBW (%)"
+    assert label_of("run", "of_another_version") == "run of another version"
 
 
 def test_values_as_printed() -> None:

@@ -6,7 +6,7 @@ import polars as pl
 from rich.table import Table
 from rich.text import Text
 
-from netwarp.analysis.summary.main_metrics import MAIN_METRICS, busiest_queue
+from netwarp.analysis.summary.main_metrics import MAIN_METRICS, MainMetric, busiest_queue
 from netwarp.stats.statistics import CONFIDENCE, MIN_COUNT
 from netwarp.store.status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
@@ -87,7 +87,7 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
     return table
 
 
-def _caption(statistics: pl.DataFrame, shown: Sequence[tuple[str, str, str, int]]) -> str:
+def _caption(statistics: pl.DataFrame, shown: Sequence[MainMetric]) -> str:
     """What the brackets of the columns mean; empty without any."""
     columns = [f"{scope}.{metric}" for scope, metric, *_ in shown]
     of_columns = pl.concat_str("scope", pl.lit("."), "metric").is_in(columns)
@@ -103,7 +103,7 @@ def _caption(statistics: pl.DataFrame, shown: Sequence[tuple[str, str, str, int]
     )
 
 
-def _about(shown: Sequence[tuple[str, str, str, int]], queue: str | None) -> str | None:
+def _about(shown: Sequence[MainMetric], queue: str | None) -> str | None:
     """Which queue and link the columns describe that are not a flow's; None without such columns."""
     headings = [heading.replace("-\n", "").replace("\n", " ") for scope, _, heading, _ in shown if scope != "flow"]
     return f"{', '.join(headings)}: at {queue}" if headings and queue else None
@@ -144,7 +144,7 @@ def _rows_of(run: pl.DataFrame, flows: list[str]) -> list[str]:
     return [name for name in flows if name in present] or [""]
 
 
-def _cell(run: pl.DataFrame, metric: tuple[str, str, str, int], flow: str, queue: str | None) -> str:
+def _cell(run: pl.DataFrame, metric: MainMetric, flow: str, queue: str | None) -> str:
     scope, name, _, digits = metric
     found = run.filter(scope=scope, metric=name)
     found = found.filter(name=flow) if scope == "flow" else found.filter(pl.col("name") == queue)

@@ -15,6 +15,7 @@ from e2e_command import netwarp
 from e2e_exec import twice
 from e2e_runs import only_run
 from netwarp.store.rundir import RunDir
+from netwarp.store.status import RunStatus
 
 LAB = Path(__file__).with_name("bufferbloat_lab")
 PYTHON = "/usr/bin/python3"
@@ -106,7 +107,7 @@ def shipped(place: Path, maxq: int, *, offload: bool) -> RunDir:
     # Not succeed(): what the scenario expects of a window is about a longer path.
     answer = netwarp("run", "bufferbloat", "--no-plots", "-o", place / "shipped", *settings)
     run = only_run(place / "shipped")
-    assert run.status()["status"] == "ok", answer.err
+    assert run.status()["status"] == RunStatus.OK, answer.err
     return run
 
 

@@ -30,6 +30,7 @@ from netwarp.store.description import changes_of
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
+from netwarp.store.status import RunStatus
 from synthetic import write_result
 
 from bench.legible import problems
@@ -191,7 +192,7 @@ def write_metrics(path: Path, limits: tuple[int, ...], controls: tuple[str, ...]
                 rows = [("flow", "bulk", "goodput_mbps", value), ("queue", "b:r1", "drops", value)]
                 rows += [("flow", "bulk", "rtt_ms_p95", value), ("queue", "b:r1", "sojourn_ms_p95", value)]
                 RunDir(directory).write_metrics(pl.DataFrame(rows, schema=METRICS_SCHEMA, orient="row"))
-                status = {len(runs) - 1: "failed", len(runs) - 2: "suspect"}.get(number, "ok")
+                status = {len(runs) - 1: RunStatus.FAILED, len(runs) - 2: RunStatus.SUSPECT}.get(number, RunStatus.OK)
                 RunDir(directory).write_status(status, None)
         result.write_summary()
 

@@ -14,18 +14,20 @@ from netwarp.plots.colours import CATEGORICAL, OWN, pale
 from netwarp.plots.legibility import IN_TURNS, in_turns
 from netwarp.plots.look import Look, looking
 from netwarp.plots.timeseries import figure, strip
-from netwarp.plots.timeseries.comparison import TUNER, PlottedRun, RunSet, run_sets
+from netwarp.plots.timeseries.comparison import TUNER, run_sets
 from netwarp.plots.timeseries.curves import schedules
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity, SecondaryAxis, Variant
 from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
+from netwarp.plots.timeseries.kinds.stack import stacks_of
 from netwarp.plots.timeseries.result import Figure, draw_comparisons, figures_of_set
+from netwarp.plots.timeseries.run_set import PlottedRun, RunSet
 from netwarp.plots.timeseries.scale import log_ticks, set_scale, wants_log
 from netwarp.plots.timeseries.spread import across
-from netwarp.plots.timeseries.stacks import stacks_of
 from netwarp.report.page import _set_by_cases
 from netwarp.store.description import Description, End
 from netwarp.store.result import ResultDir, create_result, open_result
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
+from netwarp.store.status import RunStatus
 from synthetic import write_run
 
 RATE, DELAY, QUEUE = "links.h1.rate", "links.h1.delay", "links.b.queue"
@@ -54,7 +56,9 @@ def make(path: Path, runs: list[dict[str, Any]], axes: tuple[str, ...] = ()) -> 
             with result.making(str(run["id"])) as directory:
                 write_run(directory, seconds=1, id=run["id"])
                 failed = str(run["id"]).startswith("broken")
-                RunDir(directory).write_status("failed" if failed else "ok", "it broke" if failed else None)
+                RunDir(directory).write_status(
+                    RunStatus.FAILED if failed else RunStatus.OK, "it broke" if failed else None
+                )
                 RunDir(directory).write_metrics(pl.DataFrame(schema=METRICS_SCHEMA))
         result.write_summary()
     return open_result(path)

@@ -63,9 +63,9 @@ def _headline(counts: Mapping[RunStatus, int], checked: Sequence[Checked], faile
     sayings = (
         (not counts[RunStatus.OK] + counts[RunStatus.SUSPECT], Look.FAILED, "No run of this result can be used"),
         (failed, Look.FAILED, f"{failed} of {count(len(checked), 'expectation')} failed"),
-        (counts[RunStatus.FAILED], Look.FAILED, f"{count(counts['failed'], 'run')} failed"),
-        (counts[RunStatus.MISSING], Look.OPEN, f"{count(counts['missing'], 'run')} not made yet"),
-        (counts[RunStatus.SUSPECT], Look.OPEN, f"{count(counts['suspect'], 'run')} suspect"),
+        (counts[RunStatus.FAILED], Look.FAILED, f"{count(counts[RunStatus.FAILED], 'run')} failed"),
+        (counts[RunStatus.MISSING], Look.OPEN, f"{count(counts[RunStatus.MISSING], 'run')} not made yet"),
+        (counts[RunStatus.SUSPECT], Look.OPEN, f"{count(counts[RunStatus.SUSPECT], 'run')} suspect"),
         (not checked, Look.MET, "Every run measured what it says"),
         (met < len(checked), Look.OPEN, f"{met} of {count(len(checked), 'expectation')} met, the others not checked"),
         (True, Look.MET, "The expectation is met" if met == 1 else f"All {met} expectations are met"),

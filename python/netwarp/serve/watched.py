@@ -15,7 +15,7 @@ from netwarp.store.digests import changed_files
 from netwarp.store.errors import StoreError
 from netwarp.store.lock import holder
 from netwarp.store.result import ResultDir, open_result
-from netwarp.store.status import RunStatus
+from netwarp.store.status import WRITTEN, RunStatus
 from netwarp.store.summary import PlannedRun, RunOutcome, summary_frame
 
 _RECENT = 30
@@ -129,7 +129,7 @@ class Watched:
         if run.id not in entries:
             return RunState(run, State.RUNNING if run.id in running else State.WAITING, "")
         outcome = self._outcome(run, entries)
-        state = State(outcome.status) if outcome.status in MADE else State.FAILED
+        state = State(outcome.status) if outcome.status in WRITTEN else State.FAILED
         return RunState(run, state, outcome.reason or "")
 
     def _outcome(self, run: PlannedRun, entries: dict[str, int]) -> RunOutcome:

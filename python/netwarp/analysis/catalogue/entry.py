@@ -3,7 +3,7 @@ difference matters, where it is shown."""
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 
@@ -41,6 +41,11 @@ class Axis:
     words: str
     unit: str = ""
 
+    def __str__(self) -> str:
+        """With the unit, unless the words name it: `RTT (ms)`, `dropped packets`."""
+        named = self.unit in re.split(r"[ ,]+", self.words)
+        return f"{self.words} ({self.unit})" if self.unit and not named else self.words
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -73,9 +78,7 @@ class Entry:
         """One of the names, or the stem, with its unit, for an axis: `rtt_ms_p95` → "RTT, 95th percentile (ms)"."""
         statistic = name.removeprefix(self.stem).removeprefix("_")
         words = self.labels.get(name) or self.axis.words + (f", {_in_words(statistic)}" if statistic else "")
-        unit = self.axis.unit
-        # "dropped packets" needs no unit.
-        return f"{words} ({unit})" if unit and unit not in self.axis.words.split() else words
+        return str(replace(self.axis, words=words))
 
 
 def _in_words(statistic: str) -> str:

@@ -175,6 +175,17 @@ def is_known(scope: str, metric: str) -> bool:
 
 
 def label_of(scope: str, metric: str) -> str:
-    """A metric, or the stem of one, with its unit, for an axis; its name if the catalogue does not know it."""
-    entry = entry_of(scope, metric) or next((one for one in CATALOGUE.get(scope, ()) if metric == one.stem), None)
+    """A metric, or the stem of some, with its unit, for an axis; its name if the catalogue does not know it."""
+    entry = entry_of(scope, metric) or _of_stem(scope, metric)
     return entry.label(metric) if entry else f"{scope} {metric.replace('_', ' ')}"
+
+
+def axis_of(scope: str, stem: str) -> Axis:
+    """The axis of metrics that begin alike, such as `rtt_ms`. Raises KeyError if the catalogue has none."""
+    if (entry := _of_stem(scope, stem)) is None:
+        raise KeyError(f"{scope}.{stem}")
+    return entry.axis
+
+
+def _of_stem(scope: str, stem: str) -> Entry | None:
+    return next((one for one in CATALOGUE.get(scope, ()) if one.stem == stem), None)

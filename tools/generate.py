@@ -9,6 +9,7 @@ from netwarp.scenario import scenario_schema
 
 from tools import (
     commands_page,
+    figures_page,
     lab_page,
     man_page,
     metrics_page,
@@ -30,6 +31,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "agent/src/wire.rs": rust_wire.source,
     "agent/testdata/lab.json": lab_page.example_text,
     "docs/commands.md": commands_page.markdown,
+    "docs/figures.md": figures_page.markdown,
     "docs/lab.md": lab_page.markdown,
     "docs/lab.schema.json": lab_page.schema_text,
     "docs/metrics.md": metrics_page.markdown,

@@ -51,7 +51,7 @@ def script_of(result: ResultDir, figure: Figure) -> str:
     """The script that draws a figure, by what its stem begins with. Raises SelectionError."""
     run_set, stem = figure.run_set, figure.stem
     title = figure.spec.title if isinstance(figure.spec, Stack) else figure.spec.quantity.title
-    drawn = _labels(figure.spec) if isinstance(figure.spec, Stack) else None
+    drawn = _labels(figure.spec) & set(run_set.labels) or set(run_set.labels)
     base, each = stem.removesuffix("-each").split("--")[0], stem.endswith("-each")
     queue = next((q.stem for run in run_set.runs for q in run.curves if q.stem.startswith(QUEUE)), "")
     runs = [
@@ -63,7 +63,7 @@ def script_of(result: ResultDir, figure: Figure) -> str:
             slug(queue).removeprefix(QUEUE),
         )
         for label, shown, drawn_as in zip(run_set.labels, run_set.runs, run_set.looks, strict=True)
-        if drawn is None or label in drawn
+        if label in drawn
     ]
     kind = kind_of(base)
     calls, labels, steps = (
@@ -84,9 +84,8 @@ def script_of(result: ResultDir, figure: Figure) -> str:
 
 
 def _labels(spec: FigureSpec | Stack) -> set[str]:
-    """The labels of what a stack shows, which may be some of many."""
-    rows = spec.columns[0] if isinstance(spec, Stack) else [spec]
-    return {variant.label for row in rows for variant in row.variants}
+    """The labels of what a stack shows, which may be some of the runs; none of other figures, which show all."""
+    return {variant.label for row in spec.columns[0] for variant in row.variants} if isinstance(spec, Stack) else set()
 
 
 def _text(head: tuple[str, str, str], calls: Sequence[Call], labels: Sequence[str], steps: Sequence[int]) -> str:
@@ -94,7 +93,9 @@ def _text(head: tuple[str, str, str], calls: Sequence[Call], labels: Sequence[st
     title, stem, place = head
     texts = {name: text for kind in KINDS for name, text in kind.readers.items()}
     used = list(dict.fromkeys(call.reader for call in calls))
-    imports = "".join(f"import {name}\n" for name in (*(["json"] if "reported" in used else []), "sys"))
+    imports = "".join(
+        f"import {name}\n" for name in (*(["json"] if any("json." in texts[name] for name in used) else []), "sys")
+    )
     begin = _HEAD.format(title=title, name=stem, imports=f"{imports}from pathlib import Path\n", place=place)
     read = "\n".join(text for text in (_TABLE, *(texts[name] for name in used)))
     curves = "\n".join(call.text for call in calls)

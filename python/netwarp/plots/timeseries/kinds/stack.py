@@ -100,7 +100,7 @@ KIND = Kind(
     _STACK,
     "`stack-FLOW`",
     "RTT, queue and window of a flow above each other on one time axis",
-    "the same",
+    "`acks`, `pings`, `packets`",
     figures=_figures,
     script=_script,
     in_report=True,

@@ -15,7 +15,7 @@ from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, load_scenario
 from netwarp.scenario.errors import ScenarioError
 from netwarp.store.errors import SelectionError
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.study import make_study
 from netwarp.terminal import Terminal
 

@@ -25,7 +25,7 @@ from netwarp.scenario.check.study import SCOPES, check_expectation
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.model import Expectation, Scenario
 from netwarp.scratch import RUNS, scratch
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.study import make_study
 
 _CONDITION = re.compile(

@@ -22,7 +22,7 @@ from netwarp.store.findings import NAME as FINDINGS
 from netwarp.store.findings import Finding, read_findings
 from netwarp.store.lock import locked
 from netwarp.store.result import ResultDir, open_verified
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.terminal import Terminal
 from netwarp.threads import on_each
 from netwarp.views import write_views

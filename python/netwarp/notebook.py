@@ -22,8 +22,8 @@ from netwarp.plan import Run as PlannedRun
 from netwarp.store.errors import SelectionError
 from netwarp.store.findings import Finding
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus
 from netwarp.store.summary import axis_text
 
 if TYPE_CHECKING:

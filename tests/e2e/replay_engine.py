@@ -17,7 +17,7 @@ from netwarp.engines import Capabilities, EngineError, EngineOptions, EngineSpec
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 WRITTEN_BY_OTHERS = {"run.json", "status.json", "digests.json", "metrics.parquet"}
 

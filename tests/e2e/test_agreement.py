@@ -9,7 +9,8 @@ from pathlib import Path
 
 from e2e_command import finished, netwarp, start, wait_for, wait_until_gone
 from e2e_scenarios import dumbbell
-from netwarp.store.status import RunStatus, read_status, write_status
+from netwarp.store.run_status import RunStatus
+from netwarp.store.status import read_status, write_status
 
 
 def test_two_engines_are_compared_on_what_both_can_run(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from e2e_command import (
 from e2e_runs import only_run
 from e2e_scenarios import dumbbell
 from netwarp.kernels import cache_directory
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 SHORT = dumbbell(duration="1s")
 LONG = dumbbell(duration="20000s")

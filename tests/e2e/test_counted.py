@@ -14,8 +14,8 @@ from e2e_traffic import SECOND, flow, pair, values
 from netwarp.analysis.flow.flows import load_flows
 from netwarp.analysis.run.series import throughput, whole_run
 from netwarp.store.codes import Place
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus
 
 COOKIE, MESSAGE = 37, 65536
 """What iperf3 sends over each connection before its test, and in each of its messages over SCTP."""

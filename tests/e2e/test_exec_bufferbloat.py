@@ -14,8 +14,8 @@ import pytest
 from e2e_command import netwarp
 from e2e_exec import twice
 from e2e_runs import only_run
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus
 
 LAB = Path(__file__).with_name("bufferbloat_lab")
 PYTHON = "/usr/bin/python3"

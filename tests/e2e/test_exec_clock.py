@@ -8,7 +8,7 @@ import pytest
 from e2e_command import netwarp
 from e2e_compile import compiled
 from e2e_runs import only_run
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 S = 10**9
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from e2e_command import digests, netwarp, succeed
 from e2e_runs import only_run
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus
 
 MININET = Path(__file__).with_name("mininet_lab")
 PAYLOAD = 1448 / 1514

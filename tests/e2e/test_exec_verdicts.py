@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from e2e_command import netwarp
 from e2e_runs import only_run
 from netwarp.store.result import open_result
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 TAP = "printf 'TAP version 13\\n1..3\\nok 1 a\\n# seen: 3\\n%s 2 b\\nok 3 c # SKIP no c\\n'"
 

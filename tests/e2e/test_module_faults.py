@@ -10,7 +10,7 @@ from e2e_command import netwarp
 from e2e_runs import only_run
 from e2e_scenarios import dumbbell
 from netwarp.store.documents import StatusJson
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 MODULE = """
 #include <linux/delay.h>

@@ -13,7 +13,7 @@ from e2e_runs import only_run
 from e2e_scenarios import dumbbell
 from netwarp.module import shipped_modules
 from netwarp.store.result import open_result
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 TEMPLATE = shipped_modules()["tcp_template.c"].read_text()
 COUNTING = "	t->acked += rs->acked_sacked;"

@@ -16,7 +16,7 @@ from e2e_traffic import flow, pair
 from netwarp import doctor
 from netwarp.engines.orphans import machines
 from netwarp.kernels import cache_directory
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 NETWARP = Path(sys.executable).with_name("netwarp")
 PATIENCE_S = 60.0

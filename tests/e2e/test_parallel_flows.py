@@ -8,7 +8,7 @@ from e2e_runs import Runs
 from e2e_traffic import account, flow, pair, values
 from netwarp.stats.fairness import jain_index
 from netwarp.store.result import open_result
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 START_NS = 2 * 10**9
 AHEAD = 'connect_ahead = "1500ms"'

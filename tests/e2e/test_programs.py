@@ -11,7 +11,7 @@ from e2e_compile import compiled
 from e2e_runs import Runs
 from e2e_traffic import account, flow, pair, values
 from netwarp.store.result import open_result
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 PYTHON = "python3"
 

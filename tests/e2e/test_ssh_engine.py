@@ -17,8 +17,8 @@ from e2e_hosts import CLOCKS, NAMES, Hosts, hosts, missing_programs
 from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_metrics
 from netwarp.agent import find_static_agent
 from netwarp.analysis.run.machine import machine_doubts
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus
 
 from bench.ssh_kills import SCENARIO, strike
 

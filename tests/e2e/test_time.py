@@ -14,8 +14,8 @@ from e2e_compile import compiled
 from e2e_runs import Runs, only_run
 from e2e_traffic import flow, pair
 from netwarp.store.digests import read_digests
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus
 
 T0_NS = 10_000_000_000
 START = """

@@ -12,8 +12,8 @@ from netwarp.kernels import Kernel
 from netwarp.kernels.build import build
 from netwarp.module import shipped_modules
 from netwarp.store.result import open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus
 from nightly_command import netwarp
 
 KERNELS = ("stock", "debug")

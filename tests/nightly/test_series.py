@@ -10,7 +10,7 @@ import pytest
 from netwarp.kernels import Kernel
 from netwarp.kernels.build import build
 from netwarp.store.result import open_result
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from nightly_command import netwarp
 
 OLD = "linux-6.1"

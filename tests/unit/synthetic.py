@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 from netwarp.analysis import analyse_run
 from netwarp.store.result import create_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import open_run
 from netwarp.store.schemas import TABLES
-from netwarp.store.status import RunStatus
 
 RATE_BPS = 10_000_000
 PACKET_BYTES = 1514

@@ -17,8 +17,8 @@ from netwarp.compare.render import differences, notes, sentence
 from netwarp.store.errors import SelectionError
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import create_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus
 from rich.console import Console
 
 QUEUE, CC = "links.bottleneck.queue", "flows.bulk.cc"

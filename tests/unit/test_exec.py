@@ -17,7 +17,7 @@ from netwarp.plan import Plan, make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.command import command_scenario, name_of
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 WORDS = ("sh", "-c", "echo \"$X\" '\x7f\té'\n")
 BASE = '[exec]\ncommand = ["true"]\n'

@@ -15,8 +15,8 @@ from netwarp.execute import conclusion
 from netwarp.scratch import RUNS, clean_stale, scratch
 from netwarp.store.errors import StoreError
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus
 from synthetic import write_run
 
 

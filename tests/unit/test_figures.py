@@ -29,8 +29,8 @@ from netwarp.stats.weighting import TimeWeighted, cumulative
 from netwarp.store.description import changes_of
 from netwarp.store.errors import SelectionError
 from netwarp.store.result import create_result, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
-from netwarp.store.status import RunStatus
 from synthetic import write_result
 
 from bench.legible import problems

@@ -26,8 +26,8 @@ from netwarp.plots.timeseries.spread import across
 from netwarp.report.page import _set_by_cases
 from netwarp.store.description import Description, End
 from netwarp.store.result import ResultDir, create_result, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
-from netwarp.store.status import RunStatus
 from synthetic import write_run
 
 RATE, DELAY, QUEUE = "links.h1.rate", "links.h1.delay", "links.b.queue"

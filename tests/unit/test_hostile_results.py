@@ -21,8 +21,8 @@ from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, read_json, write_atomic, write_text
 from netwarp.store.lock import locked
 from netwarp.store.result import open_result, open_verified
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus
 from netwarp.terminal import Terminal
 from repetitions import repeated
 from rich.table import Table

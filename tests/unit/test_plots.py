@@ -13,8 +13,8 @@ from netwarp.plots import plot_result
 from netwarp.plots.labels import is_ordered, natural_key, shortened_alike, slug, wrapped
 from netwarp.plots.timeseries.series import reduce_series
 from netwarp.store.result import create_result, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
-from netwarp.store.status import RunStatus
 from synthetic import write_result, write_run
 
 SERIES = st.lists(

@@ -14,8 +14,8 @@ from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
 from netwarp.plots.timeseries.result import draw_comparisons
 from netwarp.plots.timeseries.spread import SPANS, across, averaged, together
 from netwarp.store.result import ResultDir, create_result, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
-from netwarp.store.status import RunStatus
 from synthetic import write_run
 
 RATE = "links.b.rate"

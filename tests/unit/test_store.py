@@ -13,9 +13,9 @@ from netwarp.store import files
 from netwarp.store.digests import compare_digests, digest_run, read_digests, write_digests
 from netwarp.store.errors import PlanMismatchError, StoreError
 from netwarp.store.result import create_result, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir, open_run
 from netwarp.store.schemas import TABLES
-from netwarp.store.status import RunStatus
 from netwarp.store.streams import StreamState, polars_schema
 from synthetic import lab, write_description, write_result, write_run, write_table
 

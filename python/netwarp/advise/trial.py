@@ -13,7 +13,7 @@ from netwarp.advise.situations import Situation, scenario_of
 from netwarp.engines import Engine, Outcome
 from netwarp.execute.execution import RunEvent
 from netwarp.plan import Run
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.study import make_study
 from netwarp.terminal import Terminal
 

@@ -21,7 +21,7 @@ from netwarp.cli.common import (
     say,
 )
 from netwarp.cli.options import Engine, Flag, Jobs, Kernel, Output, Read, Seeds, Several
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 _COMMA = re.compile(r"(?<!\\),")
 

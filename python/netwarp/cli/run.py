@@ -19,7 +19,7 @@ from netwarp.cli.options import (
     Sweep,
 )
 from netwarp.cli.serve import served
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 
 def run(

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from netwarp.analysis.summary.main_metrics import MAIN_METRICS, MainMetric, busiest_queue
 from netwarp.stats.statistics import CONFIDENCE, MIN_COUNT
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
 
 _ABSENT = "–"

@@ -18,7 +18,7 @@ from netwarp.compare.match import Matching, Point
 from netwarp.flows.found import accompanying
 from netwarp.store.errors import SelectionError
 from netwarp.store.planfile import IMPORTED
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.words import did_you_mean
 
 Numbers = NDArray[np.float64]

@@ -16,7 +16,7 @@ from netwarp.lab_format.model import Lab
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 
 class EngineError(Exception):

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TypedDict
 
 from netwarp.json_values import Json
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 
 class RunningProgram(TypedDict):

@@ -51,7 +51,7 @@ from netwarp.scenario.model import RunOptions, Scenario
 from netwarp.scenario.points.identity import key_of_kernel
 from netwarp.scenario.source import Keys
 from netwarp.scratch import MEMORY, scratch
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.words import nearest
 
 _FIX = "`netwarp kernel build` builds it again."

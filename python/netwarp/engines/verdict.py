@@ -8,7 +8,7 @@ from netwarp.engines.console import death, killed_by_host, last_words, of_waitin
 from netwarp.engines.exec import facts_of, failure_of, in_vain, not_kept
 from netwarp.engines.reports import AgentOutcome, End, FoundFields, GuardReport, RunFacts, RunningProgram
 from netwarp.engines.supervisor import console_tail, read_outcome
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 _NAMED = 5
 """How many odd files a reason names."""

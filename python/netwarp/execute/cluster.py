@@ -26,7 +26,7 @@ from netwarp.execute.worker_pool import WorkerPool
 from netwarp.plan import Plan, Run
 from netwarp.store.digests import compare_digests, digest_run, read_digests
 from netwarp.store.making import ResultWriter
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 _AHEAD = 2
 """Runs under way for each place: one being made, one on its way."""

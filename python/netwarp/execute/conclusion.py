@@ -20,8 +20,9 @@ from netwarp.json_values import Json, JsonObject
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, is_without_room
 from netwarp.store.files import is_full, write_json
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus, write_status
+from netwarp.store.status import write_status
 
 KSELFTEST_SKIP = 4
 """Exit code of a kernel selftest that does not apply (tools/testing/selftests/kselftest.h)."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 from netwarp.engines import Outcome
 from netwarp.plan import Plan, Run
 from netwarp.store.making import ResultWriter
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 
 @dataclass

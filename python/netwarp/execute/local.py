@@ -12,7 +12,7 @@ from netwarp.execute.processors import claimed_processor, processors
 from netwarp.execute.single import Cancelled, changed, execute_run
 from netwarp.plan import Plan, Run
 from netwarp.store.making import ResultWriter
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 _POLL_S = 0.2
 _FIRST_S = 0.1

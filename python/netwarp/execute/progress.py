@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from netwarp.engines import Outcome
 from netwarp.execute.execution import RunEvent
 from netwarp.plan import Plan, Run
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 
 class ProgressBar:

@@ -15,7 +15,7 @@ from netwarp.scenario.model.run import MAX_RUN_NS
 from netwarp.scenario.points.identity import with_kernel
 from netwarp.store.files import write_json
 from netwarp.store.making import ResultWriter
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 _LIMIT_BASE_S = 120.0
 _LIMIT_PER_S = 2.0

@@ -12,7 +12,7 @@ from netwarp.store.documents import StatusJson
 from netwarp.store.errors import StoreError
 from netwarp.store.printed import ERRORS, OUTPUT, last_lines
 from netwarp.store.result import ResultDir
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import PlannedRun
 
 _PRINTED = (("system-out", OUTPUT), ("system-err", ERRORS))

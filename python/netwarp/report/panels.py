@@ -20,8 +20,8 @@ from netwarp.plots.values import words_of
 from netwarp.report.selection import Choice, at, members
 from netwarp.stats.weighting import Values
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
 from netwarp.threads import on_each
 

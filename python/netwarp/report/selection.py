@@ -9,7 +9,7 @@ from netwarp.analysis.summary.selection import SEED
 from netwarp.plots.timeseries.comparison import MAX_SEEDS
 from netwarp.report.quantities import count
 from netwarp.store.result import ResultDir
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import PlannedRun, RunOutcome, axis_text
 
 MAX_RUNS = 60

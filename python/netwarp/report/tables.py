@@ -14,7 +14,7 @@ from netwarp.analysis.summary.selection import is_member
 from netwarp.plots.values import words_of
 from netwarp.report.quantities import count, number
 from netwarp.store.result import ResultDir
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import RunOutcome, axis_text, axis_title
 from netwarp.store.tables import read_csv, read_parquet
 

@@ -7,7 +7,7 @@ from netwarp.analysis.summary.expectations import Checked, Judgement, Look
 from netwarp.report.quantities import count
 from netwarp.report.tables import left_out
 from netwarp.store.findings import Finding
-from netwarp.store.status import WRITTEN, RunStatus
+from netwarp.store.run_status import WRITTEN, RunStatus
 from netwarp.store.summary import RunOutcome
 
 _STATUSES = (*WRITTEN, RunStatus.MISSING)

@@ -22,7 +22,7 @@ from netwarp.scenario import ScenarioError
 from netwarp.serve.directory import MAX_RESULTS, Directory
 from netwarp.serve.watched import MADE, Progress, RunState, State, Watched
 from netwarp.store.errors import StoreError
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
 
 MAX_POINTS = 400

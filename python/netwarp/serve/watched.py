@@ -15,7 +15,7 @@ from netwarp.store.digests import changed_files
 from netwarp.store.errors import StoreError
 from netwarp.store.lock import holder
 from netwarp.store.result import ResultDir, open_result
-from netwarp.store.status import WRITTEN, RunStatus
+from netwarp.store.run_status import WRITTEN, RunStatus
 from netwarp.store.summary import PlannedRun, RunOutcome, summary_frame
 
 _RECENT = 30

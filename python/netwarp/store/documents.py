@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 from netwarp.lab_format.model import Lab, read_lab
 from netwarp.lab_format.quantities import Int64, Label, Text, Time
 from netwarp.store.errors import StoreError
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.units import parse_duration
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from netwarp.store.errors import PlanMismatchError, store_errors
 from netwarp.store.files import make_folder, read_json, write_json, write_text
 from netwarp.store.lock import locked
 from netwarp.store.planfile import refuse_other_plan
-from netwarp.store.status import RunStatus, is_by_host, read_status
+from netwarp.store.run_status import RunStatus
+from netwarp.store.status import is_by_host, read_status
 
 if TYPE_CHECKING:
     from netwarp.store.documents import ManifestJson, PlanJson

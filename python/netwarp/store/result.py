@@ -18,9 +18,9 @@ from netwarp.store.documents import ManifestJson, PlanJson
 from netwarp.store.errors import NoResultError, StoreError
 from netwarp.store.files import write_atomic
 from netwarp.store.making import ResultWriter, begin_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import TABLES
-from netwarp.store.status import RunStatus
 from netwarp.store.streams import scan_streams
 from netwarp.store.summary import PlannedRun, RunOutcome, axes_of, axis_series, planned_runs, summary_frame
 from netwarp.store.tables import read_parquet

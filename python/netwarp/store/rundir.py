@@ -15,8 +15,9 @@ from netwarp.store.documents import RunDocument, StatusJson, checked
 from netwarp.store.errors import StoreError
 from netwarp.store.files import open_regular, read_json, write_atomic
 from netwarp.store.network import Network, network_of
+from netwarp.store.run_status import RunStatus
 from netwarp.store.schemas import TABLES
-from netwarp.store.status import RunStatus, read_status, write_status
+from netwarp.store.status import read_status, write_status
 from netwarp.store.streams import StreamState, has_rows, scan_stream, stream_state
 from netwarp.store.tables import read_parquet
 

@@ -1,31 +1,15 @@
 """`status.json`: how a run went, and the only file of a run with facts of the wall clock."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netwarp.store.files import read_json, write_json
+from netwarp.store.run_status import WRITTEN, RunStatus
 
 if TYPE_CHECKING:
     from netwarp.store.documents import StatusJson
 
 NAME = "status.json"
-
-
-class RunStatus(StrEnum):
-    """How a run went: `status.json` holds one of the first three."""
-
-    OK = "ok"
-    SUSPECT = "suspect"
-    FAILED = "failed"
-    MISSING = "missing"
-    """Of the plan, and not made yet."""
-    CANCELLED = "cancelled"
-    """Ended by the user, and not kept."""
-
-
-WRITTEN = (RunStatus.OK, RunStatus.SUSPECT, RunStatus.FAILED)
-"""The statuses of runs that have been made."""
 
 
 def read_status(run: Path) -> "StatusJson":

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from netwarp.json_values import Json
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 if TYPE_CHECKING:
     import polars as pl

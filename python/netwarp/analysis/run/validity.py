@@ -15,9 +15,9 @@ from netwarp.store.description import Flow
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_text
 from netwarp.store.rows import AccountRow, accounts
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir, open_run
 from netwarp.store.schemas import TABLES
-from netwarp.store.status import RunStatus
 from netwarp.store.streams import StreamState
 
 LIMITED_SHARE = 0.05

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from netwarp.stats.statistics import median_coverage, median_rank
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 METRIC = ("scope", "name", "metric")
 _STATUSES = (RunStatus.FAILED, RunStatus.SUSPECT, RunStatus.MISSING)

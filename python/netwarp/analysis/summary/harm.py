@@ -13,7 +13,7 @@ import polars as pl
 
 from netwarp.analysis.summary.selection import is_member
 from netwarp.json_values import Json
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import CASE, axis_text
 
 _COUNT = re.compile(r"flows\.([^.]+)\.count")

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from netwarp.store.errors import SelectionError
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.words import did_you_mean
 
 SEED = "seed"

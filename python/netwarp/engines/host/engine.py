@@ -32,7 +32,7 @@ from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import kernel_features
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 NAME = "host"
 _NAMED = 5

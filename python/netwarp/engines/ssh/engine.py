@@ -32,7 +32,7 @@ from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 from netwarp.scratch import CONNECTIONS, RUNS, scratch
 from netwarp.store.errors import StoreError
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 NAME = "ssh"
 _LEAD_NS = 3 * 10**9

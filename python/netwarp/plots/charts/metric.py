@@ -34,7 +34,7 @@ from netwarp.stats.weighting import TimeWeighted, pool
 from netwarp.store.errors import SelectionError, store_errors
 from netwarp.store.files import make_folder
 from netwarp.store.result import ResultDir, open_verified
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
 from netwarp.threads import on_each
 from netwarp.words import did_you_mean

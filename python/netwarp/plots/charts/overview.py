@@ -8,7 +8,7 @@ from netwarp.analysis.summary.selection import NAME, SEED, names_of
 from netwarp.plots.charts.metric import axes_for
 from netwarp.plots.labels import numbers_of
 from netwarp.store.result import ResultDir
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 _BOXES_FROM = 5
 _MAP_FROM = 3

@@ -17,8 +17,8 @@ from netwarp.plots.timeseries.curves import RunCurves, duration_s, run_curves, s
 from netwarp.plots.timeseries.run_set import PlottedRun, RunSet, some
 from netwarp.plots.values import axis_values, of_values
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
 from netwarp.threads import on_each
 

@@ -10,7 +10,7 @@ from statistics import median
 import polars as pl
 
 from netwarp.store.result import ResultDir
-from netwarp.store.status import RunStatus
+from netwarp.store.run_status import RunStatus
 
 _CONTROL = re.compile(r"flows\.([^.]+)\.cc")
 

@@ -9,8 +9,8 @@ import polars as pl
 
 from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus
 from netwarp.store.summary import PlannedRun, axis_text
 from netwarp.studies.three_node import records, scripts
 from netwarp.studies.three_node.columns import (

@@ -18,8 +18,8 @@ from e2e_runs import Runs
 from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_metrics
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.store.result import ResultDir, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.status import RunStatus
 from netwarp.studies.three_node.tables import conditions_of
 
 CUBIC, BBR = "bw3Mbps_multiflow", "bw3Mbps_multiflow_BBR"

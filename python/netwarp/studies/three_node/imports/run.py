@@ -12,10 +12,10 @@ from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import read_content, write_json
 from netwarp.store.planfile import IMPORTED
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import FLOWS, LINKS
 from netwarp.store.schemas import SOCKETS as SOCKETS_TABLE
-from netwarp.store.status import RunStatus
 from netwarp.store.streams import Cell, write_stream
 from netwarp.studies.three_node.imports import ifstat, ss
 from netwarp.studies.three_node.imports.captures import keep_capture

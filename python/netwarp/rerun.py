@@ -18,7 +18,6 @@ from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.json_values import JsonObject
 from netwarp.plan import Plan, Run, make_plan
-from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scratch import RUNS, scratch
 from netwarp.store.digests import Difference, compare_digests, digest_run
 from netwarp.store.errors import SelectionError, StoreError
@@ -119,7 +118,7 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
     if asked is None:
         raise StoreError(f"{old.path} does not say which runs were requested (plan.json); an older netwarp wrote it")
     scenario = scenario_of(old)
-    if isinstance(scenario, ExecScenario) and scenario.exec.compute_time:
+    if scenario.workload.takes_host_time:
         raise SelectionError(
             f"what the programs of {old.path} computed took the host's time (compute_time), so that it cannot be "
             "repeated"

@@ -244,7 +244,7 @@ class UmlEngine:
             command += ["--cpu", str(cpu)]
         if self._has_shadow:
             command.append("--shadow")
-        if job.lab.exec:
+        if job.lab.has_output:
             command += ["--output", "--kept-bytes", str(job.lab.record.kept_bytes)]
         if job.lab.record.exact:
             command.append("--exact")

@@ -96,6 +96,4 @@ def _failure(job: Job, outcome: AgentOutcome | None, directory: Path, report: Gu
         return death(report["exit_status"]) + last_words(directory)
     if outcome["status"] != RunStatus.OK:
         return str(outcome.get("reason", "the agent gave no reason"))
-    return failure_of(
-        outcome.get("exit_code"), outcome.get("overdue"), typed=bool(job.lab.exec and job.lab.exec.terminal)
-    )
+    return failure_of(outcome.get("exit_code"), outcome.get("overdue"), typed=job.lab.is_session)

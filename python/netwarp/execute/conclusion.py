@@ -12,11 +12,11 @@ from netwarp.analysis.run.faults import FaultError, contained
 from netwarp.analysis.run.run_metrics import compute_metrics
 from netwarp.analysis.run.tap import own_tests
 from netwarp.analysis.run.validity import check_run
-from netwarp.discovery import discover, session_flows, with_connections
+from netwarp.discovery import found_network
 from netwarp.engines import Job, Outcome
 from netwarp.engines.exec import failure_of
-from netwarp.engines.reports import FoundFields, RunFacts
-from netwarp.json_values import Json, JsonObject
+from netwarp.engines.reports import RunFacts
+from netwarp.json_values import JsonObject
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, is_without_room
 from netwarp.store.files import is_full, write_json
@@ -30,11 +30,11 @@ KSELFTEST_SKIP = 4
 
 def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcome) -> Outcome:
     """Complete the directory of a run that its engine made; returns how it went, all considered. Raises StoreError."""
-    found = {**outcome.found, **_network(job, directory, outcome.found)}
+    found = {**outcome.found, **found_network(RunDir(directory), job.lab, outcome.found.get("duration_ns", 0))}
     if found:
         write_json(directory / "run.json", {**description, "lab": {**job.lab.as_json(), **found}})
     write_digests(directory)
-    if job.lab.exec and not job.lab.exec.terminal:
+    if job.lab.has_output and not job.lab.is_session:
         outcome = _with_own_tests(directory, outcome)
     if outcome.status == RunStatus.OK:
         outcome = _charged(_analysed(directory, outcome), outcome.found.get("duration_ns"))
@@ -81,19 +81,6 @@ def _charged(outcome: Outcome, command_ns: int | None) -> Outcome:
         return replace(outcome, notes=(*outcome.notes, *charge_notes(charged)))
     reason = "; ".join(text for text in (outcome.reason, *doubts) if text)
     return replace(outcome, status=RunStatus.SUSPECT, reason=reason)
-
-
-def _network(job: Job, directory: Path, found: FoundFields) -> dict[str, Json]:
-    """The part of the network that only the records show: all of it, or what its commands sent. Raises StoreError."""
-    command = job.lab.exec
-    if command and job.lab.nodes:
-        flows = session_flows(RunDir(directory), job.lab, found.get("duration_ns", 0))
-        return {"flows": [flow.as_json() for flow in flows]}
-    if command:
-        network = discover(RunDir(directory), command.rate_bps)
-        return network.as_json() if network else {}
-    planned = with_connections(RunDir(directory), job.lab)
-    return {} if planned is None else {"flows": [flow.as_json() for flow in planned]}
 
 
 def _with_own_tests(directory: Path, outcome: Outcome) -> Outcome:

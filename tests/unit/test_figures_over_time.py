@@ -18,6 +18,7 @@ from netwarp.plots.timeseries.comparison import TUNER, run_sets
 from netwarp.plots.timeseries.curves import schedules
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity, SecondaryAxis, Variant
 from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
+from netwarp.plots.timeseries.kinds import KINDS, kind_of
 from netwarp.plots.timeseries.kinds.stack import stacks_of
 from netwarp.plots.timeseries.result import Figure, draw_comparisons, figures_of_set
 from netwarp.plots.timeseries.run_set import PlottedRun, RunSet
@@ -399,3 +400,12 @@ def test_what_cases_change_is_blue_in_the_report(tmp_path: Path) -> None:
     result = make(tmp_path / "r", one_of_each(*CASES))
     assert _set_by_cases(result, list(CASES)) == {RATE: "3 values", DELAY: "2 values"}
     assert _set_by_cases(result, ["20"]) == {}
+
+
+def test_a_kind_is_found_by_the_names_of_its_figures() -> None:
+    for kind in KINDS:
+        assert kind_of(f"{kind.prefix}x") is kind
+        assert kind.names.startswith(f"`{kind.prefix}"), "as docs/figures.md has it"
+    readers = [name for kind in KINDS for name in kind.readers]
+    assert len(readers) == len(set(readers))
+    assert kind_of("monitor-rtt") is None

@@ -9,6 +9,7 @@ from netwarp.scenario import scenario_schema
 
 from tools import (
     commands_page,
+    figures_page,
     lab_page,
     man_page,
     metrics_page,
@@ -24,11 +25,13 @@ ROOT = Path(__file__).parents[1]
 
 GENERATED: Mapping[str, Callable[[], str]] = {
     "agent/src/constants.rs": rust_constants.source,
+    "agent/src/end.rs": rust_constants.end_source,
     "agent/src/guard/layout.rs": recorder_layout.source,
     "records/src/tables.rs": rust_tables.source,
     "agent/src/wire.rs": rust_wire.source,
     "agent/testdata/lab.json": lab_page.example_text,
     "docs/commands.md": commands_page.markdown,
+    "docs/figures.md": figures_page.markdown,
     "docs/lab.md": lab_page.markdown,
     "docs/lab.schema.json": lab_page.schema_text,
     "docs/metrics.md": metrics_page.markdown,

@@ -1,12 +1,14 @@
-"""The constants that the agent has from `python/netwarp/constants.py`: `agent/src/constants.rs`."""
+"""What the agent has alike with netwarp: numbers (`agent/src/constants.rs`), how runs end (`agent/src/end.rs`)."""
 
 import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from netwarp import constants
+from netwarp.engines import reports
+from netwarp.engines.reports import End
 
 TYPES = {
     "LAB_FORMAT": "u32",
@@ -27,10 +29,34 @@ def source() -> str:
     return "\n".join(_lines()) + "\n"
 
 
+def end_source() -> str:
+    """The enum of `End` as it is committed."""
+    return "\n".join(_end_lines()) + "\n"
+
+
+def _end_lines() -> Iterator[str]:
+    yield "//! How runs end. Made by `make generate` from `python/netwarp/engines/reports.py`."
+    yield ""
+    yield "use serde::Serialize;"
+    yield ""
+    yield f"/// {(End.__doc__ or '').strip()}"
+    yield "#[derive(Clone, Copy, PartialEq, Eq, Serialize)]"
+    yield '#[serde(rename_all = "snake_case")]'
+    yield "pub enum End {"
+    ends = next(
+        one for one in _statements(Path(reports.__file__)) if isinstance(one, ast.ClassDef) and one.name == "End"
+    )
+    meanings = _meanings(ends.body)
+    for end in End:
+        yield from (f"    /// {line}" for line in meanings.get(end.name, "").splitlines())
+        yield f"    {''.join(word.capitalize() for word in end.value.split('_'))},"
+    yield "}"
+
+
 def _lines() -> Iterator[str]:
     yield "//! Numbers that netwarp and its agent must have alike. Made by `make generate` from"
     yield "//! `python/netwarp/constants.py`."
-    meanings = _meanings()
+    meanings = _meanings(_statements(Path(constants.__file__)))
     for name, kind in TYPES.items():
         yield ""
         yield from (f"/// {line}" for line in meanings[name].splitlines())
@@ -39,9 +65,12 @@ def _lines() -> Iterator[str]:
         yield f"pub const {name}: {kind} = {literal};"
 
 
-def _meanings() -> dict[str, str]:
+def _statements(path: Path) -> list[ast.stmt]:
+    return ast.parse(path.read_text()).body
+
+
+def _meanings(body: Sequence[ast.stmt]) -> dict[str, str]:
     """The text below each assignment, by the names that it is about."""
-    body = ast.parse(Path(constants.__file__).read_text()).body
     return {
         name.id: str(text.value.value)
         for assigned, text in pairwise(body)

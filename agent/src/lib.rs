@@ -6,6 +6,7 @@ mod backend;
 mod cells;
 mod confine;
 mod constants;
+mod end;
 mod exec;
 mod guard;
 mod host;

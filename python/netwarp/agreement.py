@@ -15,6 +15,7 @@ from netwarp.plan import make_plan
 from netwarp.scenario import Scenario, load_scenario
 from netwarp.scenario.errors import ScenarioError
 from netwarp.store.errors import SelectionError
+from netwarp.store.run_status import RunStatus
 from netwarp.study import make_study
 from netwarp.terminal import Terminal
 
@@ -24,7 +25,6 @@ SEEDS = 6
 _SAME_RECORDS = ("record.exact=false", 'record.sample="10ms"', "views=[]")
 """Both engines record alike, or metrics of one name would not mean the same: samples, and no views of exact records."""
 _DELAY = ("links", "delay")
-_SUSPECT = "suspect"
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ def _run(
 
     Raises ScenarioError, EngineError, StoreError, KeyboardInterrupt.
     """
-    for again in ((), (_SUSPECT,)):
+    for again in ((), (RunStatus.SUSPECT,)):
         study = make_study(scenario, engine, place, seeds=seeds, again=again, plots=False, console=console)
         if study.execution.interrupted:
             raise KeyboardInterrupt
         runs = study.summary.unique("run_id")
-        if runs.filter(status=_SUSPECT).is_empty():
+        if runs.filter(status=RunStatus.SUSPECT).is_empty():
             break
-    for status in ("failed", _SUSPECT):
+    for status in (RunStatus.FAILED, RunStatus.SUSPECT):
         if bad := runs.filter(status=status).height:
             yield f"{engine.spec.name}: {bad} of {runs.height} runs {status}"
 

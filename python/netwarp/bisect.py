@@ -25,6 +25,7 @@ from netwarp.scenario.check.study import SCOPES, check_expectation
 from netwarp.scenario.errors import Problem, ScenarioError
 from netwarp.scenario.model import Expectation, Scenario
 from netwarp.scratch import RUNS, scratch
+from netwarp.store.run_status import RunStatus
 from netwarp.study import make_study
 
 _CONDITION = re.compile(
@@ -140,7 +141,9 @@ class Tester:
             if study.execution.interrupted:
                 raise KeyboardInterrupt
             if study.failed:
-                reasons = (one.reason for one in study.execution.done.values() if one.status == "failed" and one.reason)
+                reasons = (
+                    one.reason for one in study.execution.done.values() if one.status == RunStatus.FAILED and one.reason
+                )
                 return Tested(Verdict.SKIP, f"its run failed: {next(reasons, 'without a reason')}")
             (checked,) = check_expectations(study.summary, (self.good_if,))
         if not checked.values:

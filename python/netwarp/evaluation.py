@@ -22,6 +22,7 @@ from netwarp.store.findings import NAME as FINDINGS
 from netwarp.store.findings import Finding, read_findings
 from netwarp.store.lock import locked
 from netwarp.store.result import ResultDir, open_verified
+from netwarp.store.run_status import RunStatus
 from netwarp.terminal import Terminal
 from netwarp.threads import on_each
 from netwarp.views import write_views
@@ -70,7 +71,7 @@ class Study:
     @property
     def failed(self) -> bool:
         """Whether any of its runs failed."""
-        return bool((self.summary["status"] == "failed").any())
+        return bool((self.summary["status"] == RunStatus.FAILED).any())
 
     def _repr_html_(self) -> str:
         return result_html(self.result, self.summary, self.expectations, self.findings)
@@ -220,7 +221,7 @@ def _compute_metrics(result: ResultDir, run_id: str) -> None:
     status = run.status()
     # A run that failed by a fault of netwarp's own keeps what it was before: another version may be without the fault.
     before = status.get("before_the_fault") or status
-    if before["status"] == "failed" or (before is status and is_current(run)):
+    if before["status"] == RunStatus.FAILED or (before is status and is_current(run)):
         return
     facts = {name: value for name, value in status.items() if name not in ("status", "reason", _BEFORE)}
     try:
@@ -228,7 +229,7 @@ def _compute_metrics(result: ResultDir, run_id: str) -> None:
             compute_metrics(run)
     except FaultError as error:
         kept = {"status": before["status"], "reason": before.get("reason")}
-        run.write_status("failed", str(error), **facts, **{_BEFORE: kept})
+        run.write_status(RunStatus.FAILED, str(error), **facts, **{_BEFORE: kept})
         return
     if before is not status:
         run.write_status(before["status"], before.get("reason"), **facts)

@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from netwarp.analysis.summary.ensemble import statistics_frame
-from netwarp.analysis.summary.expectations import Checked
+from netwarp.analysis.summary.expectations import Checked, Look
 from netwarp.analysis.summary.main_metrics import MAIN_METRICS, busiest_queue
 from netwarp.engines import Outcome
+from netwarp.execute.execution import RunEvent
 from netwarp.plan import Plan
 from netwarp.plan import Run as PlannedRun
 from netwarp.store.errors import SelectionError
 from netwarp.store.findings import Finding
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
-from netwarp.store.summary import MISSING, axis_text
+from netwarp.store.summary import axis_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,8 +36,7 @@ MAX_ROWS = 40
 MAX_LINES = 12
 """Expectations and findings in a notebook, those that failed first; the report has all."""
 _FIGURE_DPI = 110
-_COLOURS = {"met": "#1a7f37", "failed": "#cf222e", "open": "#9a6700"}
-_MARKS = {"met": "✓", "failed": "✗", "open": "–"}
+_COLOURS = {Look.MET: "#1a7f37", Look.FAILED: "#cf222e", Look.OPEN: "#9a6700"}
 _CELL = "padding:2px 8px;text-align:"
 _UPDATE_S = 0.1
 
@@ -75,15 +76,15 @@ def result_html(
 
     outcomes = result.outcomes()
     judged = verdict(outcomes, expectations, findings)
-    lines = sorted((*judged.expectations, *judged.findings), key=lambda line: line.look != "failed")
-    decided = [line for line in lines if line.look != "open"]
+    lines = sorted((*judged.expectations, *judged.findings), key=lambda line: line.look != Look.FAILED)
+    decided = [line for line in lines if line.look != Look.OPEN]
     statuses = ", ".join(f"{count} {status}" for status, count in judged.counts)
     return _block(
         _heading(str(result.path), statuses),
         *(_line(one.look, f"{one.subject}: {one.word}: {one.found}") for one in decided[:MAX_LINES]),
-        _line("open", f"{len(decided) - MAX_LINES} more") if len(decided) > MAX_LINES else "",
-        _line("open", f"{len(lines) - len(decided)} not checked on these runs") if len(lines) > len(decided) else "",
-        *(_line("failed", f"{label}: {why}") for label, why in judged.left_out),
+        _line(Look.OPEN, f"{len(decided) - MAX_LINES} more") if len(decided) > MAX_LINES else "",
+        _line(Look.OPEN, f"{len(lines) - len(decided)} not checked on these runs") if len(lines) > len(decided) else "",
+        *(_line(Look.FAILED, f"{label}: {why}") for label, why in judged.left_out),
         _table(results_table(statistics_frame(summary, result.axes), summary, result.axes)),
         _picture(_overview(result)),
     )
@@ -93,14 +94,14 @@ def run_html(run: RunDir) -> str:
     """A run: its point, status and main metrics, and one figure over time."""
     what, status = run.description, run.status()
     words = [*(f"{path} = {axis_text(value)}" for path, value in what.point.items()), f"seed {what.seed}"]
-    kind = str(status.get("status", MISSING))
+    kind = status["status"]
     said = f"{kind}: {status['reason']}" if status.get("reason") else kind
-    looks = {"ok": "met", "failed": "failed"}
+    looks = {RunStatus.OK: Look.MET, RunStatus.FAILED: Look.FAILED}
     return _block(
         _heading(", ".join(words), run.path.name),
-        _line(looks.get(kind, "open"), said),
+        _line(looks.get(kind, Look.OPEN), said),
         _metrics(run) if run.metrics_path.exists() else "",
-        "" if kind == "failed" else _picture(_over_time(run)),
+        "" if kind == RunStatus.FAILED else _picture(_over_time(run)),
     )
 
 
@@ -132,21 +133,21 @@ class NotebookProgress:
         self._running.clear()
         self._update(at_once=True)
 
-    def __call__(self, event: str, run: PlannedRun, outcome: Outcome | None) -> None:
+    def __call__(self, event: RunEvent, run: PlannedRun, outcome: Outcome | None) -> None:
         """Hear of a run: it starts, ends with `outcome`, or was there already."""
         with self._lock:
-            if event == "start":
+            if event == RunEvent.START:
                 self._running[run.id] = run.label
-            elif event == "kept":
+            elif event == RunEvent.KEPT:
                 self._kept += 1
             else:
                 self._running.pop(run.id, None)
                 self._done += 1
-                if outcome is not None and outcome.status != "ok":
-                    look = "failed" if outcome.status == "failed" else "open"
+                if outcome is not None and outcome.status != RunStatus.OK:
+                    look = Look.FAILED if outcome.status == RunStatus.FAILED else Look.OPEN
                     self._lines.append(_line(look, f"{run.label}: {outcome.status}: {outcome.reason}"))
                 if outcome is not None:
-                    self._lines += [_line("open", f"{run.label}: note: {note}") for note in outcome.notes]
+                    self._lines += [_line(Look.OPEN, f"{run.label}: note: {note}") for note in outcome.notes]
             self._update()
 
     def text(self) -> str:
@@ -179,8 +180,8 @@ def _heading(title: str, more: str) -> str:
     return f"<div><b>{html.escape(title)}</b> {html.escape(more)}</div>"
 
 
-def _line(look: str, text: str) -> str:
-    return f'<div><span style="color:{_COLOURS[look]}">{_MARKS[look]}</span> {html.escape(text)}</div>'
+def _line(look: Look, text: str) -> str:
+    return f'<div><span style="color:{_COLOURS[look]}">{look.mark}</span> {html.escape(text)}</div>'
 
 
 def _table(table: "Table") -> str:

@@ -13,11 +13,11 @@ from rich.console import Console
 from netwarp.engines import Engine, EngineError, Outcome, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.evaluation import scenario_of, summarise
 from netwarp.execute import execute
+from netwarp.execute.execution import RunEvent
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.execute.progress import RunProgress
 from netwarp.json_values import JsonObject
 from netwarp.plan import Plan, Run, make_plan
-from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scratch import RUNS, scratch
 from netwarp.store.digests import Difference, compare_digests, digest_run
 from netwarp.store.errors import SelectionError, StoreError
@@ -78,7 +78,7 @@ def rerun(
         compare = _RecordsComparison(old, new, made, keep is None, repeated)
         with RunProgress(plan, console) as progress:
 
-            def hear(event: str, run: Run, outcome: Outcome | None) -> None:
+            def hear(event: RunEvent, run: Run, outcome: Outcome | None) -> None:
                 progress(event, run, outcome)
                 if event in ("end", "kept"):
                     compare(run)
@@ -118,7 +118,7 @@ def _plan(old: ResultDir, engine: Engine, made: Mapping[str, str]) -> Plan:
     if asked is None:
         raise StoreError(f"{old.path} does not say which runs were requested (plan.json); an older netwarp wrote it")
     scenario = scenario_of(old)
-    if isinstance(scenario, ExecScenario) and scenario.exec.compute_time:
+    if scenario.workload.takes_host_time:
         raise SelectionError(
             f"what the programs of {old.path} computed took the host's time (compute_time), so that it cannot be "
             "repeated"

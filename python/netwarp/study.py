@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from netwarp.engines import Engine, Outcome, identity_of, refuse_unsupported, refuse_withheld
 from netwarp.execute import Execution, execute
+from netwarp.execute.execution import RunEvent
 from netwarp.execute.manifest import manifest, plan_json
 from netwarp.module import KEPT as MODULES
 from netwarp.module import module_files
@@ -157,7 +158,7 @@ def _progress(plan: Plan, console: "Console | None", result: ResultWriter) -> "R
     return RunProgress(plan, console or _terminal(), printed)
 
 
-def _silent(event: str, run: Run, outcome: Outcome | None) -> None:
+def _silent(event: RunEvent, run: Run, outcome: Outcome | None) -> None:
     """Progress of which nothing is shown."""
 
 

@@ -17,6 +17,7 @@ from netwarp.engines import Capabilities, EngineError, EngineOptions, EngineSpec
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
+from netwarp.store.run_status import RunStatus
 
 WRITTEN_BY_OTHERS = {"run.json", "status.json", "digests.json", "metrics.parquet"}
 
@@ -53,8 +54,8 @@ class ReplayEngine:
             if json.loads((stored / "run.json").read_text())["lab"] == json.loads(json.dumps(job.lab.as_json())):
                 skip = shutil.ignore_patterns(*WRITTEN_BY_OTHERS)
                 shutil.copytree(stored, directory, ignore=skip, dirs_exist_ok=True)
-                return Outcome("ok", facts={"real_s": 0.0, "cpu_s": 0.0, "events": 0})
-        return Outcome("failed", f"{self.source} has no run of this lab")
+                return Outcome(RunStatus.OK, facts={"real_s": 0.0, "cpu_s": 0.0, "events": 0})
+        return Outcome(RunStatus.FAILED, f"{self.source} has no run of this lab")
 
 
 def find(options: EngineOptions) -> ReplayEngine:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from e2e_command import finished, netwarp, start, wait_for, wait_until_gone
 from e2e_scenarios import dumbbell
+from netwarp.store.run_status import RunStatus
 from netwarp.store.status import read_status, write_status
 
 
@@ -62,12 +63,12 @@ def test_a_disturbed_run_is_repeated_and_replaced(tmp_path: Path) -> None:
     assert netwarp(*words).code in (0, 3)
     # In virtual time nothing disturbs a run, so that one is only said to have been.
     disturbed, other = ((tmp_path / "r" / "small-uml" / "runs" / run) for run in finished(tmp_path / "r" / "small-uml"))
-    write_status(disturbed, "suspect", "it was disturbed")
+    write_status(disturbed, RunStatus.SUSPECT, "it was disturbed")
     kept = (other / "status.json").read_bytes()
     answer = netwarp(*words)
     assert answer.code in (0, 3), answer.err
     assert "uml: " not in answer.out.split("## small")[1].split("| metric |")[0]
-    assert read_status(disturbed)["status"] == "ok"
+    assert read_status(disturbed)["status"] == RunStatus.OK
     assert (other / "status.json").read_bytes() == kept
 
 

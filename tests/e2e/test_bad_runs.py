@@ -23,6 +23,7 @@ from e2e_command import (
 from e2e_runs import only_run
 from e2e_scenarios import dumbbell
 from netwarp.kernels import cache_directory
+from netwarp.store.run_status import RunStatus
 
 SHORT = dumbbell(duration="1s")
 LONG = dumbbell(duration="20000s")
@@ -45,7 +46,7 @@ def _failed(answer: Answer, result: Path, words: list[str]) -> None:
     assert answer.code == 3, answer.err
     assert "Traceback" not in answer.err
     status = only_run(result).status()
-    assert status["status"] == "failed"
+    assert status["status"] == RunStatus.FAILED
     for word in words:
         assert word in answer.words, answer.err
         assert word in " ".join(str(status["reason"]).split())

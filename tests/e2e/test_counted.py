@@ -14,6 +14,7 @@ from e2e_traffic import SECOND, flow, pair, values
 from netwarp.analysis.flow.flows import load_flows
 from netwarp.analysis.run.series import throughput, whole_run
 from netwarp.store.codes import Place
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 
 COOKIE, MESSAGE = 37, 65536
@@ -105,7 +106,7 @@ def waiting(place: Path, script: str) -> dict[str, int]:
     answer = netwarp("exec", "-o", place / "result", "--", "sh", "-c", THREE + script, cwd=place)
     assert answer.code == 0, answer.err + answer.out
     run = only_run(place / "result")
-    assert run.status()["status"] == "ok", run.status()
+    assert run.status()["status"] == RunStatus.OK, run.status()
     return run.scan("interfaces").select("waiting_pkts", "unsent_pkts").sum().collect().row(0, named=True)
 
 

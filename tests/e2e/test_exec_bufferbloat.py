@@ -14,6 +14,7 @@ import pytest
 from e2e_command import netwarp
 from e2e_exec import twice
 from e2e_runs import only_run
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 
 LAB = Path(__file__).with_name("bufferbloat_lab")
@@ -106,7 +107,7 @@ def shipped(place: Path, maxq: int, *, offload: bool) -> RunDir:
     # Not succeed(): what the scenario expects of a window is about a longer path.
     answer = netwarp("run", "bufferbloat", "--no-plots", "-o", place / "shipped", *settings)
     run = only_run(place / "shipped")
-    assert run.status()["status"] == "ok", answer.err
+    assert run.status()["status"] == RunStatus.OK, answer.err
     return run
 
 

@@ -8,6 +8,7 @@ import pytest
 from e2e_command import netwarp
 from e2e_compile import compiled
 from e2e_runs import only_run
+from netwarp.store.run_status import RunStatus
 
 S = 10**9
 
@@ -157,7 +158,7 @@ def test_who_asks_the_same_again_waits_and_who_calls_may_work(tmp_path: Path, wh
     in_all = sum(int(ns) for key, ns in charged.items() if key.endswith("_ns"))
     assert 0 <= status["duration_ns"] - in_all <= 2, "nothing else of it took time, but a start and an end of 1 ns"
     assert int(charged[kind]) > 0.99 * in_all > 4_000_000
-    assert (status["status"] == "suspect") == (kind == "calls_ns"), status
+    assert (status["status"] == RunStatus.SUSPECT) == (kind == "calls_ns"), status
     assert ("asking again" in status.get("notes", [""])[0]) == (kind == "polls_ns")
 
 
@@ -169,15 +170,15 @@ def test_what_was_charged_is_in_the_status(tmp_path: Path, waits: Path) -> None:
     assert charged["program"] == "waits"
     assert charged["calls_ns"] == charged["kernel_ns"] == 0
     assert 500_000_000 <= int(charged["readings_ns"]) <= 500_500_000
-    assert status["status"] == "suspect"
+    assert status["status"] == RunStatus.SUSPECT
     assert "ms passed because programs read the clock or call the kernel again and again" in str(status["reason"])
     assert "waits 500" in str(status["reason"])
     numbers(tmp_path, f"{waits} readings 81000; sleep 10", "some")
     status = only_run(tmp_path / "some").status()
-    assert status["status"] == "ok", status
+    assert status["status"] == RunStatus.OK, status
     assert status["notes"] == ["programs that wait by asking took virtual time: waits 4 ms (readings of the clock)"]
     numbers(tmp_path, f"{waits} readings 1800", "little")
     status = only_run(tmp_path / "little").status()
     assert [one["readings_ns"] for one in status["charged"]] == [40_100]
     assert "notes" not in status
-    assert status["status"] == "ok"
+    assert status["status"] == RunStatus.OK

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from e2e_command import digests, netwarp, succeed
 from e2e_runs import only_run
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 
 MININET = Path(__file__).with_name("mininet_lab")
@@ -32,7 +33,7 @@ def run(place: Path, *words: str | Path, options: tuple[str, ...] = ()) -> RunDi
     answer = netwarp("exec", "-o", place / "result", *options, "--", *words, cwd=place.parent)
     assert answer.code == 0, answer.err + answer.out
     made = only_run(place / "result")
-    assert made.status()["status"] == "ok", made.status()
+    assert made.status()["status"] == RunStatus.OK, made.status()
     return made
 
 

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 from e2e_command import netwarp
 from e2e_runs import only_run
 from netwarp.store.result import open_result
+from netwarp.store.run_status import RunStatus
 
 TAP = "printf 'TAP version 13\\n1..3\\nok 1 a\\n# seen: 3\\n%s 2 b\\nok 3 c # SKIP no c\\n'"
 
@@ -33,7 +34,7 @@ def test_a_selftest_that_does_not_apply_is_skipped(tmp_path: Path) -> None:
     command = "echo '1..0 # SKIP needs a card'; exit 4"
     answer = netwarp("exec", "-o", tmp_path / "r", "--junit", tmp_path / "j.xml", "--", "sh", "-c", command)
     assert answer.code == 4
-    assert only_run(tmp_path / "r").status()["status"] == "ok"
+    assert only_run(tmp_path / "r").status()["status"] == RunStatus.OK
     root = ElementTree.parse(tmp_path / "j.xml").getroot()
     assert (root.get("failures"), root.get("errors"), root.get("skipped")) == ("0", "0", "1")
     skipped = root.find(".//skipped")

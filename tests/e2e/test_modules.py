@@ -13,6 +13,7 @@ from e2e_runs import only_run
 from e2e_scenarios import dumbbell
 from netwarp.module import shipped_modules
 from netwarp.store.result import open_result
+from netwarp.store.run_status import RunStatus
 
 TEMPLATE = shipped_modules()["tcp_template.c"].read_text()
 COUNTING = "	t->acked += rs->acked_sacked;"
@@ -38,7 +39,7 @@ def reason(folder: Path, answer: Answer) -> str:
     assert answer.code == 3, answer.err
     assert "Traceback" not in answer.err
     status = only_run(folder / "result").status()
-    assert status["status"] == "failed"
+    assert status["status"] == RunStatus.FAILED
     assert " ".join(str(status["reason"]).split()) in answer.words
     return str(status["reason"])
 
@@ -109,7 +110,7 @@ def test_a_warning_that_involves_no_module_makes_a_run_suspect(tmp_path: Path) -
     answer = run(tmp_path, text='modules = ["./late.c"]\n' + dumbbell(duration="2s"))
     assert "suspect" in answer.err
     status = only_run(tmp_path / "result").status()
-    assert status["status"] == "suspect"
+    assert status["status"] == RunStatus.SUSPECT
     assert "its kernel warned: WARNING: CPU: 0 PID: " in str(status["reason"])
     assert "lib/refcount.c:" in str(status["reason"])
 

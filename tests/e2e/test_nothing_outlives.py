@@ -16,6 +16,7 @@ from e2e_traffic import flow, pair
 from netwarp import doctor
 from netwarp.engines.orphans import machines
 from netwarp.kernels import cache_directory
+from netwarp.store.run_status import RunStatus
 
 NETWARP = Path(sys.executable).with_name("netwarp")
 PATIENCE_S = 60.0
@@ -187,4 +188,4 @@ def test_it_ends_with_the_machine(prefix: list[str], tmp_path: Path) -> None:
         guard = guard_of(run, tmp_path)
         assert run.wait(PATIENCE_S) == 0
         assert not in_session(guard)
-    assert only_run(tmp_path / "result").status()["status"] == "ok"
+    assert only_run(tmp_path / "result").status()["status"] == RunStatus.OK

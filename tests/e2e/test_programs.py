@@ -11,6 +11,7 @@ from e2e_compile import compiled
 from e2e_runs import Runs
 from e2e_traffic import account, flow, pair, values
 from netwarp.store.result import open_result
+from netwarp.store.run_status import RunStatus
 
 PYTHON = "python3"
 
@@ -104,11 +105,11 @@ def test_a_program_that_misbehaves_fails_its_run_alone(tmp_path: Path) -> None:
         found = result.run(planned.id).status()
         status[json.loads((result.run(planned.id).path / "run.json").read_text())["case"]] = found
     for case, reason in REASONS.items():
-        assert status[case]["status"] == "failed", case
+        assert status[case]["status"] == RunStatus.FAILED, case
         assert reason in " ".join(str(status[case]["reason"]).split()), status[case]
         assert "bad" in str(status[case]["reason"]) or case == "client spins"
     for case in ("good", "client sleeps"):
-        assert status[case]["status"] == "ok", status[case]
+        assert status[case]["status"] == RunStatus.OK, status[case]
     size = sum(path.stat().st_size for path in (tmp_path / "result").rglob("*") if path.is_file())
     assert size < 10 << 20, "what was written too much is not kept"
 

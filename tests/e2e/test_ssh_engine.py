@@ -17,6 +17,7 @@ from e2e_hosts import CLOCKS, NAMES, Hosts, hosts, missing_programs
 from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_metrics
 from netwarp.agent import find_static_agent
 from netwarp.analysis.run.machine import machine_doubts
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 
 from bench.ssh_kills import SCENARIO, strike
@@ -493,7 +494,7 @@ def test_a_node_that_dies_ends_the_run_and_the_others_records_are_kept(made: Hos
         running.communicate()
     run = _only(tmp_path / "r")
     status = run.status()
-    assert status["status"] == "failed", err
+    assert status["status"] == RunStatus.FAILED, err
     assert "bottleneck" in str(status["reason"])
     assert set(run.scan("sockets").collect()["node"]) == {"client", "server"}
     assert set(run.scan("clocks").collect()["node"]) == {"client", "server"}

@@ -14,6 +14,7 @@ from e2e_compile import compiled
 from e2e_runs import Runs, only_run
 from e2e_traffic import flow, pair
 from netwarp.store.digests import read_digests
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 
 T0_NS = 10_000_000_000
@@ -114,7 +115,7 @@ def _failure(tmp_path: Path, client: list[str], limit: str, duration: str) -> st
     answer = netwarp("run", tmp_path / "late.toml", "--no-plots", "-o", result, "--set", f'run.time_limit="{limit}"')
     assert answer.code == 3
     status = only_run(result).status()
-    assert status["status"] == "failed"
+    assert status["status"] == RunStatus.FAILED
     return str(status["reason"])
 
 

@@ -12,6 +12,7 @@ from netwarp.kernels import Kernel
 from netwarp.kernels.build import build
 from netwarp.module import shipped_modules
 from netwarp.store.result import open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from nightly_command import netwarp
 
@@ -47,7 +48,7 @@ def test_a_checked_kernel_gives_the_same_trajectory(tmp_path: Path, scenario: st
     for planned in result.planned:
         others = tuple(f"{axis}={value}" for axis, value in planned.point.items() if axis != "kernel")
         run = pairs[*others, str(planned.seed)][str(planned.point["kernel"])] = result.run(planned.id)
-        assert run.status()["status"] == "ok", run.status()
+        assert run.status()["status"] == RunStatus.OK, run.status()
     for pair in pairs.values():
         stock, checked = (
             {path.name: path for path in run.path.glob("*.arrows")} for run in (pair[kernel] for kernel in KERNELS)
@@ -67,7 +68,7 @@ def failure(place: Path, kernel: str, change: str, declared: str = "") -> str | 
     netwarp("run", "bufferbloat", *words, "--set", "links.bottleneck.queue=pfifo limit 100", "-o", place)
     (planned,) = open_result(place).planned
     status = open_result(place).run(planned.id).status()
-    return None if status["status"] == "ok" else f"{status['status']}: {status['reason']}"
+    return None if status["status"] == RunStatus.OK else f"{status['status']}: {status['reason']}"
 
 
 @pytest.mark.usefixtures("debug")

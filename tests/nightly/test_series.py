@@ -10,6 +10,7 @@ import pytest
 from netwarp.kernels import Kernel
 from netwarp.kernels.build import build
 from netwarp.store.result import open_result
+from netwarp.store.run_status import RunStatus
 from nightly_command import netwarp
 
 OLD = "linux-6.1"
@@ -31,7 +32,7 @@ def test_two_series_in_one_sweep(tmp_path: Path, old: Kernel) -> None:
     assert {run.point["kernel"] for run in result.planned} == {OLD, "stock"}
     for run in result.planned:
         made = result.run(run.id)
-        assert made.status()["status"] == "ok", made.status()
+        assert made.status()["status"] == RunStatus.OK, made.status()
     metrics = result.summary().filter(name="bulk")
     goodput = metrics.filter(metric="goodput_mbps")["value"]
     assert goodput.len() == 4

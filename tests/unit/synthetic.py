@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 from netwarp.analysis import analyse_run
 from netwarp.store.result import create_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import open_run
 from netwarp.store.schemas import TABLES
 
@@ -262,7 +263,7 @@ def write_result(path: Path, limits: tuple[int, ...], seconds: float = 5, flows:
                 write_run(directory, limit=limit, seconds=seconds, flows=flows, id=run["id"], point=run["point"])
                 made = open_run(directory)
                 made.write_metrics(analyse_run(directory))
-                made.write_status("ok", None, seconds=0.1)
+                made.write_status(RunStatus.OK, None, seconds=0.1)
         result.write_summary()
 
 

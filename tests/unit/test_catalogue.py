@@ -13,6 +13,11 @@ def test_the_page_says_of_every_metric_whose_bytes_which_clock_and_which_interva
     assert [one.names for entries in CATALOGUE.values() for one in entries if not one.basis] == []
 
 
+def test_entries_speak_of_their_own_names() -> None:
+    for one in (one for entries in CATALOGUE.values() for one in entries):
+        assert {*one.main, *one.labels, *filter(None, [one.overview])} <= set(one.names), one.names
+
+
 def test_what_is_measured_is_on_the_page(tmp_path: Path) -> None:
     write_run(tmp_path, flows=2)
     for scope, metric in analyse_run(tmp_path).select("scope", "metric").unique().iter_rows():

@@ -17,6 +17,7 @@ from netwarp.compare.render import differences, notes, sentence
 from netwarp.store.errors import SelectionError
 from netwarp.store.planfile import IMPORTED
 from netwarp.store.result import create_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from rich.console import Console
 
@@ -52,7 +53,7 @@ def result(
             with made.making(str(run["id"])) as directory:
                 if found is not None:
                     RunDir(directory).write_metrics(frame(_metric(key, value) for key, value in found.items()))
-                RunDir(directory).write_status("failed" if found is None else "ok", None)
+                RunDir(directory).write_status(RunStatus.FAILED if found is None else RunStatus.OK, None)
         made.write_summary()
     return path
 

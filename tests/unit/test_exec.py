@@ -17,6 +17,7 @@ from netwarp.plan import Plan, make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.command import command_scenario, name_of
+from netwarp.store.run_status import RunStatus
 
 WORDS = ("sh", "-c", "echo \"$X\" '\x7f\té'\n")
 BASE = '[exec]\ncommand = ["true"]\n'
@@ -184,7 +185,7 @@ def test_a_command_that_fails_has_failed() -> None:
     assert failure_of(0) is None
     assert failure_of(None) is None
     assert failure_of(3) == "the command ended with exit code 3"
-    assert facts_of({"exit_code": 3, "status": "ok", "reason": "x"}) == {"exit_code": 3}
+    assert facts_of({"exit_code": 3, "status": RunStatus.OK, "reason": "x"}) == {"exit_code": 3}
 
 
 def test_nobody_is_shown_what_nobody_looks_at() -> None:

@@ -14,17 +14,20 @@ from netwarp.plots.colours import CATEGORICAL, OWN, pale
 from netwarp.plots.legibility import IN_TURNS, in_turns
 from netwarp.plots.look import Look, looking
 from netwarp.plots.timeseries import figure, strip
-from netwarp.plots.timeseries.comparison import TUNER, PlottedRun, RunSet, run_sets
+from netwarp.plots.timeseries.comparison import TUNER, run_sets
 from netwarp.plots.timeseries.curves import schedules
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Quantity, SecondaryAxis, Variant
 from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
+from netwarp.plots.timeseries.kinds import KINDS, kind_of
+from netwarp.plots.timeseries.kinds.stack import stacks_of
 from netwarp.plots.timeseries.result import Figure, draw_comparisons, figures_of_set
+from netwarp.plots.timeseries.run_set import PlottedRun, RunSet
 from netwarp.plots.timeseries.scale import log_ticks, set_scale, wants_log
 from netwarp.plots.timeseries.spread import across
-from netwarp.plots.timeseries.stacks import stacks_of
 from netwarp.report.page import _set_by_cases
 from netwarp.store.description import Description, End
 from netwarp.store.result import ResultDir, create_result, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
 from synthetic import write_run
 
@@ -54,7 +57,9 @@ def make(path: Path, runs: list[dict[str, Any]], axes: tuple[str, ...] = ()) -> 
             with result.making(str(run["id"])) as directory:
                 write_run(directory, seconds=1, id=run["id"])
                 failed = str(run["id"]).startswith("broken")
-                RunDir(directory).write_status("failed" if failed else "ok", "it broke" if failed else None)
+                RunDir(directory).write_status(
+                    RunStatus.FAILED if failed else RunStatus.OK, "it broke" if failed else None
+                )
                 RunDir(directory).write_metrics(pl.DataFrame(schema=METRICS_SCHEMA))
         result.write_summary()
     return open_result(path)
@@ -395,3 +400,12 @@ def test_what_cases_change_is_blue_in_the_report(tmp_path: Path) -> None:
     result = make(tmp_path / "r", one_of_each(*CASES))
     assert _set_by_cases(result, list(CASES)) == {RATE: "3 values", DELAY: "2 values"}
     assert _set_by_cases(result, ["20"]) == {}
+
+
+def test_a_kind_is_found_by_the_names_of_its_figures() -> None:
+    for kind in KINDS:
+        assert kind_of(f"{kind.prefix}x") is kind
+        assert kind.names.startswith(f"`{kind.prefix}"), "as docs/figures.md has it"
+    readers = [name for kind in KINDS for name in kind.readers]
+    assert len(readers) == len(set(readers))
+    assert kind_of("monitor-rtt") is None

@@ -21,6 +21,7 @@ from netwarp.store.errors import StoreError
 from netwarp.store.files import make_folder, read_json, write_atomic, write_text
 from netwarp.store.lock import locked
 from netwarp.store.result import open_result, open_verified
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.terminal import Terminal
 from repetitions import repeated
@@ -220,7 +221,7 @@ def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = place / "runs" / "aa"
     write_run(run)
     compute_metrics(RunDir(run))
-    RunDir(run).write_status("ok", None)
+    RunDir(run).write_status(RunStatus.OK, None)
     return place
 
 

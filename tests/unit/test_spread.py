@@ -14,6 +14,7 @@ from netwarp.plots.timeseries.figure_specs import shares_of, spec_of
 from netwarp.plots.timeseries.result import draw_comparisons
 from netwarp.plots.timeseries.spread import SPANS, across, averaged, together
 from netwarp.store.result import ResultDir, create_result, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import METRICS_SCHEMA, RunDir
 from synthetic import write_run
 
@@ -29,7 +30,7 @@ def make(path: Path, runs: list[dict[str, Any]], *, axes: tuple[str, ...] = (), 
         for number, run in enumerate(runs, start=1):
             with made.making(str(run["id"])) as directory:
                 write_run(directory, seconds=2, flows=2, limit=10 + number % 7, id=run["id"])
-                RunDir(directory).write_status("suspect" if number <= suspect else "ok", None)
+                RunDir(directory).write_status(RunStatus.SUSPECT if number <= suspect else RunStatus.OK, None)
                 rows = [("flow", "bulk", "goodput_mbps", 5 + number / 1000)]
                 RunDir(directory).write_metrics(pl.DataFrame(rows, schema=METRICS_SCHEMA, orient="row"))
         made.write_summary()

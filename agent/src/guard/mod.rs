@@ -45,6 +45,8 @@ pub use options::Options;
 use output::{Output, Taken, take_over};
 use watchdog::{OwnTime, Watchdog};
 
+use crate::end::End;
+
 /// More console than this is cut: a program that floods it must not fill the disk.
 const CONSOLE_LIMIT: u64 = 16 << 20;
 /// Of which the last is kept to find an answer in.
@@ -66,9 +68,7 @@ const STUCK: &str = "netwarp: stuck: ";
 /// How the machine ended, as JSON on standard output.
 #[derive(Serialize)]
 struct Report {
-    /// `ended`, or why it was killed: `time_limit`, `computing`, `stuck`, `cancelled`, `record_error`, `output_closed`,
-    /// `keeper_gone`
-    end: &'static str,
+    end: End,
     /// Of a machine that took too long: which program ran, as its kernel says
     running: Option<Running>,
     /// For how long a program may compute without a system call, in seconds of CPU time
@@ -172,28 +172,28 @@ fn guard(options: &Options) -> Result<Report> {
             Err(e) => {
                 by_host = is_of_host(&e);
                 error = Some(format!("{e:#}"));
-                break "record_error";
+                break End::RecordError;
             }
         }
         if own_time.taken() >= limit {
-            break "time_limit";
+            break End::TimeLimit;
         }
         if !watchdog.is_due() {
             continue;
         }
         if watchdog.sees_endless() {
-            break "computing";
+            break End::Computing;
         }
         let events = sinks.recorder.as_ref().map_or(0, Recorder::events);
         if watchdog.sees_busy_kernel(events) && stands_still(&mut machine, &mut sinks) {
-            break "stuck";
+            break End::Stuck;
         }
     };
-    if matches!(end, "time_limit" | "computing") {
+    if matches!(end, End::TimeLimit | End::Computing) {
         running = ask(&mut machine, &mut sinks);
     }
     let events = sinks.recorder.as_ref().map_or(0, Recorder::events);
-    let usage = machine.end(end != "ended")?;
+    let usage = machine.end(end != End::Ended)?;
     if let Some(recorder) = sinks.recorder
         && let Err(e) = recorder.finish()
         && error.is_none()
@@ -271,7 +271,7 @@ fn stands_still(machine: &mut Machine, sinks: &mut Sinks) -> bool {
 }
 
 /// Waits a moment for something to happen and deals with it; `Some` when the machine's life is over.
-fn watch(machine: &mut Machine, sinks: &mut Sinks) -> Result<Option<&'static str>> {
+fn watch(machine: &mut Machine, sinks: &mut Sinks) -> Result<Option<End>> {
     let stdin = std::io::stdin();
     let has_ended = machine.has_ended()?;
     // A stream that has ended is left out, or poll would return for it for ever.
@@ -345,10 +345,10 @@ fn watch(machine: &mut Machine, sinks: &mut Sinks) -> Result<Option<&'static str
     }
     let streams = [&machine.console, &machine.records, &machine.output];
     Ok(match taken {
-        _ if ready.contains(&Source::Keeper) => Some("keeper_gone"),
-        _ if cancelled || interrupted => Some("cancelled"),
-        Taken::NoMore => Some("output_closed"),
-        _ => streams.iter().all(|s| s.is_none()).then_some("ended"),
+        _ if ready.contains(&Source::Keeper) => Some(End::KeeperGone),
+        _ if cancelled || interrupted => Some(End::Cancelled),
+        Taken::NoMore => Some(End::OutputClosed),
+        _ => streams.iter().all(|s| s.is_none()).then_some(End::Ended),
     })
 }
 

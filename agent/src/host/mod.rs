@@ -30,6 +30,7 @@ pub use options::Options;
 pub use probe::main as probe;
 
 use crate::backend::{self, HOST};
+use crate::end::End;
 use crate::guard::{calls_of_programs, landlock_version, rules_of_programs};
 use crate::init;
 use crate::machine::program::Rules;
@@ -43,8 +44,7 @@ const NICE: i32 = -15;
 /// How the run ended, as JSON on standard output.
 #[derive(Serialize)]
 struct Report {
-    /// `ended`, or why it was killed: `time_limit`, `cancelled`
-    end: &'static str,
+    end: End,
     /// Of the agent; 128 and the signal's number if one ended it
     exit_status: i32,
     privilege: Privilege,
@@ -87,7 +87,7 @@ fn supervise(options: &Options) -> Result<Report> {
     };
     drop(parent_ends);
     let end = watch(child, begin, options.time_limit)?;
-    if end != "ended" {
+    if end != End::Ended {
         // Everything else in its pid namespace ends with it.
         let _ = kill(child, Signal::SIGKILL);
     }
@@ -184,7 +184,7 @@ pub fn print_into(console: &File) -> Result<()> {
 }
 
 /// Waits until the process ends, its time is over, or standard input closes because netwarp ended.
-fn watch(child: Pid, begin: Instant, time_limit: f64) -> Result<&'static str> {
+fn watch(child: Pid, begin: Instant, time_limit: f64) -> Result<End> {
     let limit = Duration::from_secs_f64(time_limit.clamp(0.0, 1e9));
     let process = process_fd(child)?;
     let stdin = std::io::stdin();
@@ -199,13 +199,13 @@ fn watch(child: Pid, begin: Instant, time_limit: f64) -> Result<&'static str> {
         }
         let [ended, told] = fds.map(|fd| fd.revents().is_some_and(|events| !events.is_empty()));
         if ended {
-            return Ok("ended");
+            return Ok(End::Ended);
         }
         if told && std::io::stdin().read(&mut [0; 16]).unwrap_or(0) == 0 {
-            return Ok("cancelled");
+            return Ok(End::Cancelled);
         }
         if begin.elapsed() >= limit {
-            return Ok("time_limit");
+            return Ok(End::TimeLimit);
         }
     }
 }

@@ -7,6 +7,7 @@ from types import TracebackType
 from rich.console import Console
 
 from netwarp.engines import Outcome
+from netwarp.execute.execution import RunEvent
 from netwarp.execute.progress import ProgressBar
 from netwarp.plan import Run
 
@@ -50,12 +51,12 @@ class SearchMeter:
             self._most = max(self._most, self._done + self._kept + runs)
             self._show()
 
-    def run(self, event: str, run: Run, outcome: Outcome | None) -> None:
+    def run(self, event: RunEvent, run: Run, outcome: Outcome | None) -> None:
         """Count a run that ends or was there already."""
         with self._lock:
-            self._kept += event == "kept"
-            self._done += event == "end"
-            if event != "start":
+            self._kept += event == RunEvent.KEPT
+            self._done += event == RunEvent.END
+            if event != RunEvent.START:
                 self._show()
 
     @property

@@ -11,7 +11,9 @@ from netwarp.advise.candidates import Candidate
 from netwarp.advise.criteria import Values
 from netwarp.advise.situations import Situation, scenario_of
 from netwarp.engines import Engine, Outcome
+from netwarp.execute.execution import RunEvent
 from netwarp.plan import Run
+from netwarp.store.run_status import RunStatus
 from netwarp.study import make_study
 from netwarp.terminal import Terminal
 
@@ -48,8 +50,8 @@ class Meter(Protocol):
     def stage(self, name: str, runs: int) -> None:
         """So many runs begin now."""
 
-    def run(self, event: str, run: Run, outcome: Outcome | None) -> None:
-        """A run starts ("start"), ends ("end") or was there already ("kept")."""
+    def run(self, event: RunEvent, run: Run, outcome: Outcome | None) -> None:
+        """Something happened to a run."""
 
 
 class _Silent:
@@ -58,7 +60,7 @@ class _Silent:
     def stage(self, name: str, runs: int) -> None:
         """Show nothing."""
 
-    def run(self, event: str, run: Run, outcome: Outcome | None) -> None:
+    def run(self, event: RunEvent, run: Run, outcome: Outcome | None) -> None:
         """Show nothing."""
 
 
@@ -105,7 +107,7 @@ def _read(summary: pl.DataFrame, situation: str, reasons: Mapping[str, str]) -> 
     runs: dict[tuple[str, str, int], dict[tuple[str, str], float]] = {}
     columns = ("run_id", "case", "seed", "status", "scope", "name", "metric", "value")
     for run_id, case, seed, status, scope, name, metric, value in summary.select(columns).iter_rows():
-        if status != "ok":
+        if status != RunStatus.OK:
             reason = f"{situation}, seed {seed}: {status}: {reasons.get(run_id, 'see its status.json')}"
             if reason not in found.failures.setdefault(case, []):
                 found.failures[case].append(reason)

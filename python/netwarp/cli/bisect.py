@@ -107,7 +107,9 @@ def bisect(
 
 def _step(tested: "Tested") -> int:
     say(f"{tested.verdict}: {tested.reason}")
-    return {"good": OK, "bad": NOT_GOOD, "skip": UNTESTABLE}[tested.verdict]
+    from netwarp.bisect import Verdict
+
+    return {Verdict.GOOD: OK, Verdict.BAD: NOT_GOOD, Verdict.SKIP: UNTESTABLE}[tested.verdict]
 
 
 def _print(found: "Culprit") -> None:

@@ -21,6 +21,7 @@ from netwarp.cli.common import (
     say,
 )
 from netwarp.cli.options import Engine, Flag, Jobs, Kernel, Output, Read, Seeds, Several
+from netwarp.store.run_status import RunStatus
 
 _COMMA = re.compile(r"(?<!\\),")
 
@@ -144,7 +145,7 @@ def exec_(
             output or default_directory(scenario),
             jobs=jobs,
             dask=dask,
-            again=("failed",) if retry_failed else (),
+            again=(RunStatus.FAILED,) if retry_failed else (),
             plots=False,
             live=live,
         )
@@ -175,7 +176,7 @@ def code_of_one(directory: Path) -> int:
     if code is not None:
         tests_failed = status.get("tests", {}).get("failed")
         failed = FAILED_EXPECTATION if tests_failed else FAILED_RUN
-        return int(code) or (failed if status["status"] == "failed" else OK)
+        return int(code) or (failed if status["status"] == RunStatus.FAILED else OK)
     if status.get("reason") == "its output is no longer read":
         return CLOSED_PIPE
     return FAILED_RUN

@@ -85,10 +85,12 @@ def _print_findings(findings: "list[Finding]", console: "Console") -> None:
 
 
 def _print_expectations(expectations: "tuple[Checked, ...]", console: "Console") -> None:
-    marks = {"met": ("green", "✓"), "failed": ("red", "✗"), "not checked": ("yellow", "–")}
+    from netwarp.analysis.summary.expectations import Look
+
+    styles = {Look.MET: "green", Look.FAILED: "red", Look.OPEN: "yellow"}
     for checked in expectations:
-        style, mark = marks[checked.judgement.value]
-        console.print(mark, style=style, end=" ")
+        look = checked.judgement.look
+        console.print(look.mark, style=styles[look], end=" ")
         text = f"{checked.subject}: expected {checked.bound}, {checked.judgement}: {checked.found}"
         console.print(text, soft_wrap=True)
 

@@ -6,8 +6,9 @@ import polars as pl
 from rich.table import Table
 from rich.text import Text
 
-from netwarp.analysis.summary.main_metrics import MAIN_METRICS, busiest_queue
+from netwarp.analysis.summary.main_metrics import MAIN_METRICS, MainMetric, busiest_queue
 from netwarp.stats.statistics import CONFIDENCE, MIN_COUNT
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
 
 _ABSENT = "–"
@@ -44,9 +45,9 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
         start = [_text(head[axis]) for axis in axes] + ([str(head["seed"])] if seeds else [])
         for flow in _rows_of(run, flows):
             cells = [_cell(run, metric, flow, queue) for metric in shown] + ([_elsewhere(run)] if places else [])
-            if head["status"] == "failed":
+            if head["status"] == RunStatus.FAILED:
                 cells = ["failed", *[""] * (len(cells) - 1)] if cells else []
-            style = {"failed": "red", "suspect": "yellow"}.get(head["status"])
+            style = {RunStatus.FAILED: "red", RunStatus.SUSPECT: "yellow"}.get(head["status"])
             table.add_row(*_plain(*start, *([flow] if len(flows) > 1 else []), *cells), style=style)
     return table
 
@@ -86,7 +87,7 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
     return table
 
 
-def _caption(statistics: pl.DataFrame, shown: Sequence[tuple[str, str, str, int]]) -> str:
+def _caption(statistics: pl.DataFrame, shown: Sequence[MainMetric]) -> str:
     """What the brackets of the columns mean; empty without any."""
     columns = [f"{scope}.{metric}" for scope, metric, *_ in shown]
     of_columns = pl.concat_str("scope", pl.lit("."), "metric").is_in(columns)
@@ -102,7 +103,7 @@ def _caption(statistics: pl.DataFrame, shown: Sequence[tuple[str, str, str, int]
     )
 
 
-def _about(shown: Sequence[tuple[str, str, str, int]], queue: str | None) -> str | None:
+def _about(shown: Sequence[MainMetric], queue: str | None) -> str | None:
     """Which queue and link the columns describe that are not a flow's; None without such columns."""
     headings = [heading.replace("-\n", "").replace("\n", " ") for scope, _, heading, _ in shown if scope != "flow"]
     return f"{', '.join(headings)}: at {queue}" if headings and queue else None
@@ -137,13 +138,13 @@ def _flow_names(summary: pl.DataFrame) -> list[str]:
 
 
 def _rows_of(run: pl.DataFrame, flows: list[str]) -> list[str]:
-    if run["status"][0] == "failed":
+    if run["status"][0] == RunStatus.FAILED:
         return [""]
     present = set(run.filter(scope="flow")["name"].to_list())
     return [name for name in flows if name in present] or [""]
 
 
-def _cell(run: pl.DataFrame, metric: tuple[str, str, str, int], flow: str, queue: str | None) -> str:
+def _cell(run: pl.DataFrame, metric: MainMetric, flow: str, queue: str | None) -> str:
     scope, name, _, digits = metric
     found = run.filter(scope=scope, metric=name)
     found = found.filter(name=flow) if scope == "flow" else found.filter(pl.col("name") == queue)

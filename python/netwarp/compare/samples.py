@@ -18,6 +18,7 @@ from netwarp.compare.match import Matching, Point
 from netwarp.flows.found import accompanying
 from netwarp.store.errors import SelectionError
 from netwarp.store.planfile import IMPORTED
+from netwarp.store.run_status import RunStatus
 from netwarp.words import did_you_mean
 
 Numbers = NDArray[np.float64]
@@ -130,7 +131,7 @@ _Values = Mapping[tuple[Point, Subject], dict[int, float]]
 
 
 def _good(side: ComparisonInput) -> pl.DataFrame:
-    return side.summary.filter(pl.col("status") == "ok", pl.col("value").is_not_null())
+    return side.summary.filter(pl.col("status") == RunStatus.OK, pl.col("value").is_not_null())
 
 
 def _flows(side: ComparisonInput) -> list[str]:
@@ -193,7 +194,11 @@ def _left_out(side: ComparisonInput, matching: Matching) -> str:
     statuses = Counter(
         status for *key, status in runs.select(*matching.keys, "status").iter_rows() if tuple(key) in common
     )
-    bad = [f"{count} {'not made' if s == 'missing' else s}" for s, count in sorted(statuses.items()) if s != "ok"]
+    bad = [
+        f"{count} {'not made' if s == RunStatus.MISSING else s}"
+        for s, count in sorted(statuses.items())
+        if s != RunStatus.OK
+    ]
     return f"{side.letter}: of {statuses.total()} runs {', '.join(bad)}, left out" if bad else ""
 
 

@@ -16,6 +16,7 @@ from netwarp.lab_format.model import Lab
 from netwarp.plan import Plan
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
+from netwarp.store.run_status import RunStatus
 
 
 class EngineError(Exception):
@@ -119,7 +120,7 @@ class Outcome:
     sentences that whoever uses the run should know, whatever its status.
     """
 
-    status: str
+    status: RunStatus
     reason: str | None = None
     facts: RunFacts = field(default_factory=RunFacts)
     found: FoundFields = field(default_factory=FoundFields)

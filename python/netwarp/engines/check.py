@@ -9,7 +9,6 @@ from netwarp.plan import Plan
 from netwarp.scenario.errors import ScenarioError
 from netwarp.scenario.load.loader import problems_at
 from netwarp.scenario.model import Record, Scenario
-from netwarp.scenario.model.exec import ExecScenario
 from netwarp.scenario.source import Keys
 
 
@@ -65,7 +64,7 @@ def _refuse(found: Iterable[tuple[Keys, str]], scenario: Scenario) -> None:
 
 def _beyond(plan: Plan, engine: Engine) -> Iterator[tuple[Keys, str]]:
     """What follows from the engine's capabilities alone."""
-    if isinstance(plan.scenario, ExecScenario) and engine.capabilities.clock != "virtual":
+    if plan.scenario.workload.has_machine and engine.capabilities.clock != "virtual":
         yield ("exec",), f'the engine "{engine.spec.name}" has no machine of its own to run a command in; use "uml"'
     if not engine.capabilities.modules:
         for keys, module in modules_of(plan):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TypedDict
 
 from netwarp.json_values import Json
+from netwarp.store.run_status import RunStatus
 
 
 class RunningProgram(TypedDict):
@@ -17,11 +19,29 @@ class RunningProgram(TypedDict):
     time_ns: int
 
 
+class End(StrEnum):
+    """How a run's programs ended: by themselves, or why they were killed."""
+
+    ENDED = "ended"
+    CANCELLED = "cancelled"
+    """By the user."""
+    TIME_LIMIT = "time_limit"
+    COMPUTING = "computing"
+    """A program computed too long without a system call."""
+    STUCK = "stuck"
+    """The machine's kernel computes, and its time stands still."""
+    RECORD_ERROR = "record_error"
+    """The records could not be written."""
+    OUTPUT_CLOSED = "output_closed"
+    """No program reads the command's output any more."""
+    KEEPER_GONE = "keeper_gone"
+    """The process that ends the machine with its guard has ended."""
+
+
 class GuardReport(TypedDict):
     """What the guard of a virtual machine says of its end; seconds are of the wall clock."""
 
-    end: str
-    """`ended`, or why it was killed: `cancelled`, `time_limit`, `stuck` … (`agent/src/guard/mod.rs`)."""
+    end: End
     exit_status: int | None
     real_s: float
     own_s: float
@@ -38,7 +58,7 @@ class GuardReport(TypedDict):
 class SupervisorReport(TypedDict):
     """What the supervisor of a lab in this machine's own kernel says of its end."""
 
-    end: str
+    end: End
     exit_status: int | None
     real_s: float
     cpu_s: float
@@ -83,6 +103,6 @@ class FoundFields(TypedDict, total=False):
 class AgentOutcome(CommandFacts, total=False):
     """How a run went, as the agent that made it says; `overdue` is why a command counts as failed."""
 
-    status: str
+    status: RunStatus
     reason: str
     overdue: str

@@ -51,6 +51,7 @@ from netwarp.scenario.model import RunOptions, Scenario
 from netwarp.scenario.points.identity import key_of_kernel
 from netwarp.scenario.source import Keys
 from netwarp.scratch import MEMORY, scratch
+from netwarp.store.run_status import RunStatus
 from netwarp.words import nearest
 
 _FIX = "`netwarp kernel build` builds it again."
@@ -174,25 +175,27 @@ class UmlEngine:
             self.verify()
             job = replace(job, memory_bytes=machine_bytes(self.kernel.path, job.memory_bytes))
         except EngineError as error:
-            return Outcome("failed", str(error))
+            return Outcome(RunStatus.FAILED, str(error))
         if reason := too_many_mappings(job.lab):
-            return Outcome("failed", reason, by_host=True)
+            return Outcome(RunStatus.FAILED, reason, by_host=True)
         _raise_open_files()
         if missing := [str(path) for path in job.read if not path.exists()]:
-            return Outcome("failed", f"it was to read {' and '.join(missing)}, which this machine does not have")
+            return Outcome(
+                RunStatus.FAILED, f"it was to read {' and '.join(missing)}, which this machine does not have"
+            )
         try:
             # A directory for one machine's memory file, since a machine may write to all that is beside it. The guard
             # removes it as well, should this process be killed.
             with reserved(self.memory_dir, job.memory_bytes, cancelled), scratch(MEMORY, self.memory_dir) as memory:
                 return self._run(job, directory, memory, cpu, cancelled)
         except NoRoomError as error:
-            return Outcome("failed", str(error), by_host=True)
+            return Outcome(RunStatus.FAILED, str(error), by_host=True)
 
     def _run(self, job: Job, directory: Path, memory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         try:
             modules = hand_over(job.lab, self.kernel, directory)
         except (EngineError, KernelError) as error:
-            return Outcome("failed", str(error))
+            return Outcome(RunStatus.FAILED, str(error))
         try:
             with live_descriptors(job.live) as live, keyboard(job) as keys:
                 command = self._command(job, directory, memory, cpu, {**live, **keys})
@@ -204,7 +207,7 @@ class UmlEngine:
                 finally:
                     end(guard)
         except EngineError as error:
-            return Outcome("failed", str(error))
+            return Outcome(RunStatus.FAILED, str(error))
         finally:
             shutil.rmtree(directory / ".uml", ignore_errors=True)
             shutil.rmtree(directory / MODULES, ignore_errors=True)
@@ -212,7 +215,7 @@ class UmlEngine:
         said = said or end_in_words("guard", "the virtual machine", guard.returncode)
         if report is None:
             # Nothing that a machine does keeps a guard from its report: it was killed, or could not start one here.
-            return Outcome("failed", said, by_host=True)
+            return Outcome(RunStatus.FAILED, said, by_host=True)
         blamed = complaint(directory, modules, job.lab.t0_ns)
         advice = None if self._has_shadow else hint(directory, modules)
         return judged(job, directory, cast(GuardReport, report), odd, (blamed, advice))
@@ -241,7 +244,7 @@ class UmlEngine:
             command += ["--cpu", str(cpu)]
         if self._has_shadow:
             command.append("--shadow")
-        if job.lab.exec:
+        if job.lab.has_output:
             command += ["--output", "--kept-bytes", str(job.lab.record.kept_bytes)]
         if job.lab.record.exact:
             command.append("--exact")

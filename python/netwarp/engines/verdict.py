@@ -6,8 +6,9 @@ from pathlib import Path
 from netwarp.engines.base import Job, Outcome
 from netwarp.engines.console import death, killed_by_host, last_words, of_waiting, out_of_mappings, out_of_memory
 from netwarp.engines.exec import facts_of, failure_of, in_vain, not_kept
-from netwarp.engines.reports import AgentOutcome, FoundFields, GuardReport, RunFacts, RunningProgram
+from netwarp.engines.reports import AgentOutcome, End, FoundFields, GuardReport, RunFacts, RunningProgram
 from netwarp.engines.supervisor import console_tail, read_outcome
+from netwarp.store.run_status import RunStatus
 
 _NAMED = 5
 """How many odd files a reason names."""
@@ -30,8 +31,8 @@ def judged(
         "events": report["events"],
         "confinement": report["confinement"],
     }
-    if report["end"] == "cancelled":
-        return Outcome("cancelled", "it was interrupted", facts)
+    if report["end"] == End.CANCELLED:
+        return Outcome(RunStatus.CANCELLED, "it was interrupted", facts)
     outcome = read_outcome(directory)
     facts = {**facts, **facts_of(outcome or {})}
     found: FoundFields = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
@@ -44,9 +45,9 @@ def judged(
     )
     reason = "; ".join(reason for reason in reasons if reason) or None
     reason = f"{reason}; {advice}" if reason and advice else reason
-    by_host = report["by_host"] or (report["end"] == "ended" and killed_by_host(report["exit_status"], directory))
+    by_host = report["by_host"] or (report["end"] == End.ENDED and killed_by_host(report["exit_status"], directory))
     notes = (*_starvation(job, report), *not_kept(job, facts, report["cut"]), *in_vain(facts))
-    return Outcome("failed" if reason else "ok", reason, facts, found, bool(reason) and by_host, notes)
+    return Outcome(RunStatus.FAILED if reason else RunStatus.OK, reason, facts, found, bool(reason) and by_host, notes)
 
 
 def _starvation(job: Job, report: GuardReport) -> Iterator[str]:
@@ -61,18 +62,18 @@ def _starvation(job: Job, report: GuardReport) -> Iterator[str]:
 def _killed(job: Job, directory: Path, report: GuardReport) -> str | None:
     """Why the guard ended the machine, if it did."""
     running = _running(job, report["running"], directory)
-    if report["end"] == "output_closed":
+    if report["end"] == End.OUTPUT_CLOSED:
         return "its output is no longer read"
-    if report["end"] == "time_limit":
+    if report["end"] == End.TIME_LIMIT:
         overdue = f"it did not end within {job.time_limit_s:g} s of its own time ([run] time_limit)"
         return f"{overdue}: {running}" if running else overdue + console_tail(directory)
-    if report["end"] == "computing":
+    if report["end"] == End.COMPUTING:
         return (
             f"a program computed for {report['computing_s']:g} s without a system call, and virtual time stands still "
             f"meanwhile: {running or 'the machine did not say which'}. If it would end eventually, raise [run] "
             f"time_limit: a program may compute for a tenth of it"
         )
-    if report["end"] == "stuck":
+    if report["end"] == End.STUCK:
         tail = "" if out_of_memory(directory) else console_tail(directory)
         return f"the machine's kernel computes without end, and virtual time stands still{tail}"
     return f"its records could not be written: {report['error']}" if report["error"] else None
@@ -93,8 +94,6 @@ def _failure(job: Job, outcome: AgentOutcome | None, directory: Path, report: Gu
     """Why the run failed, as the agent reports it, or that it could report nothing."""
     if outcome is None:
         return death(report["exit_status"]) + last_words(directory)
-    if outcome["status"] != "ok":
+    if outcome["status"] != RunStatus.OK:
         return str(outcome.get("reason", "the agent gave no reason"))
-    return failure_of(
-        outcome.get("exit_code"), outcome.get("overdue"), typed=bool(job.lab.exec and job.lab.exec.terminal)
-    )
+    return failure_of(outcome.get("exit_code"), outcome.get("overdue"), typed=job.lab.is_session)

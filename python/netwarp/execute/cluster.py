@@ -19,13 +19,14 @@ from typing import Any
 from distributed import Client, Future, KilledWorker
 
 from netwarp.engines import Engine, EngineError, Outcome, with_kernel_of
-from netwarp.execute.execution import Execution, Progress, missing_runs
+from netwarp.execute.execution import Execution, Progress, RunEvent, missing_runs
 from netwarp.execute.single import RunSpec, record_failure, spec_of
 from netwarp.execute.worker import DamagedError, RemoteResult, make_run, unpack
 from netwarp.execute.worker_pool import WorkerPool
 from netwarp.plan import Plan, Run
 from netwarp.store.digests import compare_digests, digest_run, read_digests
 from netwarp.store.making import ResultWriter
+from netwarp.store.run_status import RunStatus
 
 _AHEAD = 2
 """Runs under way for each place: one being made, one on its way."""
@@ -48,7 +49,7 @@ def execute_on_cluster(
     address: str,
     *,
     fail_fast: bool = False,
-    again: Collection[str] = (),
+    again: Collection[RunStatus] = (),
     progress: Progress = lambda event, run, outcome: None,
     report: Callable[[str], None] = lambda text: None,
 ) -> Execution:
@@ -83,7 +84,7 @@ class _Study:
         self.under_way: dict[Future[Any], _Sent] = {}
         self.finished: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
 
-    def make(self, plan: Plan, fail_fast: bool, again: Collection[str]) -> Execution:
+    def make(self, plan: Plan, fail_fast: bool, again: Collection[RunStatus]) -> Execution:
         self.pool.refresh()
         if not self.pool.fit:
             raise EngineError(_no_worker(self.pool))
@@ -121,7 +122,7 @@ class _Study:
             if run is None:
                 return False
             self._submit(run, spec_of(run, with_kernel_of(self.engine, run.kernel)))
-            self.progress("start", run, None)
+            self.progress(RunEvent.START, run, None)
         return True
 
     def _submit(self, run: Run, spec: RunSpec) -> None:
@@ -152,7 +153,7 @@ class _Study:
             self._submit(sent.run, sent.spec)
             return
         self.execution.done[sent.run.id] = outcome
-        self.progress("end", sent.run, outcome)
+        self.progress(RunEvent.END, sent.run, outcome)
 
     def _outcome(self, future: Future[Any], sent: _Sent) -> Outcome | None:
         if future.status == "cancelled":

@@ -12,14 +12,15 @@ from netwarp.analysis.run.faults import FaultError, contained
 from netwarp.analysis.run.run_metrics import compute_metrics
 from netwarp.analysis.run.tap import own_tests
 from netwarp.analysis.run.validity import check_run
-from netwarp.discovery import discover, session_flows, with_connections
+from netwarp.discovery import found_network
 from netwarp.engines import Job, Outcome
 from netwarp.engines.exec import failure_of
-from netwarp.engines.reports import FoundFields, RunFacts
-from netwarp.json_values import Json, JsonObject
+from netwarp.engines.reports import RunFacts
+from netwarp.json_values import JsonObject
 from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, is_without_room
 from netwarp.store.files import is_full, write_json
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.status import write_status
 
@@ -29,13 +30,13 @@ KSELFTEST_SKIP = 4
 
 def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcome) -> Outcome:
     """Complete the directory of a run that its engine made; returns how it went, all considered. Raises StoreError."""
-    found = {**outcome.found, **_network(job, directory, outcome.found)}
+    found = {**outcome.found, **found_network(RunDir(directory), job.lab, outcome.found.get("duration_ns", 0))}
     if found:
         write_json(directory / "run.json", {**description, "lab": {**job.lab.as_json(), **found}})
     write_digests(directory)
-    if job.lab.exec and not job.lab.exec.terminal:
+    if job.lab.has_output and not job.lab.is_session:
         outcome = _with_own_tests(directory, outcome)
-    if outcome.status == "ok":
+    if outcome.status == RunStatus.OK:
         outcome = _charged(_analysed(directory, outcome), outcome.found.get("duration_ns"))
     return _filed(directory, outcome)
 
@@ -43,7 +44,7 @@ def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcom
 def conclude_unmade(directory: Path, reason: str) -> Outcome:
     """Complete the directory of a run that failed without having been made. Raises StoreError."""
     write_digests(directory)
-    return _filed(directory, Outcome("failed", reason, by_host=True))
+    return _filed(directory, Outcome(RunStatus.FAILED, reason, by_host=True))
 
 
 def _filed(directory: Path, outcome: Outcome) -> Outcome:
@@ -51,7 +52,7 @@ def _filed(directory: Path, outcome: Outcome) -> Outcome:
 
     A run that fails on a full disk has failed because of it, whatever it was that could not write.
     """
-    if outcome.status == "failed":
+    if outcome.status == RunStatus.FAILED:
         full = is_full(directory)
         if full:
             outcome = replace(outcome, reason=f"{outcome.reason}; the disk of the result is full: free some room")
@@ -73,26 +74,13 @@ def _charged(outcome: Outcome, command_ns: int | None) -> Outcome:
     is measured is the network's.
     """
     charged = outcome.facts.get("charged", [])
-    if outcome.status == "failed" or not charged:
+    if outcome.status == RunStatus.FAILED or not charged:
         return outcome
     doubts = () if command_ns is None else tuple(charge_doubts(charged, command_ns))
     if not doubts:
         return replace(outcome, notes=(*outcome.notes, *charge_notes(charged)))
     reason = "; ".join(text for text in (outcome.reason, *doubts) if text)
-    return replace(outcome, status="suspect", reason=reason)
-
-
-def _network(job: Job, directory: Path, found: FoundFields) -> dict[str, Json]:
-    """The part of the network that only the records show: all of it, or what its commands sent. Raises StoreError."""
-    command = job.lab.exec
-    if command and job.lab.nodes:
-        flows = session_flows(RunDir(directory), job.lab, found.get("duration_ns", 0))
-        return {"flows": [flow.as_json() for flow in flows]}
-    if command:
-        network = discover(RunDir(directory), command.rate_bps)
-        return network.as_json() if network else {}
-    planned = with_connections(RunDir(directory), job.lab)
-    return {} if planned is None else {"flows": [flow.as_json() for flow in planned]}
+    return replace(outcome, status=RunStatus.SUSPECT, reason=reason)
 
 
 def _with_own_tests(directory: Path, outcome: Outcome) -> Outcome:
@@ -109,13 +97,13 @@ def _with_own_tests(directory: Path, outcome: Outcome) -> Outcome:
     facts: RunFacts = {**outcome.facts, "tests": tests.counts}
     if failure := tests.failure:
         reason = f"{failure}; {outcome.reason}" if outcome.reason else failure
-        return replace(outcome, status="failed", reason=reason, facts=facts)
+        return replace(outcome, status=RunStatus.FAILED, reason=reason, facts=facts)
     if tests.is_skipped:
         outcome = replace(outcome, notes=(*outcome.notes, "all of its own tests were skipped"))
         if outcome.facts.get("exit_code") == KSELFTEST_SKIP and outcome.reason == failure_of(
             outcome.facts.get("exit_code")
         ):
-            outcome = replace(outcome, status="ok", reason=None)
+            outcome = replace(outcome, status=RunStatus.OK, reason=None)
     return replace(outcome, facts=facts)
 
 
@@ -124,11 +112,11 @@ def _analysed(directory: Path, outcome: Outcome) -> Outcome:
     try:
         with contained(directory, StoreError):
             verdict = check_run(directory)
-            if verdict.status != "failed":
+            if verdict.status != RunStatus.FAILED:
                 compute_metrics(RunDir(directory))
     except (StoreError, FaultError) as error:
         by_host = isinstance(error, StoreError) and is_without_room(error)
-        return replace(outcome, status="failed", reason=str(error), found={}, by_host=by_host)
+        return replace(outcome, status=RunStatus.FAILED, reason=str(error), found={}, by_host=by_host)
     return replace(
         outcome, status=verdict.status, reason=verdict.reason, found={}, notes=(*outcome.notes, *verdict.notes)
     )

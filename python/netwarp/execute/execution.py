@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from netwarp.engines import Outcome
 from netwarp.plan import Plan, Run
 from netwarp.store.making import ResultWriter
+from netwarp.store.run_status import RunStatus
 
 
 @dataclass
@@ -19,15 +21,24 @@ class Execution:
     @property
     def failed(self) -> list[str]:
         """Ids of the runs that failed now."""
-        return [run_id for run_id, outcome in self.done.items() if outcome.status == "failed"]
+        return [run_id for run_id, outcome in self.done.items() if outcome.status == RunStatus.FAILED]
 
 
-Progress = Callable[[str, Run, Outcome | None], None]
-"""Hears ("start" | "end" | "kept", run, outcome)."""
+class RunEvent(StrEnum):
+    """What happens to a run of a plan while it is executed."""
+
+    START = "start"
+    END = "end"
+    KEPT = "kept"
+    """It was there already."""
+
+
+Progress = Callable[[RunEvent, Run, Outcome | None], None]
+"""Hears of a run; its outcome comes with its end."""
 
 
 def missing_runs(
-    plan: Plan, result: ResultWriter, execution: Execution, again: Collection[str], progress: Progress
+    plan: Plan, result: ResultWriter, execution: Execution, again: Collection[RunStatus], progress: Progress
 ) -> Iterator[Run]:
     """The runs that `result` does not have yet, or with a status of `again`, or that failed for what their machine did;
     the others are noted as kept."""
@@ -36,4 +47,4 @@ def missing_runs(
             yield run
             continue
         execution.kept.append(run.id)
-        progress("kept", run, None)
+        progress(RunEvent.KEPT, run, None)

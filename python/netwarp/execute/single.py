@@ -10,16 +10,10 @@ from netwarp.engines.base import unheard
 from netwarp.json_values import JsonObject
 from netwarp.lab import build_lab, memory_bytes, unchecked
 from netwarp.plan import Run
-from netwarp.scenario.model.exec import ExecScenario
-from netwarp.scenario.model.run import MAX_RUN_NS
 from netwarp.scenario.points.identity import with_kernel
 from netwarp.store.files import write_json
 from netwarp.store.making import ResultWriter
-
-_LIMIT_BASE_S = 120.0
-_LIMIT_PER_S = 2.0
-_EXEC_LIMIT_S = 600.0
-"""Of a command, whose duration nobody knows before."""
+from netwarp.store.run_status import RunStatus
 
 
 class Cancelled(Exception):
@@ -67,7 +61,7 @@ def execute_spec(
     """Make the run in an empty directory. Raises Cancelled, StoreError."""
     write_json(directory / "run.json", spec.description)
     outcome = engine.run(spec.job, directory, cpu, cancelled)
-    if outcome.status == "cancelled":
+    if outcome.status == RunStatus.CANCELLED:
         raise Cancelled(spec.job.id)
     from netwarp.execute.conclusion import conclude  # not sooner: it takes longer to load than a machine to start
 
@@ -99,12 +93,7 @@ def job_of(run: Run, engine: Engine, check: Callable[[], None] = unchecked) -> J
     """What the engine gets of a run."""
     scenario = run.scenario
     limit_ns = scenario.run.time_limit
-    usual_s = _EXEC_LIMIT_S
-    if isinstance(scenario, ExecScenario) and scenario.exec.terminal:
-        usual_s = MAX_RUN_NS / 1e9
-    elif not isinstance(scenario, ExecScenario):
-        usual_s = _LIMIT_BASE_S + _LIMIT_PER_S * scenario.duration / 1e9
-    limit_s = usual_s if limit_ns is None else limit_ns / 1e9
+    limit_s = scenario.workload.limit_s if limit_ns is None else limit_ns / 1e9
     folder = scenario.source.folder.absolute()
     can = engine.capabilities
     lab = build_lab(run, exact=can.exact, real_time=can.clock == "real", check=check)
@@ -118,7 +107,7 @@ def _description(run: Run, job: Job, engine: Engine, identity: Mapping[str, str]
         "point": dict(run.point),
         "case": run.case,
         "scenario": {"name": run.scenario.name},
-        "warmup_ns": 0 if job.lab.exec else run.scenario.warmup,
+        "warmup_ns": run.scenario.workload.warmup_ns,
         "memory_bytes": job.memory_bytes,
         "engine": engine.spec.name,
         "kernel_name": run.scenario.kernel,

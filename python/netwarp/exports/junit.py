@@ -12,6 +12,7 @@ from netwarp.store.documents import StatusJson
 from netwarp.store.errors import StoreError
 from netwarp.store.printed import ERRORS, OUTPUT, last_lines
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import PlannedRun
 
 _PRINTED = (("system-out", OUTPUT), ("system-err", ERRORS))
@@ -81,7 +82,7 @@ def _of_the_command(name: str, status: StatusJson, *, has_failed_tests: bool) ->
     """Whether it came to its end, with exit code 0. What its own tests came to is said by their cases."""
     seconds = status.get("duration_ns", 0) / 1e9
     reason = str(status.get("reason") or "")
-    if status["status"] != "failed" or (has_failed_tests and status.get("exit_code") in (0, 1)):
+    if status["status"] != RunStatus.FAILED or (has_failed_tests and status.get("exit_code") in (0, 1)):
         return _Case(name, seconds=seconds)
     ended = status.get("exit_code") is not None
     return _Case(name, "failure" if ended else "error", reason, reason, seconds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from netwarp.constants import LAB_FORMAT
-from netwarp.lab.exec import MEMORY_BYTES, build_exec_lab, with_session
+from netwarp.lab.exec import empty_lab, with_command
 from netwarp.lab.flows import build_flows
 from netwarp.lab.links import build_links
 from netwarp.lab.network import NetworkGraph
@@ -26,7 +26,6 @@ from netwarp.lab_format.model import (
 from netwarp.module import Module
 from netwarp.plan import Run
 from netwarp.scenario.model import Scenario
-from netwarp.scenario.model.exec import ExecScenario
 
 T0_NS = 10 * 10**9
 SAMPLE_NS = 10_000_000
@@ -47,11 +46,9 @@ def build_lab(run: Run, *, exact: bool = True, real_time: bool = False, check: C
     others use as well, and not in a machine of its own in virtual time. `check` may raise, to end the work early.
     """
     scenario = run.scenario
-    if isinstance(scenario, ExecScenario):
-        if not scenario.nodes:
-            return build_exec_lab(scenario, run.seed)
-        return with_session(_network_lab(scenario, run.seed, exact, real_time, check), scenario)
-    return _network_lab(scenario, run.seed, exact, real_time, check)
+    if scenario.workload.makes_network:
+        return with_command(empty_lab(scenario, run.seed), scenario)
+    return with_command(_network_lab(scenario, run.seed, exact, real_time, check), scenario)
 
 
 def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool, check: Callable[[], None]) -> Lab:
@@ -84,10 +81,8 @@ def _network_lab(scenario: Scenario, seed: int, exact: bool, real_time: bool, ch
 def memory_bytes(run: Run) -> int:
     """The memory of the virtual machine for this run (see `Sizes.memory_bytes`)."""
     scenario = run.scenario
-    if isinstance(scenario, ExecScenario):
-        least = Sizes(scenario, NetworkGraph(scenario)).memory_bytes() if scenario.nodes else 0
-        return scenario.run.memory or max(least, MEMORY_BYTES)
-    return Sizes(scenario, NetworkGraph(scenario)).memory_bytes()
+    needed = 0 if scenario.workload.makes_network else Sizes(scenario, NetworkGraph(scenario)).memory_bytes()
+    return scenario.run.memory or max(needed, scenario.workload.memory_bytes)
 
 
 def _module(module: Module) -> LabModule:

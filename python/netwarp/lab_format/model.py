@@ -374,6 +374,21 @@ class Lab(LabObject):
         """Both ends of all links, in order."""
         return tuple(end for link in self.links for end in link.ends)
 
+    @property
+    def has_output(self) -> bool:
+        """Whether what its command prints is the run's."""
+        return self.exec is not None
+
+    @property
+    def is_session(self) -> bool:
+        """Whether its command has an interactive terminal."""
+        return self.exec is not None and self.exec.terminal
+
+    @property
+    def takes_host_time(self) -> bool:
+        """Whether what its command computes takes as long as on the host."""
+        return self.exec is not None and self.exec.compute
+
 
 @cache
 def _reader() -> TypeAdapter[Lab]:

@@ -14,10 +14,9 @@ from netwarp.plots.formats import FORMATS
 from netwarp.plots.helpers import helpers
 from netwarp.plots.look import current, names
 from netwarp.plots.timeseries.comparison import Comparison, comparisons
-from netwarp.plots.timeseries.curves import CWND, GOODPUT, QUEUE, RTT, STATE
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
+from netwarp.plots.timeseries.kinds import KINDS
 from netwarp.plots.timeseries.result import Figure, figures_of_set, helpers_for, may_name
-from netwarp.plots.timeseries.several import BBR, INTERFACES, IPERF3
 from netwarp.plots.timeseries.tasks import Task
 from netwarp.store.errors import SelectionError, store_errors
 from netwarp.store.files import make_folder
@@ -28,8 +27,6 @@ MOST = 12
 _FEW = 5
 _METRICS, _OF_OTHERS = 4, 2
 """Of those so many of metrics, and so many over time for each axis but the first."""
-_KINDS = (GOODPUT, RTT, CWND, QUEUE, STATE, "stack-", "jain-index", BBR, IPERF3, INTERFACES)
-_RANK = (f"{GOODPUT}all-flows", RTT, CWND, STATE, QUEUE, GOODPUT, "stack-", "jain-index", BBR, IPERF3)
 
 
 @dataclass(frozen=True)
@@ -149,7 +146,7 @@ class _Found:
 def _over_time(pattern: str) -> bool:
     """Whether a name may be one of these figures, rather than of one that a scenario's view draws."""
     begin = re.split(r"[*?\[]", pattern)[0]
-    return any(begin.startswith(kind) or kind.startswith(begin) for kind in _KINDS)
+    return any(begin.startswith(kind.prefix) or kind.prefix.startswith(begin) for kind in KINDS)
 
 
 def _command_for(comparison: Comparison) -> str:
@@ -158,5 +155,5 @@ def _command_for(comparison: Comparison) -> str:
 
 def _rank(figure: Figure) -> tuple[int, bool]:
     """The most telling kind first, of each all in one panel before a panel for each."""
-    place = next((at for at, begin in enumerate(_RANK) if figure.stem.startswith(begin)), len(_RANK))
+    place = next((at for at, kind in enumerate(KINDS) if kind.draws(figure.stem)), len(KINDS))
     return (place, figure.alone)

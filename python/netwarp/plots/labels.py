@@ -12,23 +12,6 @@ from netwarp.studies.registry import short_words
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _PIECES = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[kKmMgG]bit|us|ms|s\b|%)?|[^\d]+")
-_STEMS = {
-    "rtt": "RTT",
-    "srtt": "smoothed RTT",
-    "cwnd": "congestion window",
-    "length": "queue length",
-    "sojourn": "time in the queue",
-    "completion": "completion time",
-}
-_UNITS = {"mbps": "Mbit/s", "ms": "ms", "pkts": "packets", "pct": "%"}
-_WHOLE = {
-    "retransmits": "retransmitted packets",
-    "drops": "dropped packets",
-    "transfers_incomplete": "transfers not completed",
-    "marks": "marked packets",
-    "utilisation": "utilisation (share of the rate)",
-    "jain_index": "Jain's fairness index",
-}
 _LONG, _SHORT = 40, 20
 _DISCIPLINES = {"red": "RED", "codel": "CoDel", "pie": "PIE", "cake": "CAKE", "choke": "CHOKe", "sfq": "SFQ"}
 _SCALES = {"k": 1e3, "m": 1e6, "g": 1e9, "ms": 1e-3, "us": 1e-6}
@@ -90,25 +73,6 @@ def numbers_of(values: Sequence[Any]) -> Numbers | None:
         [match[0] for match in found],
         f" ({around})" if around != "…" else "",
     )
-
-
-def metric_label(scope: str, metric: str) -> str:
-    """A metric with its unit, for an axis: `rtt_ms_p95` → "RTT, 95th percentile (ms)"."""
-    if (known := _WHOLE.get(metric)) is not None:
-        return known
-    match = re.fullmatch(r"([a-z]+)_(mbps|ms|pkts|pct)(?:_(\w+))?", metric)
-    if match is None:
-        return f"{scope} {metric.replace('_', ' ')}"
-    stem, unit, kind = match.groups()
-    words = _STEMS.get(stem, stem) + (f", {_statistic(kind)}" if kind else "")
-    return f"{words} ({_UNITS[unit]})"
-
-
-def _statistic(kind: str) -> str:
-    percent = re.fullmatch(r"p(\d+)", kind)
-    if percent is None:
-        return {"max": "maximum", "min": "minimum"}.get(kind, kind.replace("_", " "))
-    return "median" if kind == "p50" else f"{percent[1]}th percentile"
 
 
 def short_case(name: str) -> str:

@@ -1,6 +1,6 @@
 """What happened over time, as data for the page's interactive panels: measures × runs × flows, made short."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from netwarp.analysis.flow.flows import FlowData, load_flows
+from netwarp.analysis.flow.flows import load_flows
 from netwarp.analysis.flow.phases import Phase, flow_phases
-from netwarp.analysis.flow.sharing import jain_over_time
-from netwarp.analysis.run import series
 from netwarp.json_values import Json
 from netwarp.plots.colours import looks
 from netwarp.plots.labels import is_ordered
-from netwarp.plots.timeseries.curves import JAIN
+from netwarp.plots.timeseries.kinds import KINDS
+from netwarp.plots.timeseries.kinds.base import Measure, Source
 from netwarp.plots.timeseries.series import reduce_series
 from netwarp.plots.values import words_of
 from netwarp.report.selection import Choice, at, members
 from netwarp.stats.weighting import Values
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import axis_text, axis_title
 from netwarp.threads import on_each
@@ -33,17 +33,6 @@ _TICK_S = 1e-4
 _DIGITS = 4
 _LOG_FROM = 30
 _PHASES = [phase.value for phase in Phase]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One panel: its key, title, how its samples were taken, the unit, whether a sample holds until the next."""
-
-    key: str
-    title: str
-    how: str
-    unit: str
-    steps: bool
 
 
 @dataclass(frozen=True)
@@ -99,7 +88,7 @@ def _run_json(
         "id": run.path.name,
         "seed": seed,
         "at": point,
-        "suspect": run.status().get("status") == "suspect",
+        "suspect": run.status()["status"] == RunStatus.SUSPECT,
         "duration_s": run.description.duration_ns / 1e9,
         "warmup_s": run.description.warmup_ns / 1e9,
         "changes": changes,
@@ -122,11 +111,10 @@ def _load(run: RunDir, queues: Sequence[str]) -> tuple[list[_Curve], dict[str, l
     """A run's curves at the finest reduction, the BBR phases of its flows, and what is not shown of it."""
     everyone = load_flows(run, transits=False)
     flows, omitted = members(everyone)
-    jain = Measure("jain", JAIN.title, JAIN.how, "1 = all alike", False)
-    fairness = (jain, "", jain_over_time(everyone, series.whole_run(run)))
+    source = Source(run, flows, everyone, queues)
     curves = [
         _Curve(measure, flow, *_reduced(frame, _MAX_COLUMNS))
-        for measure, flow, frame in chain(_frames(run, flows, queues), [fairness])
+        for measure, flow, frame in chain.from_iterable(kind.panels(source) for kind in KINDS)
         if frame.height > 1
     ]
     phases = {
@@ -134,31 +122,6 @@ def _load(run: RunDir, queues: Sequence[str]) -> tuple[list[_Curve], dict[str, l
         for name, spans in flow_phases(run, flows).items()
     }
     return curves, phases, omitted
-
-
-def _frames(
-    run: RunDir, flows: Sequence[FlowData], queues: Sequence[str]
-) -> Iterator[tuple[Measure, str, pl.DataFrame]]:
-    window = series.whole_run(run)
-    interval_ns = series.interval_ns(run, flows)
-    spoken = "second" if interval_ns == 10**9 else f"{interval_ns // 10**6} ms"
-    arrived = all(data.deliveries.arrived for data in flows if data.deliveries is not None)
-    how = f"payload that {'became readable, in order,' if arrived else 'was acknowledged'} in each {spoken}"
-    goodput = Measure("goodput", "Goodput", how, "Mbit/s", False)
-    rtt = Measure("rtt", "Round-trip time", "of each ACK's own sample or echo request, not smoothed", "ms", False)
-    cwnd = Measure("cwnd", "Congestion window", "the sender's, after each ACK", "packets", True)
-    delay = Measure("delay", "One-way delay", "of each datagram that arrived", "ms", False)
-    for data in flows:
-        name = data.flow.name
-        yield goodput, name, series.throughput([data], window, interval_ns)
-        yield rtt, name, series.rtt(data)
-        yield delay, name, series.delay(data)
-        yield cwnd, name, series.cwnd(data)
-    for end in run.description.ends:
-        if end.name in queues:
-            title = f"Queue at {end.node} into {end.link}"
-            how = "its length after each arrival and departure"
-            yield Measure(f"queue {end.name}", title, how, "packets", True), "", series.queue_length(run, end)
 
 
 def _rank(measure: Measure) -> int:

@@ -9,6 +9,7 @@ from netwarp.analysis.summary.selection import SEED
 from netwarp.plots.timeseries.comparison import MAX_SEEDS
 from netwarp.report.quantities import count
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import PlannedRun, RunOutcome, axis_text
 
 MAX_RUNS = 60
@@ -28,7 +29,8 @@ class Choice:
 def choose(result: ResultDir, outcomes: Sequence[RunOutcome]) -> Choice:
     """Of the runs that did not fail the one with the lowest seed at each point; without axes the first seeds."""
     usable = sorted(
-        (outcome.run for outcome in outcomes if outcome.status in ("ok", "suspect")), key=lambda run: run.seed
+        (outcome.run for outcome in outcomes if outcome.status in (RunStatus.OK, RunStatus.SUSPECT)),
+        key=lambda run: run.seed,
     )
     axes = result.axes or ([SEED] if len(usable) > 1 else [])
     first: dict[tuple[str, ...], PlannedRun] = {}

@@ -14,6 +14,7 @@ from netwarp.analysis.summary.selection import is_member
 from netwarp.plots.values import words_of
 from netwarp.report.quantities import count, number
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import RunOutcome, axis_text, axis_title
 from netwarp.store.tables import read_csv, read_parquet
 
@@ -50,7 +51,7 @@ def results_table(statistics: pl.DataFrame, summary: pl.DataFrame, axes: Sequenc
     """
     names = statistics.filter(scope="flow")["name"].unique(maintain_order=True).to_list()
     flows = [name for name in names if not is_member(name, names)]
-    queue = busiest_queue(summary.filter(status="ok"))
+    queue = busiest_queue(summary.filter(status=RunStatus.OK))
     shown = [main for main in MAIN_METRICS if statistics.filter(scope=main[0], metric=main[1]).height]
     several = bool((statistics["n"] > 1).any())
     left = bool((statistics["left_out"] > 0).any())
@@ -68,7 +69,7 @@ def results_table(statistics: pl.DataFrame, summary: pl.DataFrame, axes: Sequenc
             cells = [_cell(values.get((s, flow if s == "flow" else queue or "", m)), d) for s, m, _, d in shown]
             runs = [_runs(part, census)] if several or left else []
             rows.append([*start, *([Cell(flow)] if len(flows) > 1 else []), *cells, *runs])
-            marks.append("" if census["n"] else "failed")
+            marks.append("" if census["n"] else RunStatus.FAILED)
     texts = len(head) - len(shown) - (1 if several or left else 0)
     where = f"Queue and link columns: {queue}." if queue else ""
     return Table(
@@ -179,7 +180,7 @@ def left_out(outcomes: Sequence[RunOutcome]) -> Iterator[tuple[str, str]]:
     """Why runs are left out of the tables: (how many of which status, reason), the same reasons together."""
     reasons: dict[tuple[str, str], int] = {}
     for outcome in outcomes:
-        if outcome.status != "ok":
+        if outcome.status != RunStatus.OK:
             key = (outcome.status, outcome.reason or "no reason given")
             reasons[key] = reasons.get(key, 0) + 1
     for (status, reason), many in reasons.items():

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import polars as pl
 
 from netwarp.analysis.summary.ensemble import statistics_frame
-from netwarp.analysis.summary.expectations import Checked, check_expectations
+from netwarp.analysis.summary.expectations import Checked, Look, check_expectations
 from netwarp.evaluation import scenario_of
 from netwarp.report import Written, page_templates, render_report
 from netwarp.report.quantities import count
@@ -22,7 +22,8 @@ from netwarp.scenario import ScenarioError
 from netwarp.serve.directory import MAX_RESULTS, Directory
 from netwarp.serve.watched import MADE, Progress, RunState, State, Watched
 from netwarp.store.errors import StoreError
-from netwarp.store.summary import MISSING, axis_text, axis_title
+from netwarp.store.run_status import RunStatus
+from netwarp.store.summary import axis_text, axis_title
 
 MAX_POINTS = 400
 """Of a plan's points so many are shown; the counts are of all."""
@@ -195,17 +196,17 @@ def _results(watched: Watched, progress: Progress) -> str:
     if not progress.counts[State.OK] + progress.counts[State.SUSPECT]:
         return ""
     axes = watched.result.axes
-    summary = watched.summary().filter(pl.col("status") != MISSING)
+    summary = watched.summary().filter(pl.col("status") != RunStatus.MISSING)
     table = results_table(statistics_frame(summary, axes), summary, axes)
     lines = expectation_lines(_checked(watched, summary))
     if not progress.complete:
-        lines = [_not_yet(line) if line.look == "failed" else line for line in lines]
+        lines = [_not_yet(line) if line.look == Look.FAILED else line for line in lines]
     return _template("tables.html", table=table, expectations=lines, progress=progress)
 
 
 def _not_yet(line: Line) -> Line:
     """An expectation that runs to come may still meet: it may speak of a point that has none."""
-    return replace(line, look="open", word="not met so far")
+    return replace(line, look=Look.OPEN, word="not met so far")
 
 
 def _checked(watched: Watched, summary: pl.DataFrame) -> Sequence[Checked]:

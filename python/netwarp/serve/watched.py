@@ -15,7 +15,8 @@ from netwarp.store.digests import changed_files
 from netwarp.store.errors import StoreError
 from netwarp.store.lock import holder
 from netwarp.store.result import ResultDir, open_result
-from netwarp.store.summary import MISSING, PlannedRun, RunOutcome, summary_frame
+from netwarp.store.run_status import WRITTEN, RunStatus
+from netwarp.store.summary import PlannedRun, RunOutcome, summary_frame
 
 _RECENT = 30
 """Of so many runs made last the rate is told."""
@@ -26,9 +27,9 @@ class State(StrEnum):
 
     WAITING = "waiting"
     RUNNING = "running"
-    OK = "ok"
-    SUSPECT = "suspect"
-    FAILED = "failed"
+    OK = RunStatus.OK
+    SUSPECT = RunStatus.SUSPECT
+    FAILED = RunStatus.FAILED
 
 
 MADE = (State.OK, State.SUSPECT, State.FAILED)
@@ -128,12 +129,12 @@ class Watched:
         if run.id not in entries:
             return RunState(run, State.RUNNING if run.id in running else State.WAITING, "")
         outcome = self._outcome(run, entries)
-        state = State(outcome.status) if outcome.status in MADE else State.FAILED
+        state = State(outcome.status) if outcome.status in WRITTEN else State.FAILED
         return RunState(run, state, outcome.reason or "")
 
     def _outcome(self, run: PlannedRun, entries: dict[str, int]) -> RunOutcome:
         if run.id not in entries:
-            return RunOutcome(run, MISSING, "it has not been made", None)
+            return RunOutcome(run, RunStatus.MISSING, "it has not been made", None)
         known = self._outcomes.get(run.id)
         if known is None or known[0] != entries[run.id]:
             known = (entries[run.id], self.result.outcome(run))

@@ -6,6 +6,7 @@ A document that does not fit is refused with a sentence that names the field; fi
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -20,12 +21,16 @@ from typing_extensions import TypedDict
 from netwarp.lab_format.model import Lab, read_lab
 from netwarp.lab_format.quantities import Int64, Label, Text, Time
 from netwarp.store.errors import StoreError
+from netwarp.store.run_status import WRITTEN, RunStatus
 from netwarp.units import parse_duration
 
 if TYPE_CHECKING:
     from netwarp.json_values import Json
+
+    Written = RunStatus
 else:
     Json = Any  # has been read from JSON
+    Written = Annotated[Literal[tuple(map(str, WRITTEN))], AfterValidator(RunStatus)]
 
 RunId = Annotated[str, Field(pattern=r"^[0-9a-zA-Z_-]{1,64}$")]
 """A run's id is the name of a directory: never a path."""
@@ -83,7 +88,7 @@ class PlanJson(CasesJson):
 class StatusJson(TypedDict):
     """`status.json`."""
 
-    status: Literal["ok", "suspect", "failed"]
+    status: Written
     reason: NotRequired[Text | None]
     real_s: NotRequired[float | int | None]
     cpu_s: NotRequired[float | int | None]

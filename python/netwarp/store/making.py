@@ -17,6 +17,7 @@ from netwarp.store.errors import PlanMismatchError, store_errors
 from netwarp.store.files import make_folder, read_json, write_json, write_text
 from netwarp.store.lock import locked
 from netwarp.store.planfile import refuse_other_plan
+from netwarp.store.run_status import RunStatus
 from netwarp.store.status import is_by_host, read_status
 
 if TYPE_CHECKING:
@@ -54,9 +55,9 @@ class ResultWriter:
         """Whether the run has been made (a run directory appears under its name when complete)."""
         return self.run_path(run_id).is_dir()
 
-    def status_of(self, run_id: str) -> str:
-        """How a run that has been made went, one of `STATUSES`. Raises StoreError."""
-        return str(read_status(self.run_path(run_id))["status"])
+    def status_of(self, run_id: str) -> RunStatus:
+        """How a run that has been made went. Raises StoreError."""
+        return read_status(self.run_path(run_id))["status"]
 
     def is_by_host(self, run_id: str) -> bool:
         """Whether a run that has been made failed for what its machine did. Raises StoreError."""

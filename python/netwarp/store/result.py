@@ -18,10 +18,11 @@ from netwarp.store.documents import ManifestJson, PlanJson
 from netwarp.store.errors import NoResultError, StoreError
 from netwarp.store.files import write_atomic
 from netwarp.store.making import ResultWriter, begin_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import scan_streams
-from netwarp.store.summary import MISSING, PlannedRun, RunOutcome, axes_of, axis_series, planned_runs, summary_frame
+from netwarp.store.summary import PlannedRun, RunOutcome, axes_of, axis_series, planned_runs, summary_frame
 from netwarp.store.tables import read_parquet
 from netwarp.threads import on_each
 
@@ -49,7 +50,7 @@ class ResultDir(ResultWriter):
     @cached_property
     def failed(self) -> int:
         """How many of its runs failed. Raises StoreError."""
-        return sum(outcome.status == "failed" for outcome in self.outcomes())
+        return sum(outcome.status == RunStatus.FAILED for outcome in self.outcomes())
 
     @property
     def plots(self) -> Path:
@@ -71,7 +72,7 @@ class ResultDir(ResultWriter):
     def good(self) -> list[PlannedRun]:
         """The runs that have been made and did not fail, in the plan's order. Raises StoreError."""
         made = (run for run in self.planned if self.is_complete(run.id))
-        return [run for run in made if self.run(run.id).status().get("status") != "failed"]
+        return [run for run in made if self.run(run.id).status()["status"] != RunStatus.FAILED]
 
     @cached_property
     def axes(self) -> list[str]:
@@ -131,11 +132,11 @@ class ResultDir(ResultWriter):
         StoreError.
         """
         outcomes = self.outcomes()
-        if missing := sum(outcome.status == MISSING for outcome in outcomes):
+        if missing := sum(outcome.status == RunStatus.MISSING for outcome in outcomes):
             _LOG.warning("%d of %d runs have not been made yet", missing, len(outcomes))
         for outcome in outcomes:
-            if outcome.status not in ("ok", MISSING) and outcome.run.id not in reported:
-                left = "left out of the metrics" if outcome.status == "failed" else "left out of aggregates"
+            if outcome.status not in (RunStatus.OK, RunStatus.MISSING) and outcome.run.id not in reported:
+                left = "left out of the metrics" if outcome.status == RunStatus.FAILED else "left out of aggregates"
                 _LOG.warning(
                     "run %s %s, %s: %s", outcome.run.id, outcome.status, left, outcome.reason or "no reason given"
                 )
@@ -162,13 +163,13 @@ class ResultDir(ResultWriter):
         """Status and metrics of a planned run. Raises StoreError."""
         directory = self.run(run.id)
         if not self.is_complete(run.id):
-            return RunOutcome(run, MISSING, "it has not been made", None)
+            return RunOutcome(run, RunStatus.MISSING, "it has not been made", None)
         status = directory.status()
-        kind, reason = str(status.get("status")), status.get("reason")
-        if kind == "failed":
+        kind, reason = status["status"], status.get("reason")
+        if kind == RunStatus.FAILED:
             return RunOutcome(run, kind, reason, None)
         if not directory.metrics_path.exists():
-            return RunOutcome(run, "failed", "it has no metrics", None)
+            return RunOutcome(run, RunStatus.FAILED, "it has no metrics", None)
         return RunOutcome(run, kind, reason, directory.metrics())
 
 

@@ -15,6 +15,7 @@ from netwarp.store.documents import RunDocument, StatusJson, checked
 from netwarp.store.errors import StoreError
 from netwarp.store.files import open_regular, read_json, write_atomic
 from netwarp.store.network import Network, network_of
+from netwarp.store.run_status import RunStatus
 from netwarp.store.schemas import TABLES
 from netwarp.store.status import read_status, write_status
 from netwarp.store.streams import StreamState, has_rows, scan_stream, stream_state
@@ -96,7 +97,7 @@ class RunDir:
         """`status.json`: status, reason, seconds. Raises StoreError."""
         return read_status(self.path)
 
-    def write_status(self, status: str, reason: str | None, **facts: Any) -> None:
+    def write_status(self, status: RunStatus, reason: str | None, **facts: Any) -> None:
         """Write `status.json`, the only file with wall-clock facts. Raises StoreError, ValueError."""
         write_status(self.path, status, reason, **facts)
 

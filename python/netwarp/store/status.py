@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netwarp.store.files import read_json, write_json
+from netwarp.store.run_status import WRITTEN, RunStatus
 
 if TYPE_CHECKING:
     from netwarp.store.documents import StatusJson
 
-STATUSES = ("ok", "suspect", "failed")
 NAME = "status.json"
 
 
@@ -22,11 +22,11 @@ def read_status(run: Path) -> "StatusJson":
 def is_by_host(run: Path) -> bool:
     """Whether the machine that made a run is why it failed: made again, it may well succeed. Raises StoreError."""
     status = read_status(run)
-    return status["status"] == "failed" and bool(status.get("by_host"))
+    return status["status"] == RunStatus.FAILED and bool(status.get("by_host"))
 
 
-def write_status(run: Path, status: str, reason: str | None, **facts: Any) -> None:
+def write_status(run: Path, status: RunStatus, reason: str | None, **facts: Any) -> None:
     """Write it into a run directory. Raises StoreError, ValueError."""
-    if status not in STATUSES:
-        raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
+    if status not in WRITTEN:
+        raise ValueError(f"status must be one of {', '.join(WRITTEN)}, not {str(status)!r}")
     write_json(run / NAME, {"status": status, "reason": reason, **facts})

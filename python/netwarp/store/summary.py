@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from netwarp.json_values import Json
+from netwarp.store.run_status import RunStatus
 
 if TYPE_CHECKING:
     import polars as pl
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from netwarp.store.documents import PlanJson
 
 CASE = "case"
-MISSING = "missing"
-"""The status of a run that has not been made yet; those of made ones are in `rundir`."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class RunOutcome:
     """What became of a planned run; `metrics` (scope, name, metric, value) is None for a failed one."""
 
     run: PlannedRun
-    status: str
+    status: RunStatus
     reason: str | None
     metrics: "pl.DataFrame | None"
 

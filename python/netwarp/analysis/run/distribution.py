@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from netwarp.analysis.catalogue.metrics import CATALOGUE
 from netwarp.analysis.flow.flows import FlowData, load_flows, run_window
 from netwarp.analysis.queue.packets import as_packets, load_packets
 from netwarp.analysis.queue.queues import Packets, length_steps, sojourns_ms
@@ -14,15 +15,8 @@ from netwarp.store.rundir import RunDir
 
 COMPLETION = "completion_ms"
 
-# What is distributed: stem → (scope, what a value's share is a share of).
-DISTRIBUTED = {
-    "rtt_ms": ("flow", "time"),
-    "cwnd_pkts": ("flow", "time"),
-    "srtt_ms": ("flow", "time"),
-    COMPLETION: ("flow", "transfers, those not complete included"),
-    "length_pkts": ("queue", "time"),
-    "sojourn_ms": ("queue", "packets"),
-}
+DISTRIBUTED = {one.stem: (scope, one.spread) for scope, entries in CATALOGUE.items() for one in entries if one.spread}
+"""What is distributed: stem → (scope, what a value's share is a share of)."""
 
 
 def distributed_stem(metric: str) -> str | None:

@@ -15,6 +15,7 @@ from netwarp.store.description import Flow
 from netwarp.store.errors import StoreError
 from netwarp.store.files import read_text
 from netwarp.store.rows import AccountRow, accounts
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir, open_run
 from netwarp.store.schemas import TABLES
 from netwarp.store.streams import StreamState
@@ -27,7 +28,7 @@ _MAX_REASONS = 5
 class Validity:
     """`ok`, `suspect` or `failed`, and why, one sentence a reason; `notes` say what else to know of the run."""
 
-    status: str
+    status: RunStatus
     reasons: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
@@ -52,7 +53,7 @@ def check_run(run_dir: Path) -> Validity:
     silent = list(_silent_flows(run))
     failures = (*_broken_tables(run), *_failed_flows(run), *(text for text, lost in silent if not lost))
     if failures:
-        return Validity("failed", failures)
+        return Validity(RunStatus.FAILED, failures)
     doubts = (
         *_host_time(run),
         *machine_doubts(run),
@@ -63,7 +64,9 @@ def check_run(run_dir: Path) -> Validity:
         *capacity_doubts(run),
         *idle_red_doubts(run),
     )
-    return Validity("suspect" if doubts else "ok", doubts, _first([text for text, _ in silent], "flows"))
+    return Validity(
+        RunStatus.SUSPECT if doubts else RunStatus.OK, doubts, _first([text for text, _ in silent], "flows")
+    )
 
 
 def _first(sentences: Sequence[str], what: str) -> tuple[str, ...]:
@@ -74,7 +77,7 @@ def _first(sentences: Sequence[str], what: str) -> tuple[str, ...]:
 
 def _host_time(run: RunDir) -> Iterator[str]:
     """That nobody can repeat a run, if what its programs computed took the host's time."""
-    if run.lab.exec and run.lab.exec.compute:
+    if run.lab.takes_host_time:
         yield "what its programs computed took this host's time ([exec] compute_time), so that it cannot be repeated"
 
 

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from netwarp.stats.statistics import median_coverage, median_rank
+from netwarp.store.run_status import RunStatus
 
 METRIC = ("scope", "name", "metric")
-_STATUSES = ("failed", "suspect", "missing")
+_STATUSES = (RunStatus.FAILED, RunStatus.SUSPECT, RunStatus.MISSING)
 _EVERYWHERE = pl.lit(0).alias("_at")  # a key for results without axes
 
 
@@ -19,7 +20,7 @@ def statistics_frame(summary: pl.DataFrame, axes: Sequence[str]) -> pl.DataFrame
     not, and `why` says how many failed, are suspect or missing, or have no value of this metric. A point without any
     good run is one row without scope, name and metric. Rows are in the summary's order.
     """
-    good = summary.filter(pl.col("status") == "ok", pl.col("value").is_not_null())
+    good = summary.filter(pl.col("status") == RunStatus.OK, pl.col("value").is_not_null())
     value = pl.col("value")
     grouped = good.group_by(_EVERYWHERE, *axes, *METRIC, maintain_order=True).agg(
         n=pl.len().cast(pl.Int64),

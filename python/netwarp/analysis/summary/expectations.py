@@ -70,6 +70,24 @@ class Judgement(StrEnum):
     # Only part of the study was planned (--set, --case, --seeds), and none of the runs that it speaks of.
     UNCHECKED = "not checked"
 
+    @property
+    def look(self) -> "Look":
+        """How it is shown."""
+        return {Judgement.MET: Look.MET, Judgement.FAILED: Look.FAILED, Judgement.UNCHECKED: Look.OPEN}[self]
+
+
+class Look(StrEnum):
+    """How a judged statement is shown; pages have a style for each."""
+
+    MET = "met"
+    FAILED = "failed"
+    OPEN = "open"
+
+    @property
+    def mark(self) -> str:
+        """The sign before the statement."""
+        return {Look.MET: "✓", Look.FAILED: "✗", Look.OPEN: "–"}[self]
+
 
 @dataclass(frozen=True)
 class Checked:

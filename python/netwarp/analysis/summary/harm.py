@@ -13,6 +13,7 @@ import polars as pl
 
 from netwarp.analysis.summary.selection import is_member
 from netwarp.json_values import Json
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import CASE, axis_text
 
 _COUNT = re.compile(r"flows\.([^.]+)\.count")
@@ -68,7 +69,7 @@ def _runs(summary: pl.DataFrame, axes: Sequence[str]) -> dict[str, _Run]:
     names = summary.filter(scope="flow")["name"].unique().to_list()
     groups = [name for name in names if not is_member(name, names)]
     rows = summary.filter(
-        pl.col("status") == "ok",
+        pl.col("status") == RunStatus.OK,
         pl.col("scope") == "flow",
         pl.col("metric").is_in([*_MORE, *_LESS]),
         pl.col("name").is_in(groups),

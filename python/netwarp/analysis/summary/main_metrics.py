@@ -1,21 +1,27 @@
 """Which metrics stand in the main table of a result, and at which queue."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import polars as pl
 
-# (scope, metric, heading, digits after the point)
-MAIN_METRICS = (
-    ("flow", "goodput_mbps", "goodput\nMbit/s", 2),
-    ("flow", "rtt_ms_mean", "RTT mean\nms", 1),
-    ("flow", "rtt_ms_p95", "RTT p95\nms", 1),
-    ("flow", "retransmits", "retrans-\nmits", 0),
-    ("flow", "loss_pct", "loss\n%", 2),
-    ("flow", "completion_ms_p50", "completion\nmedian ms", 1),
-    ("flow", "transfers_incomplete", "not com-\npleted", 0),
-    ("queue", "length_pkts_mean", "queue mean\npackets", 1),
-    ("queue", "drops", "drops", 0),
-    ("link", "utilisation", "utili-\nsation", 3),
+from netwarp.analysis.catalogue.metrics import CATALOGUE
+
+
+class MainMetric(NamedTuple):
+    """A column of the main table: its metric, its heading in lines, and how many digits there are after the point."""
+
+    scope: str
+    metric: str
+    heading: str
+    digits: int
+
+
+MAIN_METRICS = tuple(
+    MainMetric(scope, metric, heading, one.digits)
+    for scope, entries in CATALOGUE.items()
+    for one in entries
+    for metric, heading in one.main.items()
 )
 
 

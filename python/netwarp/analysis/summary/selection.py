@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from netwarp.store.errors import SelectionError
+from netwarp.store.run_status import RunStatus
 from netwarp.words import did_you_mean
 
 SEED = "seed"
@@ -95,7 +96,7 @@ def select(
     scope, what = split_metric(metric, metric_names(summary))
     check_axes(by, axes)
     runs = summary.unique("run_id", maintain_order=True)
-    good = summary.filter(status="ok", scope=scope, metric=what).filter(pl.col("name").is_in(list(names)))
+    good = summary.filter(status=RunStatus.OK, scope=scope, metric=what).filter(pl.col("name").is_in(list(names)))
     cells = [
         Cell(key, tuple(part["value"].to_list()), tuple(part["run_id"].to_list()))
         for key, part in good.group_by(*by, maintain_order=True)
@@ -111,8 +112,8 @@ def select(
         cells=tuple(cells),
         pooled=tuple(others),
         seeds=1 if SEED in by else good[SEED].n_unique(),
-        suspect=runs.filter(status="suspect").height,
-        failed=runs.filter(pl.col("status").is_in(["failed", "missing"])).height,
+        suspect=runs.filter(status=RunStatus.SUSPECT).height,
+        failed=runs.filter(pl.col("status").is_in([RunStatus.FAILED, RunStatus.MISSING])).height,
     )
 
 

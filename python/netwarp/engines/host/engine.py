@@ -24,7 +24,7 @@ from netwarp.engines.programs import (
     tc_digest,
     tc_directory,
 )
-from netwarp.engines.reports import RunFacts, SupervisorReport
+from netwarp.engines.reports import End, RunFacts, SupervisorReport
 from netwarp.engines.supervisor import console_tail, end, end_in_words, read_outcome, start, wait
 from netwarp.json_values import Json
 from netwarp.lab_format.wires import PROPERTIES
@@ -32,6 +32,7 @@ from netwarp.plan import Plan
 from netwarp.scenario.check.kernel_features import kernel_features
 from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
+from netwarp.store.run_status import RunStatus
 
 NAME = "host"
 _NAMED = 5
@@ -135,7 +136,9 @@ class HostEngine:
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
         """Run the lab to its end; see `Engine.run`. It has all processors, as nodes of a real network would."""
         if missing := [str(path) for path in job.read if not path.exists()]:
-            return Outcome("failed", f"it was to read {' and '.join(missing)}, which this machine does not have")
+            return Outcome(
+                RunStatus.FAILED, f"it was to read {' and '.join(missing)}, which this machine does not have"
+            )
         supervisor = start(self._command(job, directory))
         try:
             report, complaint = wait(supervisor, job.time_limit_s, cancelled)
@@ -213,7 +216,7 @@ def _lacks(kind: str, name: str, refused: Refused) -> str:
 
 def _judge(job: Job, directory: Path, report: SupervisorReport | None, said: str, odd: Sequence[str]) -> Outcome:
     if report is None:
-        return Outcome("failed", said)
+        return Outcome(RunStatus.FAILED, said)
     facts: RunFacts = {
         "real_s": report["real_s"],
         "cpu_s": report["cpu_s"],
@@ -222,21 +225,21 @@ def _judge(job: Job, directory: Path, report: SupervisorReport | None, said: str
         "events": 0,
         "confinement": {"landlock": report["landlock"]},
     }
-    if report["end"] == "cancelled":
-        return Outcome("cancelled", "it was interrupted", facts)
+    if report["end"] == End.CANCELLED:
+        return Outcome(RunStatus.CANCELLED, "it was interrupted", facts)
     reasons = (
         _failure(job, directory, report),
         f"it left something other than regular files in its run directory: {', '.join(odd[:_NAMED])}" if odd else None,
     )
     reason = "; ".join(reason for reason in reasons if reason) or None
-    return Outcome("failed" if reason else "ok", reason, facts)
+    return Outcome(RunStatus.FAILED if reason else RunStatus.OK, reason, facts)
 
 
 def _failure(job: Job, directory: Path, report: SupervisorReport) -> str | None:
     """Why the run failed, as the agent reports it, or the supervisor if the agent could not."""
     outcome = read_outcome(directory)
-    if report["end"] == "time_limit":
+    if report["end"] == End.TIME_LIMIT:
         return job.overdue + console_tail(directory)
     if outcome is None:
         return f"its agent ended early (exit status {report['exit_status']}){console_tail(directory)}"
-    return None if outcome["status"] == "ok" else str(outcome.get("reason", "the agent gave no reason"))
+    return None if outcome["status"] == RunStatus.OK else str(outcome.get("reason", "the agent gave no reason"))

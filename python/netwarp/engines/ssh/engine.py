@@ -32,6 +32,7 @@ from netwarp.scenario.model import Scenario
 from netwarp.scenario.source import Keys
 from netwarp.scratch import CONNECTIONS, RUNS, scratch
 from netwarp.store.errors import StoreError
+from netwarp.store.run_status import RunStatus
 
 NAME = "ssh"
 _LEAD_NS = 3 * 10**9
@@ -211,16 +212,18 @@ class SshEngine:
                 made = _Made(self.inventory, job, directory, sessions)
                 made.run()
         except Interrupted:
-            return Outcome("cancelled", "it was interrupted", {"real_s": time.monotonic() - begin})
+            return Outcome(RunStatus.CANCELLED, "it was interrupted", {"real_s": time.monotonic() - begin})
         except (EngineError, NodeError, StoreError) as error:
-            return Outcome("failed", str(error), {"real_s": time.monotonic() - begin, "cpu_s": 0.0, "events": 0})
+            return Outcome(
+                RunStatus.FAILED, str(error), {"real_s": time.monotonic() - begin, "cpu_s": 0.0, "events": 0}
+            )
         facts: RunFacts = {
             "real_s": time.monotonic() - begin,
             "cpu_s": 0.0,
             "events": 0,
             "confinement": {node: {"landlock": version} for node, version in sorted(made.landlock.items())},
         }
-        return Outcome("failed" if made.reason else "ok", made.reason, facts)
+        return Outcome(RunStatus.FAILED if made.reason else RunStatus.OK, made.reason, facts)
 
 
 class _Made:
@@ -324,7 +327,7 @@ class _Made:
 def _failure(place: Path, ended: Ended) -> str | None:
     """Why a node's part of the run failed, whose files are in `place`; None if it did not."""
     outcome, status = read_outcome(place) or {}, ended.ended
-    if status == 0 and outcome.get("status") == "ok":
+    if status == 0 and outcome.get("status") == RunStatus.OK:
         return None
     how = "it was killed" if status is None or status > 128 else f"exit status {status}"
     return str(outcome.get("reason") or f"its part of the run ended early ({how})")

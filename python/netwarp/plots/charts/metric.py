@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from netwarp.analysis.catalogue.metrics import label_of
 from netwarp.analysis.run.distribution import COMPLETION, DISTRIBUTED, distributed_stem, distributions
 from netwarp.analysis.summary.main_metrics import busiest_queue
 from netwarp.analysis.summary.selection import (
@@ -24,7 +25,7 @@ from netwarp.plots import style
 from netwarp.plots.charts.chart import LEGEND_CHARS, MAX_DOTS, Chart, SeriesLook
 from netwarp.plots.charts.kinds import KINDS, draw_chart
 from netwarp.plots.colours import CATEGORICAL, DASHES, MAX_DISTINCT
-from netwarp.plots.labels import in_order, metric_label, numbers_of, slug, wrapped
+from netwarp.plots.labels import in_order, numbers_of, slug, wrapped
 from netwarp.plots.look import current
 from netwarp.plots.timeseries.comparison import MAX_SEEDS
 from netwarp.plots.timeseries.figure_spec import Dash
@@ -33,6 +34,7 @@ from netwarp.stats.weighting import TimeWeighted, pool
 from netwarp.store.errors import SelectionError, store_errors
 from netwarp.store.files import make_folder
 from netwarp.store.result import ResultDir, open_verified
+from netwarp.store.run_status import RunStatus
 from netwarp.store.summary import axis_text, axis_title
 from netwarp.threads import on_each
 from netwarp.words import did_you_mean
@@ -99,7 +101,9 @@ def charts(result: ResultDir, metric: str, by: Sequence[str], kind: str = AUTO) 
 
 def _parts(summary: pl.DataFrame, chosen: Selected, names: Sequence[str]) -> Iterator[tuple[dict[str, Any], Selected]]:
     """The same for each combination of values on the axes that are not in it."""
-    good = summary.filter(status="ok", scope=chosen.scope, metric=chosen.metric).filter(pl.col("name").is_in(names))
+    good = summary.filter(status=RunStatus.OK, scope=chosen.scope, metric=chosen.metric).filter(
+        pl.col("name").is_in(names)
+    )
     for values in good.select(chosen.pooled).unique(maintain_order=True).rows():
         place = dict(zip(chosen.pooled, values, strict=True))
         rows = summary.filter(*(pl.col(axis).eq_missing(pl.lit(value)) for axis, value in place.items()))
@@ -210,13 +214,13 @@ def _fitting(chosen: Selected) -> str:
 def _chart(result: ResultDir, chosen: Selected, metric: str, kind: str, bare: bool) -> Chart:
     others = [in_order(chosen.values_of(place)) for place in range(1, len(chosen.by))]
     used = {cell.key[1:] for cell in chosen.cells}
-    label = metric_label(chosen.scope, metric.partition(".")[2])
+    label = label_of(chosen.scope, metric.partition(".")[2])
     if kind == "cdf" and chosen.by == (SEED,) and not bare:
         return _runs_chart(result, chosen, label)
     named = metric.partition(".")[2] if bare else chosen.metric
     stem = distributed_stem(named) if kind == "cdf" or (bare and kind == "box") else None
     if stem is not None:
-        label = metric_label(chosen.scope, stem)
+        label = label_of(chosen.scope, stem)
     xs = in_order(chosen.values_of(0))
     known = axis_values(result, chosen.by[0])
     return Chart(

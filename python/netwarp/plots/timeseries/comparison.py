@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -10,13 +10,14 @@ from netwarp.analysis.summary.main_metrics import busiest_queue
 from netwarp.analysis.summary.selection import SEED
 from netwarp.json_values import Json
 from netwarp.plots import look
-from netwarp.plots.colours import QUEUE_DISCIPLINES, Look
+from netwarp.plots.colours import QUEUE_DISCIPLINES
 from netwarp.plots.labels import is_ordered, natural_key, slug
-from netwarp.plots.legibility import MAX_ORDERED, MAX_PANELS, fits_one_panel
+from netwarp.plots.legibility import fits_one_panel
 from netwarp.plots.timeseries.curves import RunCurves, duration_s, run_curves, schedules
-from netwarp.plots.timeseries.figure_spec import Band, Bar, Curve, Quantity, Schedule
+from netwarp.plots.timeseries.run_set import PlottedRun, RunSet, some
 from netwarp.plots.values import axis_values, of_values
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import CASE, PlannedRun, axis_text, axis_title
 from netwarp.threads import on_each
@@ -24,55 +25,6 @@ from netwarp.threads import on_each
 TUNER, DEFAULT_TUNER, KERNEL = "run.tuner", "default", "kernel"
 MAX_SEEDS = 8
 """Of more than this nobody could tell the lines apart."""
-
-
-@dataclass(frozen=True)
-class PlottedRun:
-    """A run to draw: its id, where it stands on the axes, and its curves."""
-
-    id: str
-    point: Mapping[str, Json]
-    suspect: bool
-    seed: int
-    duration_s: float
-    curves: Mapping[Quantity, Sequence[Curve]]
-    phases: Mapping[str, Sequence[Bar]]
-    changes: tuple[tuple[float, str], ...]
-    schedules: tuple[Schedule, ...]
-    bands: Mapping[Quantity, Sequence[Band]] = field(default_factory=dict)
-    named: Mapping[Quantity, Mapping[str, Curve]] = field(default_factory=dict)
-
-    def phases_with(self, quantity: Quantity) -> Sequence[Bar]:
-        """The phases to draw below a quantity: of its own flows, or where it has none, of the first there are."""
-        return self.phases.get(quantity.group, ()) if quantity.group else next(iter(self.phases.values()), ())
-
-
-@dataclass(frozen=True)
-class RunSet:
-    """Runs that differ in one thing (`differs`), labelled by its values, and stand alike on all else (`rest`).
-
-    `looks` are the colours and dashes of the runs' values, and `place` says in words where they stand alike.
-    `references` are the runs that they are compared with, with their labels: one for all, or one for each run, or none.
-    `stem` tells its files from those of other comparisons; empty if there are no others. `together`: they repeat one
-    thing and are shown as one. `of`: how many there are, of which some may not be shown.
-    """
-
-    differs: str
-    labels: Sequence[str]
-    runs: Sequence[PlottedRun]
-    rest: Mapping[str, Json]
-    stem: str
-    references: Sequence[tuple[str, PlottedRun]] = ()
-    together: bool = False
-    of: int = 0
-    looks: Sequence[Look] = ()
-    place: Sequence[str] = ()
-
-    def reference_of(self, run: PlottedRun) -> tuple[str, PlottedRun] | None:
-        """What one of its runs is compared with, and how that is called."""
-        if len(self.references) > 1:
-            return next(found for one, found in zip(self.runs, self.references, strict=True) if one is run)
-        return self.references[0] if self.references else None
 
 
 @dataclass(frozen=True)
@@ -207,14 +159,6 @@ def _behind(runs: Sequence[PlannedRun], group: Sequence[int]) -> tuple[list[int]
     return (default, others) if others else ([], default)
 
 
-def some(alike: Sequence[int], ordered: bool, most: int | None = None) -> Sequence[int]:
-    """As many as can be shown: of values with an order from the lowest to the highest, else the first."""
-    most, last = most or (MAX_ORDERED if ordered else MAX_PANELS), len(alike) - 1
-    if len(alike) <= most:
-        return alike
-    return [alike[round(n * last / (most - 1)) if ordered else n] for n in range(most)]
-
-
 def _by_discipline(
     result: ResultDir,
     runs: Sequence[PlannedRun],
@@ -305,7 +249,7 @@ def _shown(directory: RunDir, run: PlannedRun, curves_of: Callable[[RunDir], Run
     return PlottedRun(
         id=run.id,
         point=run.point,
-        suspect=directory.status().get("status") == "suspect",
+        suspect=directory.status()["status"] == RunStatus.SUSPECT,
         seed=run.seed,
         duration_s=duration_s(directory),
         curves=found.curves,
@@ -321,7 +265,7 @@ def _first_seeds(result: ResultDir, axis: str) -> Iterator[PlannedRun]:
     """Of the runs that did not fail, the one with the lowest seed at each point (each seed, if seeds are compared)."""
     seen = set()
     for run in sorted(result.planned, key=lambda run: run.seed):
-        if not result.is_complete(run.id) or result.run(run.id).status().get("status") == "failed":
+        if not result.is_complete(run.id) or result.run(run.id).status()["status"] == RunStatus.FAILED:
             continue
         point = (*_place(run.point), *((run.seed,) if axis == SEED else ()))
         if point not in seen:

@@ -1,22 +1,18 @@
 """One run over time: each quantity as curves, reduced to what a figure can show, and BBR's phases."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 
 import numpy as np
-import polars as pl
 
 from netwarp.analysis.flow.flows import FlowData, load_flows
 from netwarp.analysis.flow.phases import flow_phases
-from netwarp.analysis.flow.sharing import INTERVAL_NS, jain_over_time
-from netwarp.analysis.flow.states import State, load_states
-from netwarp.analysis.run import series
 from netwarp.plots import look
 from netwarp.plots.legibility import MAX_LINES
-from netwarp.plots.timeseries.figure_spec import Band, Bar, Curve, Quantity, Schedule, SecondaryAxis
+from netwarp.plots.timeseries.figure_spec import Band, Bar, Curve, Quantity, Schedule
+from netwarp.plots.timeseries.kinds import KINDS
+from netwarp.plots.timeseries.kinds.base import Source, curve_of
 from netwarp.plots.timeseries.series import COLUMNS, cut, reduce_series
-from netwarp.plots.timeseries.several import named_curves, spoken
 from netwarp.plots.timeseries.spread import across, averaged
 from netwarp.store.description import Description, End
 from netwarp.store.rundir import RunDir
@@ -24,18 +20,6 @@ from netwarp.store.rundir import RunDir
 _MAX_SCHEDULES = 3
 _BIN_NS = 100_000_000
 _MAX_BINS = 600
-
-GOODPUT = "throughput-"
-"""How the names of goodput figures begin."""
-QUEUE, CWND, RTT, STATE = "queue-", "cwnd-", "rtt-", "state-"
-JAIN = Quantity(
-    "jain-index",
-    "Jain's index over time",
-    "goodputs of the TCP flows in each second that two of them or more are active in",
-    "Jain's index",
-    False,
-    interval_s=INTERVAL_NS / 1e9,
-)
 
 
 @dataclass(frozen=True)
@@ -61,10 +45,10 @@ def run_curves(run: RunDir, queue: str | None, *, average: bool = False) -> RunC
     flows = chosen_flows(everyone)
     length_s = duration_s(run)
     frames: dict[Quantity, list[Curve]] = {}
-    for quantity, frame in _frames(run, flows, queue):
+    source = Source(run, flows, everyone, () if queue is None else (queue,))
+    for quantity, frame in (found for kind in KINDS for found in kind.frames(source)):
         if frame.height > 1:
-            whole = Curve(frame["time_s"].to_numpy(), frame[frame.columns[1]].to_numpy())
-            frames.setdefault(quantity, []).append(whole)
+            frames.setdefault(quantity, []).append(curve_of(frame))
     if average:
         means = {q: [averaged(q, curve, length_s) for curve in some] for q, some in frames.items()}
         return RunCurves(means, {})
@@ -83,7 +67,7 @@ def run_curves(run: RunDir, queue: str | None, *, average: bool = False) -> RunC
     for data in flows:
         if data.flow.group not in groups and (spans := phases.get(data.flow.name)):
             groups[data.flow.group] = [Bar(span.phase.value, span.start_s, span.end_s) for span in spans]
-    named = named_curves(run, flows, series.interval_ns(run, everyone))
+    named = dict(found for kind in KINDS for found in kind.named(source))
     return RunCurves(found, groups, bands, named)
 
 
@@ -120,62 +104,6 @@ def _steps(end: End, duration_ns: int) -> list[tuple[float, float]]:
     edges = np.arange(0, duration_ns + step_ns, step_ns, dtype=np.int64)
     mbps = np.diff(end.opportunities.bits_until(edges)) * 1e3 / step_ns
     return list(zip((edges[:-1] / 1e9).tolist(), mbps.tolist(), strict=True))
-
-
-def _frames(run: RunDir, flows: Sequence[FlowData], queue: str | None) -> Iterator[tuple[Quantity, pl.DataFrame]]:
-    window = series.whole_run(run)
-    interval_ns = series.interval_ns(run, flows)
-    for group, members in groupby(flows, key=lambda data: data.flow.group):
-        together = list(members)
-        for data in together:
-            end_s = max(data.window.end_ns, data.flow.end_ns) / 1e9  # a socket is sampled after its test is over, too
-            yield _cwnd(group), series.cwnd(data).filter(pl.col("time_s") <= end_s)
-            yield _rtt(group, data), series.rtt(data).filter(pl.col("time_s") <= end_s)
-        goodput = series.lived(together, series.throughput(together, window, interval_ns), interval_ns)
-        yield _goodput(group, together[0], interval_ns), goodput
-    for state in load_states(run, [data.flow for data in flows]):
-        yield _state(state), state.frame
-    yield JAIN, jain_over_time(flows, window)
-    for end in run.description.ends:
-        if end.name == queue:
-            yield _queue(run.description, end), series.queue_length(run, end)
-
-
-def _cwnd(group: str) -> Quantity:
-    return Quantity(f"{CWND}{group}", f"Congestion window of {group}", "", "congestion window (packets)", True, group)
-
-
-def _rtt(group: str, data: FlowData) -> Quantity:
-    how = "each echo reply, when it came" if data.pings is not None else "each ACK's own sample, not smoothed"
-    return Quantity(f"{RTT}{group}", f"Round-trip time of {group}", how, "RTT (ms)", False, group)
-
-
-def _state(state: State) -> Quantity:
-    group, name = state.flow.group, state.name
-    return Quantity(
-        f"{STATE}{group}-{name}", f"{name} of {group}", f"after each ACK, in {state.control}", name, True, group
-    )
-
-
-def _goodput(group: str, data: FlowData, interval_ns: int) -> Quantity:
-    known = data.deliveries
-    became = "became readable, in order," if known and known.arrived else "was acknowledged"
-    how = f"payload that {became} in each {spoken(interval_ns)}"
-    # What iperf calls transfer: the bytes of an interval rather than their rate, 125 kB/s to 1 Mbit/s.
-    axis = f"transfer (kB in each {spoken(interval_ns)})"
-    secondary_axis = SecondaryAxis(f"Goodput and transfer of {group}", axis, 125 * interval_ns / 1e9)
-    stem, title = f"{GOODPUT}{group}", f"Goodput of {group}"
-    return Quantity(stem, title, how, "goodput (Mbit/s)", False, group, secondary_axis, interval_ns / 1e9, True)
-
-
-def _queue(description: Description, end: End) -> Quantity:
-    title = f"Queue length at {end.node} toward {_far_node(description, end)}"
-    stem = f"{QUEUE}{end.link}-{end.node}"
-    return Quantity(stem, title, f"link {end.link}", "queue length (packets)", True, empties=True)
-
-
-def _far_node(description: Description, end: End) -> str:
-    return next((e.node for e in description.ends if e.link == end.link and e.node != end.node), "?")
 
 
 def _reduced(curve: Curve) -> Curve:

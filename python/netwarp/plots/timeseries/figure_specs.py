@@ -1,23 +1,21 @@
 """From what a figure compares to what it shows: variants with their looks, panels, and the words above them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from netwarp.analysis.summary.selection import SEED
 from netwarp.plots import look, style
 from netwarp.plots.colours import CATEGORICAL, Look, looks, pale
 from netwarp.plots.labels import is_ordered
 from netwarp.plots.legibility import MAX_PANELS
-from netwarp.plots.timeseries.comparison import PlottedRun, RunSet
-from netwarp.plots.timeseries.curves import GOODPUT
 from netwarp.plots.timeseries.figure_spec import Curve, FigureSpec, Panel, Quantity, Variant
-from netwarp.plots.timeseries.several import PRINTED
+from netwarp.plots.timeseries.run_set import PlottedRun, RunSet
 from netwarp.plots.timeseries.spread import across, span_s, together
 from netwarp.plots.values import groups_of
 from netwarp.store.result import ResultDir
 
+GOODPUT = "throughput-"
+"""How the names of goodput figures begin."""
 _MOST_OF = 0.75
 """A figure of flows that end before this part of the run ends with them."""
 
@@ -112,8 +110,16 @@ def shares_of(result: ResultDir, run_set: RunSet) -> FigureSpec | None:
     return replace(spec, panels=panels, linear=True, left_out=left_out(result, run_set, runs, more))
 
 
-def lines_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSpec:
-    """Several things of each run beside each other, a panel for each run, what they have in common in one colour."""
+def lines_of(
+    result: ResultDir,
+    run_set: RunSet,
+    quantity: Quantity,
+    heading: Callable[[Mapping[str, Curve]], str] = lambda _: "",
+) -> FigureSpec:
+    """Several things of each run beside each other, a panel for each run, what they have in common in one colour.
+
+    `heading` adds to that of a panel.
+    """
     all_having = [(label, run) for label, run in _labelled(run_set) if quantity in run.named]
     having = all_having[:MAX_PANELS]
     runs = [run for _, run in having]
@@ -122,7 +128,7 @@ def lines_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSp
     several = len(run_set.runs) > 1
     panels = [
         Panel(
-            " · ".join(part for part in (label if several else "", _deviation(run.named[quantity])) if part),
+            " · ".join(part for part in (label if several else "", heading(run.named[quantity])) if part),
             [Variant(name, *drawn[name], [curve]) for name, curve in run.named[quantity].items()],
         )
         for label, run in having
@@ -133,15 +139,6 @@ def lines_of(result: ResultDir, run_set: RunSet, quantity: Quantity) -> FigureSp
     shown = [variant for panel in panels for variant in panel.variants]
     limits = look.current().xlim or _life(quantity, shown, spec.duration_s)
     return replace(spec, panels=panels, limits=limits, left_out=left_out(result, run_set, runs, _panelled(all_having)))
-
-
-def _deviation(curves: Mapping[str, Curve]) -> str:
-    """How much what iperf3 printed of its intervals differs among them, in Mbit/s; nothing of other curves."""
-    parts = [(name, curve.values[np.isfinite(curve.values)]) for name, curve in curves.items() if PRINTED in name]
-    found = [(name.removeprefix(PRINTED).strip(), f"{v.std(ddof=1):.2f}") for name, v in parts if len(v) > 1]
-    if len(found) < 2:
-        return f"σ {found[0][1]}" if found else ""
-    return "σ " + ", ".join(f"{deviation} ({side})" for side, deviation in found)
 
 
 def _spec(

@@ -7,15 +7,16 @@ from pathlib import Path
 
 from netwarp.plots.formats import FORMATS
 from netwarp.plots.helpers import helpers, helpers_for_runs
-from netwarp.plots.labels import is_ordered, slug
+from netwarp.plots.labels import is_ordered
 from netwarp.plots.legibility import fits_one_panel
 from netwarp.plots.look import current
-from netwarp.plots.timeseries.comparison import RunSet, comparisons
+from netwarp.plots.timeseries.comparison import comparisons
 from netwarp.plots.timeseries.curves import RunCurves
 from netwarp.plots.timeseries.figure_spec import FigureSpec, Stack
-from netwarp.plots.timeseries.figure_specs import lines_of, shares_of, spec_of
-from netwarp.plots.timeseries.several import BBR
-from netwarp.plots.timeseries.stacks import bbr_of, stacks_of
+from netwarp.plots.timeseries.figure_specs import spec_of
+from netwarp.plots.timeseries.kinds import KINDS
+from netwarp.plots.timeseries.kinds.base import Kind
+from netwarp.plots.timeseries.run_set import RunSet
 from netwarp.plots.timeseries.tasks import Task
 from netwarp.store.errors import store_errors
 from netwarp.store.files import make_folder
@@ -79,16 +80,19 @@ def figures_of(
 def figures_of_set(result: ResultDir, run_set: RunSet, *, alone: bool = True, states: bool = True) -> Iterator[Figure]:
     """The figures of one comparison: each quantity, and unless it has curves of its own what shows several of them."""
     for quantity in dict.fromkeys(quantity for run in run_set.runs for quantity in run.curves):
-        spec, stem = spec_of(result, run_set, quantity), _stem(quantity.stem, run_set)
+        spec, stem = spec_of(result, run_set, quantity), run_set.stem_of(quantity.stem)
         several = len(spec.shown_alone) > 1
         if not several or fits_one_panel(len(spec.variants), is_ordered([v.label for v in spec.variants])):
             yield Figure(stem, spec, False, run_set)
         if several and (alone or not fits_one_panel(len(spec.variants), False)):
             yield Figure(f"{stem}-each", spec, True, run_set)
     if states:
-        if (shares := shares_of(result, run_set)) is not None:
-            yield Figure(_stem(shares.quantity.stem, run_set), shares, True, run_set)
-        yield from states_of(result, run_set)
+        yield from (figure for kind in KINDS for figure in kind_figures(kind, result, run_set))
+
+
+def kind_figures(kind: Kind, result: ResultDir, run_set: RunSet) -> Iterator[Figure]:
+    """The figures that a kind makes itself, other than of a quantity alone."""
+    return (Figure(stem, spec, alone, run_set) for stem, spec, alone in kind.figures(result, run_set))
 
 
 def may_name(pattern: str, stem: str) -> bool:
@@ -98,22 +102,6 @@ def may_name(pattern: str, stem: str) -> bool:
     return not marked or fnmatchcase(stem, f"{of.removesuffix('-each').partition('--')[0]}")
 
 
-def states_of(result: ResultDir, run_set: RunSet) -> Iterator[Figure]:
-    """The figures that have several quantities of a run: interfaces, iperf3, RTT with queue and window, BBR."""
-    named = dict.fromkeys(quantity for run in run_set.runs for quantity in run.named)
-    for quantity in (q for q in named if not q.stem.startswith(BBR)):
-        yield Figure(_stem(quantity.stem, run_set), lines_of(result, run_set, quantity), True, run_set)
-    if not run_set.together:
-        for name, number, stack in stacks_of(result, run_set):
-            yield Figure(_stem(name, run_set) + (f"--{number}" if number > 1 else ""), stack, False, run_set)
-        for name, stack in bbr_of(result, run_set):
-            yield Figure(_stem(name, run_set), stack, False, run_set)
-
-
 def helpers_for(result: ResultDir) -> int:
     """How many processes are to help with a result."""
     return helpers_for_runs(len(result.planned))
-
-
-def _stem(name: str, run_set: RunSet) -> str:
-    return "--".join(part for part in (slug(name), run_set.stem) if part)

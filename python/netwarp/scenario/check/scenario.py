@@ -35,8 +35,8 @@ def check_scenario(scenario: Scenario) -> Iterator[Found]:
     """Everything about one resolved scenario; sweep, cases and expectations are checked in `check_study`."""
     if isinstance(scenario, ExecScenario):
         yield from check_exec(scenario)
-        if not scenario.nodes:
-            return
+    if scenario.workload.makes_network:
+        return
     yield from _check_times(scenario)
     if NODE_WIRE in scenario.nodes:
         yield ("nodes", NODE_WIRE), f'"{NODE_WIRE}" is the name of netwarp\'s own namespace; give the node another name'
@@ -77,11 +77,10 @@ def _check_flows(scenario: Scenario) -> Iterator[Found]:
     for name in scenario.flows:
         yield from _check_flow(name, scenario, ends if known else None, forwarding)
     total = sum(flow.count for flow in scenario.flows.values())
-    if isinstance(scenario, ExecScenario):
-        pass  # its command may send
-    elif not scenario.flows:
+    needed = scenario.workload.needs_flows
+    if needed and not scenario.flows:
         yield ("flows",), "nothing would be sent; add a flow, such as [flows.bulk] with from, to and tool"
-    elif total == 0:
+    elif needed and total == 0:
         yield ("flows", next(iter(scenario.flows)), "count"), "nothing would be sent: every flow has a count of 0"
     if total > MAX_FLOWS:
         yield ("flows",), f"{total} flows are more than there are ports for; the maximum is {MAX_FLOWS}"

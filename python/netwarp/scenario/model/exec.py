@@ -23,7 +23,9 @@ from netwarp.fields import (
 )
 from netwarp.scenario.model.link import Link
 from netwarp.scenario.model.node import Node
+from netwarp.scenario.model.run import MAX_RUN_NS
 from netwarp.scenario.model.scenario import Scenario
+from netwarp.scenario.model.workload import COMMAND_LIMIT_S, COMMAND_MEMORY_BYTES, Workload
 
 DEFAULT_RATE_BPS = 10**10
 UNLIMITED = "unlimited"
@@ -145,3 +147,14 @@ class ExecScenario(Scenario):
     duration: PositiveDuration = about("How long it may take, in virtual time.", "1h", default=DAY_NS)
     nodes: dict[Name, OnDemand[Node]] = about("None: the command makes its own network.", default_factory=dict)
     links: dict[Name, OnDemand[Link]] = about("None: the command makes its own network.", default_factory=dict)
+
+    @property
+    def workload(self) -> Workload:
+        """The command, which may be a session at a terminal."""
+        return Workload(
+            limit_s=MAX_RUN_NS / 1e9 if self.exec.terminal else COMMAND_LIMIT_S,
+            memory_bytes=COMMAND_MEMORY_BYTES,
+            makes_network=not self.nodes,
+            has_machine=True,
+            takes_host_time=self.exec.compute_time == "host",
+        )

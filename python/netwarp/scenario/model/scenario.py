@@ -26,6 +26,7 @@ from netwarp.scenario.model.node import Node
 from netwarp.scenario.model.run import Record, RunOptions
 from netwarp.scenario.model.study import Case, Expectation, Seeds
 from netwarp.scenario.model.views import view_name
+from netwarp.scenario.model.workload import Workload, of_flows
 from netwarp.scenario.source import Source
 
 
@@ -113,6 +114,11 @@ class Scenario(Model):
     )
 
     _source: Source | None = PrivateAttr(default=None)
+
+    @property
+    def workload(self) -> Workload:
+        """What sends."""
+        return of_flows(self.duration, self.warmup)
 
     @property
     def tuner(self) -> Tuner | None:

@@ -10,6 +10,7 @@ from statistics import median
 import polars as pl
 
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 
 _CONTROL = re.compile(r"flows\.([^.]+)\.cc")
 
@@ -39,7 +40,7 @@ def swept_controls(result: ResultDir) -> list[str]:
 def pairs(summary: pl.DataFrame, own: str, other: str) -> Iterator[Pair]:
     """The pairs of values of the two axes, in the plan's order, of all good runs in which both flows sent data."""
     names = [axis.split(".")[1] for axis in (own, other)]
-    rows = summary.filter(pl.col("status") == "ok", pl.col("scope") == "flow", pl.col("name").is_in(names))
+    rows = summary.filter(pl.col("status") == RunStatus.OK, pl.col("scope") == "flow", pl.col("name").is_in(names))
     found: dict[tuple[str, str], list[tuple[float, float, float | None]]] = {}
     for part in rows.partition_by("run_id", maintain_order=True):
         values = {(name, metric): value for name, metric, value in part.select("name", "metric", "value").iter_rows()}

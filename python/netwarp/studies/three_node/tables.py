@@ -9,6 +9,7 @@ import polars as pl
 
 from netwarp.store.files import make_folder, write_atomic
 from netwarp.store.result import ResultDir
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.summary import PlannedRun, axis_text
 from netwarp.studies.three_node import records, scripts
@@ -92,7 +93,9 @@ def conditions_of(result: ResultDir) -> list[Condition]:
 
 def _is_usable(result: ResultDir, planned: PlannedRun) -> bool:
     run = result.run(planned.id)
-    return result.is_complete(planned.id) and run.status().get("status") != "failed" and run.metrics_path.exists()
+    return (
+        result.is_complete(planned.id) and run.status().get("status") != RunStatus.FAILED and run.metrics_path.exists()
+    )
 
 
 def _name(result: ResultDir, planned: PlannedRun) -> str:

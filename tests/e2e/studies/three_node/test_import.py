@@ -18,6 +18,7 @@ from e2e_runs import Runs
 from e2e_study_scripts import parse_ifstat_kB, parse_ss_file, summarize_pcap_metrics
 from netwarp.analysis.tuples import flow_of_tuples
 from netwarp.store.result import ResultDir, open_result
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.studies.three_node.tables import conditions_of
 
@@ -295,7 +296,7 @@ def test_missing_and_broken_files_are_named_and_left_out(made: ResultDir, tmp_pa
     assert told(answer, f"{BBR}, run 1: udp.json is left out: the JSON is cut short")
     result = open_result(tmp_path / "result")
     states = {(run.point["case"], run.seed): result.run(run.id).status() for run in result.planned}
-    assert states.pop((BBR, 1))["status"] == "suspect"
+    assert states.pop((BBR, 1))["status"] == RunStatus.SUSPECT
     assert {state["status"] for state in states.values()} == {"ok"}
     summary = result.summary()
     half = summary.filter(pl.col("case") == BBR, pl.col("seed") == 1)

@@ -12,6 +12,7 @@ from netwarp.store.digests import write_digests
 from netwarp.store.errors import StoreError, store_errors
 from netwarp.store.files import read_content, write_json
 from netwarp.store.planfile import IMPORTED
+from netwarp.store.run_status import RunStatus
 from netwarp.store.rundir import RunDir
 from netwarp.store.schemas import FLOWS, LINKS
 from netwarp.store.schemas import SOCKETS as SOCKETS_TABLE
@@ -83,7 +84,7 @@ def _timed(tests: Mapping[str, Iperf3Test]) -> dict[str, Timed]:
     return timed
 
 
-def write_run(run: ReadRun, directory: Path, run_id: str, scenario: str) -> tuple[str, str | None]:
+def write_run(run: ReadRun, directory: Path, run_id: str, scenario: str) -> tuple[RunStatus, str | None]:
     """Write the run's records into its directory; returns its status and the reason. Raises StoreError."""
     kept = [role for role in CAPTURES if _capture(run, directory, role)]
     sockets = list(_sockets(run))
@@ -121,14 +122,14 @@ def write_run(run: ReadRun, directory: Path, run_id: str, scenario: str) -> tupl
     return status, reason
 
 
-def _judged(run: ReadRun) -> tuple[str, str | None]:
+def _judged(run: ReadRun) -> tuple[RunStatus, str | None]:
     """Failed without a test that can be used; suspect with only one of the two, or with one that delivered nothing."""
     lost = [f"{note.file}: {note.what}" for note in run.notes if note.left_out and note.file in TESTS.values()]
     if not run.tests:
-        return "failed", "no test can be used: " + "; ".join(lost)
+        return RunStatus.FAILED, "no test can be used: " + "; ".join(lost)
     doubts = [f"it is half a run, {words}" for words in lost]
     doubts += [f"flow {name} delivered nothing" for name, timed in run.tests.items() if not timed.test.received_bytes]
-    return ("suspect", "; ".join(doubts)) if doubts else ("ok", None)
+    return (RunStatus.SUSPECT, "; ".join(doubts)) if doubts else (RunStatus.OK, None)
 
 
 def _accounts(tests: Mapping[str, Timed]) -> Iterator[dict[str, Cell]]:

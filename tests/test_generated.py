@@ -6,13 +6,17 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 from netwarp import constants
+from netwarp.lab_format import quantities
+from netwarp.lab_format.model import LabFamily, LabRoute
 from netwarp.store.codes import Place
 from netwarp.store.schemas import ACKS, TABLES, Table
+from pydantic import Field
 
-from tools import generate, recorder_layout
+from tools import generate, recorder_layout, rust_lab
 
 OF_TABLES = {"records/src/tables.rs", "docs/records.md"}
 
@@ -108,3 +112,31 @@ def test_places_are_the_kernels() -> None:
     places = recorder_layout.places()
     assert places.pop("SETTLED") == len(Place)
     assert places == {place.name: place.value for place in Place}
+
+
+@pytest.mark.parametrize(
+    ("hint", "wanted"),
+    [
+        (quantities.Port, "u16"),
+        (quantities.Rate, "u64"),
+        (quantities.Time, "i64"),
+        (Annotated[quantities.Time, Field(ge=0)], "i64"),
+        (Annotated[int, Field(ge=1, lt=2**31)], "u32"),
+        (Annotated[int, Field(gt=-(2**31), lt=2**31)], "i32"),
+        (quantities.Share, "f64"),
+        (quantities.Address, "IpAddr"),
+        (Annotated[quantities.Name | None, Field(description="a name")], "Option<String>"),
+        (tuple[quantities.Port, ...], "Vec<u16>"),
+        (Annotated[tuple[LabRoute, ...], Field(min_length=2, max_length=2)], "[Route; 2]"),
+        (LabFamily, "Family"),
+    ],
+)
+def test_the_agent_has_a_type_for_each_quantity_of_a_lab(hint: object, wanted: str) -> None:
+    assert rust_lab.rust_type(hint) == wanted
+
+
+def test_a_number_without_bounds_has_no_type_in_the_agent() -> None:
+    with pytest.raises(ValueError, match="bounds"):
+        rust_lab.rust_type(Annotated[int, Field(strict=True)])
+    with pytest.raises(ValueError, match="bounds"):
+        rust_lab.rust_type(int)

@@ -29,8 +29,8 @@ builds. Every field is always present, and may be null where its type says so; t
 are in nanoseconds, rates in bits per second, probabilities from 0 to 1.
 
 Interfaces that the user did not name are `eth0`, `eth1` … on each node, in the order of links in the file. Shapers and
-queues are data until the agent runs tc. The rate of a shaper is changed over netlink, because a trace has thousands of
-changes."""
+queues are data for readers of results, and lines of tc for the agent, which runs them as they are. The rate of a shaper
+is changed over netlink, because a trace has thousands of changes."""
 
 
 def schema() -> dict[str, Any]:

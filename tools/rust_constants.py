@@ -1,14 +1,12 @@
 """What the agent has alike with netwarp: numbers (`agent/src/constants.rs`), how runs end (`agent/src/end.rs`)."""
 
-import ast
 import json
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from pathlib import Path
+from collections.abc import Iterator
 
 from netwarp import constants
-from netwarp.engines import reports
 from netwarp.engines.reports import End
+
+from tools.meanings import meanings
 
 TYPES = {
     "LAB_FORMAT": "u32",
@@ -43,12 +41,9 @@ def _end_lines() -> Iterator[str]:
     yield "#[derive(Clone, Copy, PartialEq, Eq, Serialize)]"
     yield '#[serde(rename_all = "snake_case")]'
     yield "pub enum End {"
-    ends = next(
-        one for one in _statements(Path(reports.__file__)) if isinstance(one, ast.ClassDef) and one.name == "End"
-    )
-    meanings = _meanings(ends.body)
+    about = meanings(End)
     for end in End:
-        yield from (f"    /// {line}" for line in meanings.get(end.name, "").splitlines())
+        yield from (f"    /// {line}" for line in about.get(end.name, "").splitlines())
         yield f"    {''.join(word.capitalize() for word in end.value.split('_'))},"
     yield "}"
 
@@ -56,26 +51,10 @@ def _end_lines() -> Iterator[str]:
 def _lines() -> Iterator[str]:
     yield "//! Numbers that netwarp and its agent must have alike. Made by `make generate` from"
     yield "//! `python/netwarp/constants.py`."
-    meanings = _meanings(_statements(Path(constants.__file__)))
+    about = meanings(constants)
     for name, kind in TYPES.items():
         yield ""
-        yield from (f"/// {line}" for line in meanings[name].splitlines())
+        yield from (f"/// {line}" for line in about[name].splitlines())
         value = getattr(constants, name)
         literal = json.dumps(value) if isinstance(value, str) else f"{value:_}"
         yield f"pub const {name}: {kind} = {literal};"
-
-
-def _statements(path: Path) -> list[ast.stmt]:
-    return ast.parse(path.read_text()).body
-
-
-def _meanings(body: Sequence[ast.stmt]) -> dict[str, str]:
-    """The text below each assignment, by the names that it is about."""
-    return {
-        name.id: str(text.value.value)
-        for assigned, text in pairwise(body)
-        if isinstance(assigned, ast.Assign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-        for target in assigned.targets
-        for name in ast.walk(target)
-        if isinstance(name, ast.Name)
-    }

@@ -2,7 +2,7 @@
 //! `python/netwarp/constants.py`.
 
 /// The version of labs, which an agent of another version refuses.
-pub const LAB_FORMAT: u32 = 6;
+pub const LAB_FORMAT: u32 = 7;
 
 /// What the release of netwarp's own kernels ends with; `init` runs under no other.
 pub const KERNEL_SUFFIX: &str = "-netwarp";

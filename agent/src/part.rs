@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::lab::{End, Flow, Lab, Sysctls};
+use crate::lab::{Flow, Lab, Settings};
 
 /// An interface of this machine: its name and its index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +36,9 @@ pub fn part_of(mut lab: Lab, node: &str, own: &BTreeMap<String, Own>) -> Result<
                 let own = own
                     .get(&link.name)
                     .with_context(|| format!("no interface for link {}", link.name))?;
-                names.insert(end.interface.clone(), own.name.clone());
-                rename(end, &own.name);
+                let before = std::mem::replace(&mut end.interface, own.name.clone());
+                rename(&mut end.tc, &before, &own.name);
+                names.insert(before, own.name.clone());
                 own.index
             } else {
                 end.index + ELSEWHERE
@@ -49,6 +50,9 @@ pub fn part_of(mut lab: Lab, node: &str, own: &BTreeMap<String, Own>) -> Result<
     lab.changes.retain(|c| indices.contains_key(&c.index));
     for change in &mut lab.changes {
         change.index = renumbered(&indices, change.index)?;
+        if let Some(name) = names.get(&change.interface).filter(|_| change.node == node) {
+            rename(&mut change.tc, &change.interface, name);
+        }
     }
     for capture in &mut lab.record.captures {
         capture.index = renumbered(&indices, capture.index)?;
@@ -76,15 +80,20 @@ fn renumbered(indices: &BTreeMap<u32, u32>, index: u32) -> Result<u32> {
         .with_context(|| format!("no interface has the index {index}"))
 }
 
-fn rename(end: &mut End, name: &str) {
-    let before = std::mem::replace(&mut end.interface, name.to_string());
-    for line in end.raw.iter_mut().flatten() {
-        let words = line.split(' ').map(|w| if w == before { name } else { w });
+/// Renames an interface in lines of tc, where one is named: after `dev`, or `indev` of a filter.
+fn rename(lines: &mut [String], before: &str, name: &str) {
+    for line in lines {
+        let mut names_device = false;
+        let words = line.split(' ').map(|word| {
+            let renamed = names_device && word == before;
+            names_device = word.ends_with("dev");
+            if renamed { name } else { word }
+        });
         *line = words.collect::<Vec<_>>().join(" ");
     }
 }
 
-fn of_interfaces<'a>(sysctl: &Sysctls, own: impl Iterator<Item = &'a Own> + Clone) -> Sysctls {
+fn of_interfaces<'a>(sysctl: &Settings, own: impl Iterator<Item = &'a Own> + Clone) -> Settings {
     let mut settings = Vec::new();
     for (name, value) in &sysctl.0 {
         if name.contains(OF_NEW_INTERFACES) {
@@ -96,7 +105,7 @@ fn of_interfaces<'a>(sysctl: &Sysctls, own: impl Iterator<Item = &'a Own> + Clon
             settings.push((name.clone(), value.clone()));
         }
     }
-    Sysctls(settings)
+    Settings(settings)
 }
 
 /// A machine keeps its addresses of a family that no flow uses, and may have none of it at all.
@@ -126,6 +135,7 @@ fn keep_used_families(lab: &mut Lab) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lab::End;
 
     fn part(node: &str) -> Result<Lab> {
         let lab: Lab = serde_json::from_str(include_str!("../testdata/lab.json"))?;
@@ -154,6 +164,22 @@ mod tests {
         assert!(ends.iter().any(|e| e.interface == "enp0" && e.index == 70));
         assert!(part.flows.iter().all(|f| f.from == *node || f.to == *node));
         assert!(part.changes.iter().all(|c| part.ends(c.index).is_ok()));
+        Ok(())
+    }
+
+    #[test]
+    fn lines_of_tc_name_the_own_interfaces() -> Result<()> {
+        let lab: Lab = serde_json::from_str(include_str!("../testdata/lab.json"))?;
+        let mut changes = lab.changes.iter();
+        let changing = changes.find(|c| !c.tc.is_empty());
+        let node = &changing.context("a change of a queue")?.node;
+        let part = part(node)?;
+        let ends = part.links.iter().flat_map(|l| &l.ends);
+        let set_up = ends.filter(|e| e.node == *node).flat_map(|e| &e.tc);
+        let changed = part.changes.iter().filter(|c| c.node == *node);
+        let lines: Vec<&String> = set_up.chain(changed.flat_map(|c| &c.tc)).collect();
+        assert!(lines.len() > 3, "{lines:?}");
+        assert!(lines.iter().all(|l| l.contains(" dev enp")), "{lines:?}");
         Ok(())
     }
 

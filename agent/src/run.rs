@@ -149,7 +149,8 @@ pub struct Event {
 /// Everything that the main thread does, in order of time; the last sample is at the run's end.
 pub fn schedule(lab: &Lab) -> Vec<Event> {
     let mut events = Vec::new();
-    if let Some(step) = lab.record.sample_ns.filter(|&step| step > 0) {
+    let step = lab.record.sample_ns;
+    if step > 0 {
         let mut at_ns = 0;
         while at_ns < lab.duration_ns {
             events.push(Event {

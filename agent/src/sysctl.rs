@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::lab::Sysctls;
+use crate::lab::Settings;
 
 /// Sets sysctls in their order.
-pub fn write(settings: &Sysctls) -> Result<()> {
+pub fn write(settings: &Settings) -> Result<()> {
     settings
         .0
         .iter()

@@ -1,53 +1,8 @@
-//! One direction of a link's wire. Made by `make generate` from `python/netwarp/lab_format/wires/`.
-
-use serde::Deserialize;
+//! The properties of one direction of a link's wire. Made by `make generate` from `python/netwarp/lab_format/wires/`.
 
 use crate::cells::Cell::{Share, Time, Zero};
 use crate::cells::{Attribute, attribute};
-
-/// netem's models of loss, see tc-netem(8).
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(tag = "model", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Loss {
-    Random {
-        p: f64,
-        correlation: f64,
-        ecn: bool,
-    },
-    Gemodel {
-        p: f64,
-        r: f64,
-        one_minus_h: f64,
-        one_minus_k: f64,
-    },
-    State {
-        p13: f64,
-        p31: f64,
-        p32: f64,
-        p23: f64,
-        p14: f64,
-    },
-}
-
-/// One direction of a link between its two interfaces. Probabilities are 0 to 1. Without a rate it takes no time to
-/// send a packet.
-#[derive(Debug, Clone, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(deny_unknown_fields)]
-pub struct Wire {
-    pub rate_bps: Option<u64>,
-    pub delay_ns: u64,
-    pub jitter_ns: u64,
-    pub jitter_correlation: f64,
-    pub distribution: Option<String>,
-    pub loss: Option<Loss>,
-    pub duplicate: f64,
-    pub corrupt: f64,
-    pub reorder: f64,
-    pub limit_pkts: u32,
-    pub seed: u64,
-}
+use crate::lab::Wire;
 
 impl Wire {
     /// Whether it does more than to pass packets on.

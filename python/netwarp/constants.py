@@ -3,7 +3,7 @@
 `make generate` writes the agent's `constants.rs` from those that it has too.
 """
 
-LAB_FORMAT = 6
+LAB_FORMAT = 7
 """The version of labs, which an agent of another version refuses."""
 
 KERNEL_SUFFIX = "-netwarp"

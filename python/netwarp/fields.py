@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -236,12 +236,15 @@ def either_direction(plain_is_both: bool) -> BeforeValidator:
     return BeforeValidator(expand)
 
 
+Shape = Literal["constant", "exponential", "pareto"]
+
+
 class Distribution(Model):
     """A quantity that is always `mean`, or distributed around it: `exponential`, or heavy-tailed as `pareto` (of shape
     1.2, so of infinite variance, as sizes of files on the Web are: Crovella, Bestavros, IEEE/ACM ToN 5(6), 1997)."""
 
     mean: int
-    distribution: Literal["constant", "exponential", "pareto"] = "constant"
+    distribution: Shape = "constant"
 
 
 def _spread(value: object, parse: Any, example: str) -> object:
@@ -251,7 +254,7 @@ def _spread(value: object, parse: Any, example: str) -> object:
     distribution = "constant"
     if isinstance(value, str):
         words = value.split()
-        named = [word for word in words if word in {"constant", "exponential", "pareto"}]
+        named = [word for word in words if word in get_args(Shape)]
         if named:
             distribution = named[0]
             words.remove(distribution)

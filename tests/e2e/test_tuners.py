@@ -10,7 +10,6 @@ import pytest
 from e2e_command import netwarp
 from e2e_runs import Runs, only_run
 from e2e_scenarios import FRAME_BYTES, SEGMENT_BYTES, dumbbell, packet_ns
-from netwarp.lab.tc import end_lines
 from netwarp.store.result import open_result
 from netwarp.store.rundir import RunDir
 
@@ -104,7 +103,7 @@ def test_fq_at_the_sender_paces(runs: Runs) -> None:
 
 
 def _tc_of(run: RunDir, node: str) -> list[str]:
-    return [line for link in run.lab.links for end in link.ends if end.node == node for line in end_lines(end)]
+    return [line for link in run.lab.links for end in link.ends if end.node == node for line in end.tc]
 
 
 def test_a_tuner_that_the_kernel_refuses_fails_its_runs_alone(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from netwarp.lab import Lab, build_lab, commands, draw, memory_bytes
 from netwarp.lab.draws import draw_below, seed_for
 from netwarp.lab.network import Hop, NetworkGraph, serialisation_ns
 from netwarp.lab.sizes import Sizes, bdp_bytes, queue_bytes
-from netwarp.lab.tc import change_lines, end_lines
 from netwarp.plan import make_plan
 from netwarp.qdisc import Qdisc
 from netwarp.scenario import parse_scenario, shipped_scenarios
@@ -37,12 +36,12 @@ def test_ends_of_the_dumbbell() -> None:
     ]
     assert ends[0].mac == "02:6e:77:00:00:0b"
     assert ends[2].addresses == ("10.0.1.1/24", "fd6e:7700:0:1::1/64")
-    assert end_lines(ends[2]) == [
+    assert ends[2].tc == (
         "qdisc add dev eth1 root handle 1: htb default 1",
         "class add dev eth1 parent 1: classid 1:1 htb rate 10000000bit ceil 10000000bit burst 1 cburst 1 quantum 1514",
         "qdisc add dev eth1 parent 1:1 handle 10: pfifo limit 100",
-    ]
-    assert end_lines(ends[3])[2].endswith("pfifo limit 1000")
+    )
+    assert ends[3].tc[2].endswith("pfifo limit 1000")
     assert ends[2].wire.as_json() == {
         "rate_bps": 10**7,
         "delay_ns": 10**7,
@@ -59,7 +58,7 @@ def test_ends_of_the_dumbbell() -> None:
 
 
 def test_default_queue_is_twice_the_bdp_of_the_longest_path() -> None:
-    access = end_lines(lab_of(DUMBBELL).links[0].ends[0])[2]
+    access = lab_of(DUMBBELL).links[0].ends[0].tc[2]
     rtt_ns = 2 * 10**7 + 12112 + 1211200 + 528 + 52800
     assert access.endswith(f"pfifo limit {-(-2 * bdp_bytes(10**9, rtt_ns) // 1514)}")
 
@@ -104,8 +103,8 @@ def test_everything_of_the_format_becomes_a_lab() -> None:
     assert (own["http"]["client"], own["http"]["ready_port"]) == (["curl", "x"], 8080)
     assert all(flow.start_ns == 0 for flow in lab.flows)  # start_jitter = "0s"
     first, second = lab.links
-    assert end_lines(first.ends[1]) == ["qdisc add dev eth0 root handle 1: tbf rate 3mbit burst 32kbit latency 50ms"]
-    assert "quantum 9014" in end_lines(first.ends[0])[1]
+    assert first.ends[1].tc == ("qdisc add dev eth0 root handle 1: tbf rate 3mbit burst 32kbit latency 50ms",)
+    assert "quantum 9014" in first.ends[0].tc[1]
     wire = second.ends[0].wire
     assert wire.loss.as_json() == {"model": "gemodel", "p": 0.01, "r": 0.1, "one_minus_h": 1.0, "one_minus_k": 0.0}
     assert (wire.jitter_ns, wire.distribution, wire.reorder) == (2_000_000, "normal", 0.01)
@@ -128,9 +127,7 @@ def test_changes() -> None:
     assert at_10.wire.limit_pkts == lab.links[1].ends[0].wire.limit_pkts
     assert at_12.wire is not None and at_12.wire.delay_ns == 10**6 and at_12.queue is None
     assert at_12_back.wire is None
-    assert change_lines(at_12_back, lab.links[1].ends[1]) == [
-        "qdisc change dev enp0s9 parent 1:1 handle 10: pfifo limit 10"
-    ]
+    assert at_12_back.tc == ("qdisc change dev enp0s9 parent 1:1 handle 10: pfifo limit 10",)
     assert at_10_back.index == 14
 
 
@@ -140,9 +137,7 @@ def test_a_queue_of_another_kind_replaces() -> None:
         for at, queue in ((3, "fq_codel"), (1, "pfifo limit 7"), (4, "fq_codel limit 9"))
     )
     lab = lab_of(DUMBBELL + tail)
-    ends = {end.index: end for link in lab.links for end in link.ends}
-    lines = [line for change in lab.changes for line in change_lines(change, ends[change.index])]
-    assert lines == [
+    assert [line for change in lab.changes for line in change.tc] == [
         "qdisc change dev eth1 parent 1:1 handle 10: pfifo limit 7",
         "qdisc replace dev eth1 parent 1:1 handle 11: fq_codel",
         "qdisc change dev eth1 parent 1:1 handle 11: fq_codel limit 9",

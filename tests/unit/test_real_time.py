@@ -11,7 +11,6 @@ import pytest
 from netwarp.analysis.run.machine import machine_doubts
 from netwarp.engines.host.needs import impairments, sysctls, used_sections
 from netwarp.lab import build_lab
-from netwarp.lab.tc import end_lines
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
 from netwarp.store.rundir import RunDir
@@ -70,9 +69,9 @@ def test_a_lab_in_real_time_leaves_the_machine_alone() -> None:
     assert virtual.machine.sysctl
     assert not real.machine.sysctl
     assert (real.record.exact, real.record.sample_ns) == (False, 10_000_000)
-    assert "burst 1 cburst 1 " in end_lines(virtual.links[0].ends[0])[1]
+    assert "burst 1 cburst 1 " in virtual.links[0].ends[0].tc[1]
     # What 10 Mbit/s give in 1 ms.
-    assert "burst 1250 cburst 1250 " in end_lines(real.links[0].ends[0])[1]
+    assert "burst 1250 cburst 1250 " in real.links[0].ends[0].tc[1]
 
 
 QUIET = {

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from netwarp.json_values import JsonObject
 from netwarp.lab import build_lab, commands
-from netwarp.lab.tc import end_lines
 from netwarp.lab_format.model import LabEnd, LabOpportunities
 from netwarp.plan import make_plan
 from netwarp.scenario import parse_scenario
@@ -261,8 +260,8 @@ def test_a_link_with_opportunities_has_them_in_place_of_a_rate(tmp_path: Path) -
         "trace": "0 7x2 1000 2000",
     }
     assert ahead.wire.rate_bps is None and reverse.opportunities is None
-    assert end_lines(ahead) == ["qdisc add dev eth1 parent 1:1 handle 10: pfifo limit 100"]
-    assert reverse.wire.rate_bps == 5_000_000 and len(end_lines(reverse)) == 3
+    assert ahead.tc == ("qdisc add dev eth1 parent 1:1 handle 10: pfifo limit 100",)
+    assert reverse.wire.rate_bps == 5_000_000 and len(reverse.tc) == 3
     output = "\n".join(commands(lab))
     assert "# root of eth1 on r1, 1: opportunity (5 opportunities of 1504 bytes at 4 instants, period 2000ms" in output
     assert "rate 8000000000000000bit" in output

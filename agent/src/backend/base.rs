@@ -9,7 +9,7 @@ use std::process::{Child, ExitCode};
 use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 
-use crate::lab::{Capture, Lab, MachineSettings, Module};
+use crate::lab::{Capture, Lab, Machine, Module};
 use crate::machine;
 use crate::machine::program::Rules;
 use crate::machine::programs::ProgramRoot;
@@ -73,7 +73,7 @@ pub trait Backend: Sync {
     }
 
     /// Applies the settings of the whole machine. Only a machine that is the lab's alone may have sysctls set.
-    fn configure(&self, settings: &MachineSettings) -> Result<()> {
+    fn configure(&self, settings: &Machine) -> Result<()> {
         let names: Vec<&str> = settings.sysctl.0.iter().map(|(n, _)| n.as_str()).collect();
         ensure!(
             names.is_empty(),
@@ -274,7 +274,7 @@ mod tests {
     use anyhow::Context;
 
     use super::*;
-    use crate::lab::Sysctls;
+    use crate::lab::Settings;
 
     /// An engine with nothing of its own.
     struct Plain;
@@ -311,8 +311,8 @@ mod tests {
             message(Plain.open_capture(0, capture, "")),
             "the engine plain takes no captures"
         );
-        let shared = MachineSettings {
-            sysctl: Sysctls(vec![("kernel.threads-max".into(), "1".into())]),
+        let shared = Machine {
+            sysctl: Settings(vec![("kernel.threads-max".into(), "1".into())]),
             open_files: 64,
         };
         assert!(message(Plain.configure(&shared)).ends_with("as well: kernel.threads-max"));

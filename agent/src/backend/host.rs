@@ -11,7 +11,7 @@ use nix::sys::resource::{Resource, getrlimit};
 use super::base::{Backend, Departure, TimedSender};
 use super::packet_socket::{self, PacketSocket};
 use crate::constants::MIN_PAYLOAD_BYTES;
-use crate::lab::{Capture, Lab, MachineSettings};
+use crate::lab::{Capture, Lab, Machine};
 use crate::machine;
 use crate::machine::program::Rules;
 use crate::time::{monotonic_ns, wait_until};
@@ -56,7 +56,7 @@ impl Backend for Host {
     }
 
     /// Sysctls of the whole machine are others' as well. Of open files a process may have as many as it was given.
-    fn configure(&self, settings: &MachineSettings) -> Result<()> {
+    fn configure(&self, settings: &Machine) -> Result<()> {
         ensure!(
             settings.sysctl.0.is_empty(),
             "the engine {NAME} does not set sysctls of the whole machine"

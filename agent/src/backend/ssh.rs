@@ -15,7 +15,7 @@ use nix::poll::{PollFd, PollFlags, poll};
 
 use super::base::{Backend, TimedSender, Wiring};
 use super::host::{Host, SleepingSender};
-use crate::lab::{Capture, Lab, MachineSettings};
+use crate::lab::{Capture, Lab, Machine};
 use crate::machine;
 use crate::machine::program::Rules;
 use crate::part::{Own, part_of};
@@ -114,7 +114,7 @@ impl Backend for Ssh {
         Ok(())
     }
 
-    fn configure(&self, settings: &MachineSettings) -> Result<()> {
+    fn configure(&self, settings: &Machine) -> Result<()> {
         Host.configure(settings)
     }
 

@@ -11,7 +11,7 @@ use std::process::{Child, ExitCode};
 use anyhow::{Context, Result};
 
 use super::base::{Backend, Charge, Costs, Departure, TimedSender, Wiring};
-use crate::lab::{Capture, Lab, MachineSettings, Module, Recorded};
+use crate::lab::{Capture, Lab, Machine, Module, Recorded};
 use crate::machine::programs::ProgramRoot;
 use crate::time::{monotonic_ns, sleep_until};
 use crate::{machine, sysctl};
@@ -71,7 +71,7 @@ impl Backend for Uml {
         ProgramRoot::make(names, nodes).map(Some)
     }
 
-    fn configure(&self, settings: &MachineSettings) -> Result<()> {
+    fn configure(&self, settings: &Machine) -> Result<()> {
         machine::limit_open_files(settings.open_files)?;
         sysctl::write(&settings.sysctl)
     }

@@ -22,7 +22,7 @@ impl Inside {
     /// Of a session, or of a command without a network.
     pub fn of(lab: &Lab, exec: &Exec) -> Result<Self> {
         let mut inside = Self {
-            directories: vec![exec.directory.clone()],
+            directories: vec![exec.directory.clone().into()],
             modules: root::built_in_modules()?,
             readable: root::readable()?,
             ..Self::default()

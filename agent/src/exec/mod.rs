@@ -113,7 +113,8 @@ pub fn run(backend: &'static dyn Backend, lab: &Lab, exec: &Exec, dir: &Path) ->
     }
     // Everything that it has left running, so that no file changes any more.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
-    let own = exec.directory.strip_prefix("/").unwrap_or(&exec.directory);
+    let directory = Path::new(&exec.directory);
+    let own = directory.strip_prefix("/").unwrap_or(directory);
     let kept = changes::keep(&upper.join(own), &dir.join(FILES), lab.record.kept_bytes)?;
     let mut facts = kept.facts();
     match still_running {
@@ -269,25 +270,24 @@ impl Session {
 
 impl Exec {
     fn home(&self) -> PathBuf {
-        self.env.get("HOME").map_or("/root", String::as_str).into()
+        self.env.get("HOME").unwrap_or("/root").into()
     }
 }
 
 fn prepare(exec: &Exec, open_files: u64) -> Result<Command> {
     let (program, arguments) = exec.command.split_first().context("an empty command")?;
-    std::env::set_current_dir(&exec.directory).with_context(|| {
-        format!(
-            "the working directory {} is not there",
-            exec.directory.display()
-        )
-    })?;
+    std::env::set_current_dir(&exec.directory)
+        .with_context(|| format!("the working directory {} is not there", exec.directory))?;
     setrlimit(
         Resource::RLIMIT_NOFILE,
         OPEN_FILES.min(open_files),
         open_files,
     )?;
     let mut command = Command::new(program);
-    command.args(arguments).env_clear().envs(&exec.env);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(exec.env.0.iter().cloned());
     if !exec.terminal {
         command.stdin(input(exec)?).process_group(0);
     }

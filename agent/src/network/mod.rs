@@ -99,8 +99,8 @@ impl Network {
             };
             shaper::change(node, change.index, &after).with_context(place)?;
         }
-        if let (Some(queue), Some(_)) = (&change.queue, node) {
-            tc::change(self, end, queue).with_context(place)?;
+        if !change.tc.is_empty() && node.is_some() {
+            tc::change(self, change).with_context(place)?;
         }
         let arrives_here = |lab: &Lab| -> Result<bool> {
             let (_, peer) = lab.ends(change.index)?;

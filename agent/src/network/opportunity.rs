@@ -98,7 +98,7 @@ mod tests {
             bytes: 1504,
             overhead_bytes: -10,
             period_ms: 1000,
-            _mean_rate_bps: 0,
+            mean_rate_bps: 0,
             trace: "7x50 1000".into(),
         };
         let bytes = parameters(&trace, 2, 10_000_000_000)?;

@@ -1,5 +1,6 @@
-//! Shapers and queues at a node's interfaces, through tc itself: every discipline and option works. Here alone they
-//! become tc's arguments; `python/netwarp/lab/tc.py` prints the same for people, and a test compares what both build.
+//! Shapers and queues at a node's interfaces, through tc itself: every discipline and option works. tc's lines are in
+//! the lab, made by `python/netwarp/lab/tc.py`; here they are run. What needs no tc is elsewhere: the rate of a shaper
+//! changes over netlink (`shaper.rs`), as do wires (`wire.rs`), and tc does not know opportunities (`opportunity.rs`).
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -9,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use super::nodes::Network;
 use super::site::Site;
 use crate::backend::Backend;
-use crate::lab::{End, NewQueue};
+use crate::lab::Change;
 
 /// The variable that names the directory of tc's tables and plug-ins, in the environment of everything in a lab.
 pub const DIRECTORY: &str = crate::machine::TC_DIRECTORY;
@@ -20,7 +21,7 @@ pub fn apply(network: &Network, node: &Site) -> Result<()> {
     let lines: Vec<String> = node
         .ends
         .iter()
-        .flat_map(|(own, _)| end_lines(own))
+        .flat_map(|(own, _)| own.tc.clone())
         .collect();
     if lines.is_empty() {
         return Ok(());
@@ -30,56 +31,11 @@ pub fn apply(network: &Network, node: &Site) -> Result<()> {
         .run(|| batch(network.backend, node.name, &lines))?
 }
 
-/// Changes the queue at an end in place, or replaces it.
-pub fn change(network: &Network, end: &End, queue: &NewQueue) -> Result<()> {
-    let verb = if queue.in_place { "change" } else { "replace" };
-    let line = queue_line(
-        verb,
-        &end.interface,
-        queue.handle,
-        &queue.kind,
-        &queue.options,
-    );
+/// Changes the queue at an end of a node.
+pub fn change(network: &Network, change: &Change) -> Result<()> {
     network
-        .node(&end.node)?
-        .run(|| batch(network.backend, &end.node, &[line]))?
-}
-
-/// tc's lines for an interface. The rate is an htb. The
-/// discipline of opportunities, which tc does not know, is there already.
-fn end_lines(end: &End) -> Vec<String> {
-    if let Some(raw) = &end.raw {
-        return raw.clone();
-    }
-    let device = &end.interface;
-    let mut lines = Vec::new();
-    if let Some(shaper) = &end.shaper {
-        let (rate, quantum) = (shaper.rate_bps, shaper.quantum_bytes);
-        let burst = shaper.burst_bytes();
-        lines.push(format!(
-            "qdisc add dev {device} root handle 1: htb default 1"
-        ));
-        lines.push(format!(
-            "class add dev {device} parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit burst {burst} cburst {burst} \
-             quantum {quantum}"
-        ));
-    }
-    if let Some(queue) = &end.queue {
-        lines.push(queue_line(
-            "add",
-            device,
-            queue.handle,
-            &queue.kind,
-            &queue.options,
-        ));
-    }
-    lines
-}
-
-/// The queue is in class 1:1, which is the shaper's and the discipline of opportunities' alike.
-fn queue_line(verb: &str, device: &str, handle: u16, kind: &str, options: &[String]) -> String {
-    let words = [&[kind.to_string()], options].concat().join(" ");
-    format!("qdisc {verb} dev {device} parent 1:1 handle {handle:x}: {words}")
+        .node(&change.node)?
+        .run(|| batch(network.backend, &change.node, &change.tc))?
 }
 
 /// Runs tc lines in the namespace of this thread, which is that of `node`. What a discipline draws when it is made

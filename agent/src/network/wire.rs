@@ -10,8 +10,7 @@ use super::{bridge, link, tc};
 use crate::backend::Wiring;
 use crate::cells::probability;
 use crate::constants::{UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S};
-use crate::lab::{Change, End, Lab, Link};
-use crate::wire::{Loss, Wire};
+use crate::lab::{Change, End, Lab, Link, Loss, Wire};
 use netwarp_records::netlink::{NLM_F_CREATE, NLM_F_EXCL, Netlink, Request};
 
 const RTM_NEWQDISC: u16 = 36;

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from netwarp.constants import UNLIMITED_WIRE_BYTES_PER_S, WIRE_ALLOWANCE_BYTES_PER_S
 from netwarp.fields import NODE_WIRE
 from netwarp.flows import kind_of
-from netwarp.lab.tc import change_lines, end_lines
+from netwarp.lab.tc import change_rate
 from netwarp.lab_format.model import Lab, LabEnd, LabFlowChange, LabLink, LabOpportunities
 from netwarp.lab_format.wires import PROPERTIES, LabWire
 from netwarp.units import format_duration, format_rate
@@ -108,7 +108,9 @@ def _change_lines(lab: Lab) -> list[str]:
     ends = {end.index: end for link in lab.links for end in link.ends}
     for change in lab.changes[:MAX_CHANGES]:
         at = f"# at {format_duration(change.at_ns)}:"
-        lines += [f"{at} tc -n {change.node} {line}" for line in change_lines(change, ends[change.index])]
+        end = ends[change.index]
+        tc = (*change_rate(end.interface, end.shaper, change.rate_bps), *change.tc)
+        lines += [f"{at} tc -n {change.node} {line}" for line in tc]
         wire = change.wire
         if wire is not None:
             device = _peer(lab, change.index)
@@ -172,7 +174,7 @@ def _end_lines(end: LabEnd, peer: LabEnd, link: LabLink) -> list[str]:
         lines.append(f"ip -n {node} neigh add {ip} lladdr {peer.mac} nud permanent dev {device}")
     if end.opportunities:
         lines.append(f"# root of {device} on {node}, 1: {opportunities_words(end.opportunities)}")
-    return lines + [f"tc -n {node} {line}" for line in end_lines(end)]
+    return lines + [f"tc -n {node} {line}" for line in end.tc]
 
 
 def opportunities_words(found: LabOpportunities) -> str:

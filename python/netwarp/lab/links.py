@@ -8,6 +8,7 @@ from netwarp.constants import ETHERNET_HEADER_BYTES
 from netwarp.lab.draws import seed_for
 from netwarp.lab.network import NS_PER_S, Hop, NetworkGraph
 from netwarp.lab.sizes import Sizes
+from netwarp.lab.tc import change_queue, set_up
 from netwarp.lab_format.model import (
     LabChange,
     LabEnd,
@@ -74,7 +75,11 @@ def _build_end(
     wires = [_wire(state, limit, wire_seed) for _, state in timeline]
     queues = _queues([sizes.queue(hop, state) for _, state in timeline])
     raw = link.raw.get(node)
+    if raw is not None:
+        raw = tuple(line.replace("{dev}", device) for line in raw)
     rate_bps = timeline[0][1].rate
+    shaper = _shaper(rate_bps, link.mtu, burst_ns) if raw is None and rate_bps is not None else None
+    queue = queues[0] if raw is None else None
     end = LabEnd(
         node=node,
         interface=device,
@@ -82,14 +87,16 @@ def _build_end(
         wire_index=index + WIRE_OFFSET,
         mac=_mac(index),
         addresses=tuple(str(pair[hop.direction]) for pair in network.addresses[hop.link].values()),
-        shaper=_shaper(rate_bps, link.mtu, burst_ns) if raw is None and rate_bps is not None else None,
+        shaper=shaper,
         opportunities=_opportunities(opportunities, network.scenario.duration) if opportunities else None,
-        queue=queues[0] if raw is None else None,
-        raw=None if raw is None else tuple(line.replace("{dev}", device) for line in raw),
+        queue=queue,
+        raw=raw,
+        tc=set_up(device, shaper, queue, raw),
         wire=wires[0],
     )
     later: list[LabChange] = []
     for number, (at_ns, state) in enumerate(timeline[1:], start=1):
+        new_queue = _new_queue(queues[number - 1], queues[number])
         later.append(
             LabChange(
                 at_ns=at_ns,
@@ -98,7 +105,8 @@ def _build_end(
                 interface=device,
                 index=index,
                 rate_bps=state.rate if state.rate != timeline[number - 1][1].rate else None,
-                queue=_new_queue(queues[number - 1], queues[number]),
+                queue=new_queue,
+                tc=change_queue(device, new_queue),
                 wire=wires[number] if wires[number] != wires[number - 1] else None,
             )
         )

@@ -1,41 +1,45 @@
-"""Shapers and queues of a lab as the tc commands that set them up, for people to read.
-
-In a run the agent makes them from the same data (`agent/src/network/tc.rs`); a test compares the results of both.
-"""
+"""Shapers and queues of a lab as lines of tc: what the agent runs, and what is printed for people."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from netwarp.lab_format.model import LabChange, LabEnd, LabQueue, LabShaper
+from netwarp.lab_format.model import LabNewQueue, LabQueue, LabShaper
 
 _PARENT = "parent 1:1"
 """Where the queue stands: in the shaper's class, which the discipline of opportunities has too."""
 
 
-def end_lines(end: LabEnd) -> list[str]:
-    """tc lines for the interface of an end; the discipline of opportunities, which tc cannot set up, is left out."""
-    if end.raw is not None:
-        return list(end.raw)
-    device, shaper, queue = end.interface, end.shaper, end.queue
+def set_up(device: str, shaper: LabShaper | None, queue: LabQueue | None, raw: Sequence[str] | None) -> tuple[str, ...]:
+    """Lines that set up an interface; the discipline of opportunities, which tc cannot set up, is left out."""
+    if raw is not None:
+        return tuple(raw)
     lines = []
     if shaper is not None:
         lines.append(f"qdisc add dev {device} root handle 1: htb default 1")
         lines.append(f"class add dev {device} {_class(shaper)}")
     if queue is not None:
         lines.append(_queue("add", device, queue))
-    return lines
+    return tuple(lines)
 
 
-def change_lines(change: LabChange, end: LabEnd) -> list[str]:
-    """tc lines for what changes at an end, without its wire."""
-    device, rate_bps, queue, shaper = end.interface, change.rate_bps, change.queue, end.shaper
-    lines = []
-    if rate_bps is not None and shaper is not None:
-        lines.append(f"class change dev {device} {_class(replace(shaper, rate_bps=rate_bps))}")
-    if queue is not None:
-        lines.append(_queue("change" if queue.in_place else "replace", device, queue))
-    return lines
+def change_queue(device: str, queue: LabNewQueue | None) -> tuple[str, ...]:
+    """The line that changes the queue in place, or replaces it; none if it stays as it is."""
+    if queue is None:
+        return ()
+    return (_queue("change" if queue.in_place else "replace", device, queue),)
+
+
+def change_rate(device: str, shaper: LabShaper | None, rate_bps: int | None) -> tuple[str, ...]:
+    """The line that would give a shaper another rate, for people to read.
+
+    The agent does this over netlink (`agent/src/network/shaper.rs`): a trace has thousands of changes, and a process of
+    tc for each would take longer than the run.
+    """
+    if shaper is None or rate_bps is None:
+        return ()
+    return (f"class change dev {device} {_class(replace(shaper, rate_bps=rate_bps))}",)
 
 
 def _class(shaper: LabShaper) -> str:

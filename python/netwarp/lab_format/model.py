@@ -1,9 +1,10 @@
 """The shape of a lab, the field `lab` of `run.json`: times are ns, rates bit/s, probabilities 0..1.
 
 The builder (`netwarp.lab`) makes it, engines execute it, the store loads it; nothing looks into JSON of a lab.
-`make generate` writes what follows from it: `docs/lab.md`, the JSON Schema beside it, and an example that the agent's
-tests read. The agent refuses fields that it does not know. Defaults are those of fields that results of older versions,
-and imported ones, do not have; an engine gets all fields, but for those that are found after the run.
+`make generate` writes what follows from it: the agent's structs, `docs/lab.md`, the JSON Schema beside it, and an
+example that the agent's tests read. The agent refuses fields that it does not know. Defaults are those of fields that
+results of older versions, and imported ones, do not have; an engine gets all fields, but for those that are found after
+the run.
 """
 
 from __future__ import annotations
@@ -15,13 +16,26 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainValidator, TypeAdapter
 
+from netwarp.fields import Shape
 from netwarp.lab_format.objects import FOUND, SPREAD, LabObject, known_and_others
 from netwarp.lab_format.own_fields import OwnFields, read_own
-from netwarp.lab_format.quantities import MAX_DELAY_NS, MAX_RUN_NS, Address, Int64, Name, Port, Rate, Text, Time, Yes
+from netwarp.lab_format.quantities import (
+    MAX_DELAY_NS,
+    Address,
+    Delay,
+    Int64,
+    Name,
+    Port,
+    Rate,
+    Text,
+    Time,
+    UInt32,
+    UInt64,
+    Yes,
+)
 from netwarp.lab_format.wires import LabWire
 
-Count = Annotated[int, Field(strict=True, ge=0)]
-Seed = Annotated[int, Field(strict=True)]
+Handle = Annotated[int, Field(strict=True, ge=0, lt=2**16)]
 Size = Annotated[int, Field(strict=True, ge=1, lt=2**31)]
 SignedSize = Annotated[int, Field(strict=True, gt=-(2**31), lt=2**31)]
 Period = Annotated[int, Field(strict=True, ge=1, le=MAX_DELAY_NS // 10**6)]
@@ -30,6 +44,13 @@ Trace = Annotated[str, Field(strict=True, pattern=r"^[0-9]{1,12}(x[0-9]{1,9})?( 
 Settings = Mapping[str, str]
 Words = tuple[str, ...]
 """A program and its arguments, or options in the syntax of a program."""
+LabFamily = Literal["ipv4", "ipv6"]
+"""The version of a flow's addresses."""
+LabDistribution = Shape
+"""How a quantity is distributed around its mean. `pareto` is heavy-tailed: of shape 1.2, so of infinite variance, as
+sizes of files on the Web are (Crovella, Bestavros 1997, IEEE/ACM ToN 5(6): shapes of 1.1 to 1.3)."""
+LabRecorded = Literal["none", "acks", "packets"]
+"""What is recorded of a command's network."""
 
 
 def meaning(text: str) -> Any:
@@ -44,7 +65,7 @@ class LabMachine(LabObject):
     sysctl: Annotated[Settings, meaning("names and values, in the order in which they are set")] = field(
         default_factory=dict
     )
-    open_files: Annotated[Count, meaning("how many files each process may have open")] = 0
+    open_files: Annotated[UInt64, meaning("how many files each process may have open")] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +97,7 @@ class LabNode(LabObject):
         Settings,
         meaning("names and values, in the order in which they are set: every one that is not the kernel's default"),
     ] = field(default_factory=dict)
-    syscall_ns: Annotated[Int64, meaning("what each system call takes of programs that run here")] = 0
+    syscall_ns: Annotated[Delay, meaning("what each system call takes of programs that run here")] = 0
     copies: Yes = field(default=False, metadata=FOUND)
     """Whether it may send more or other packets than came: a switch, an end of a tunnel."""
 
@@ -106,16 +127,16 @@ class LabShaper(LabObject):
     """
 
     rate_bps: Annotated[Rate, meaning("of the class and its ceiling")]
-    quantum_bytes: Annotated[Count, meaning("a full frame")]
-    burst_ns: Annotated[Time, meaning("size of its buckets, as time at the rate; 0: one byte")] = 0
+    quantum_bytes: Annotated[UInt32, meaning("a full frame")]
+    burst_ns: Annotated[Delay, meaning("size of its buckets, as time at the rate; 0: one byte")] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabQueue(LabObject):
     """A queueing discipline: its major handle, its kind, its options in tc's syntax (`["limit", "100"]`)."""
 
-    handle: Annotated[Count, meaning("major number, which tc writes in hexadecimal")] = 0
-    kind: Annotated[Text, meaning("pfifo, red, fq_codel …")]
+    handle: Annotated[Handle, meaning("major number, which tc writes in hexadecimal")] = 0
+    kind: Annotated[Text, meaning("such as pfifo, red or fq_codel")]
     options: Annotated[tuple[Text, ...], meaning('in the syntax of tc: `["limit", "100"]`')]
 
 
@@ -136,14 +157,15 @@ class LabEnd(LabObject):
 
     node: Name
     interface: Annotated[Text, meaning("its name on the node")] = ""
-    index: Annotated[Int64, meaning("ifindex, unique in the whole lab")]
-    wire_index: Annotated[Count, meaning("of the peer in the namespace of the wires")] = 0
+    index: Annotated[UInt32, meaning("ifindex, unique in the whole lab")]
+    wire_index: Annotated[UInt32, meaning("of the peer in the namespace of the wires")] = 0
     mac: str = ""
     addresses: Annotated[Words, meaning("with the length of their prefix")] = ()
     shaper: Annotated[LabShaper | None, meaning("null: no rate, or `raw`")] = None
     opportunities: Annotated[LabOpportunities | None, meaning("in place of a rate")] = None
     queue: Annotated[LabQueue | None, meaning("child of either; null with `raw`")] = None
     raw: Annotated[Words | None, meaning("tc commands of the scenario's own, in place of these three")] = None
+    tc: Annotated[Words, meaning("lines for tc that set up all this, except opportunities; the agent runs them")] = ()
     wire: Annotated[LabWire, meaning("the direction that leaves this end: a netem at the peer's wire interface")] = (
         field(default_factory=LabWire)
     )
@@ -157,7 +179,7 @@ class LabLink(LabObject):
     """A link and its two ends."""
 
     name: Name
-    mtu: Annotated[Int64, meaning("bytes")] = 1500
+    mtu: Annotated[UInt32, meaning("bytes")] = 1500
     offload: Annotated[Yes, meaning("segmentation offloads and aggregation at both nodes")] = False
     ends: Annotated[tuple[LabEnd, ...], Field(min_length=2, max_length=2, description="exactly two")]
 
@@ -168,7 +190,7 @@ class LabRoute(LabObject):
 
     node: str
     prefix: Annotated[str, meaning("adjacent subnets with the same next hop share one, such as 10.0.2.0/23")]
-    via: str
+    via: Address
     interface: str
 
 
@@ -183,9 +205,10 @@ class LabChange(LabObject):
     link: str = ""
     node: str = ""
     interface: str = ""
-    index: Annotated[Int64, meaning("of the end that changes")]
+    index: Annotated[UInt32, meaning("of the end that changes")]
     rate_bps: Annotated[Rate | None, meaning("of its shaper")] = None
     queue: LabNewQueue | None = None
+    tc: Annotated[Words, meaning("lines for tc that change the queue; the agent runs them")] = ()
     wire: Annotated[LabWire | None, meaning("the whole wire afterwards")] = None
 
 
@@ -204,8 +227,8 @@ class LabCapture(LabObject):
     link: str
     node: str
     interface: str = ""
-    index: Int64
-    snap: Annotated[Count, meaning("bytes of each packet")] = 0
+    index: UInt32
+    snap: Annotated[UInt32, meaning("bytes of each packet")] = 0
     filter: Annotated[str | None, meaning("in the syntax of pcap-filter(7); null: every packet")] = None
 
 
@@ -216,15 +239,13 @@ class LabExec(LabObject):
     command: Annotated[Words, meaning("the program and its arguments")]
     directory: Annotated[str, meaning("where it starts")] = ""
     env: Annotated[Settings, meaning("its whole environment")] = field(default_factory=dict)
-    record: Annotated[
-        Literal["none", "acks", "packets"], meaning("of its network: only ACKs and arrivals, or packets as well")
-    ] = "none"
+    record: Annotated[LabRecorded, meaning("of its network: only ACKs and arrivals, or packets as well")] = "none"
     rate_bps: Annotated[Rate | None, meaning("of each veth and loopback without another rate; null: none")] = None
     start_ns: Annotated[
-        tuple[Int64, ...],
+        tuple[UInt64, ...],
         meaning("of the time that each program takes to start: quantiles at equal steps from 0 to 1; empty: none"),
     ] = ()
-    syscall_ns: Annotated[Int64, meaning("what each system call of its programs takes")] = 0
+    syscall_ns: Annotated[Delay, meaning("what each system call of its programs takes")] = 0
     clock_off_ns: Annotated[
         tuple[Int64, ...],
         meaning(
@@ -251,7 +272,7 @@ class LabRecord(LabObject):
     ] = 0
     captures: tuple[LabCapture, ...] = ()
     kept_bytes: Annotated[
-        Count, meaning("kept at most of each stream that a command prints, and of all files that commands leave")
+        UInt64, meaning("kept at most of each stream that a command prints, and of all files that commands leave")
     ] = 0
 
 
@@ -264,7 +285,7 @@ class LabFlowChange(LabObject):
     active: Annotated[Yes, meaning("whether it sends, or makes requests")]
     rate_bps: Annotated[Rate | None, meaning("of UDP sources")] = None
     think_ns: Annotated[Int64 | None, meaning("mean of the pauses that begin from then on")] = None
-    think_distribution: str | None = None
+    think_distribution: LabDistribution | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,14 +309,14 @@ class LabFlow(LabObject):
     tool: Text
     from_: Annotated[Text, Field(alias="from", description="node")] = ""
     to: Annotated[Text, meaning("node")] = ""
-    family: Literal["ipv4", "ipv6"] = "ipv4"
+    family: LabFamily = "ipv4"
     source: Address
     destination: Address
     source_port: Annotated[Port, meaning("20000 + id")] = 0
     destination_port: Annotated[Port, meaning("5001 + id")] = 0
     start_ns: Annotated[Time, meaning("from t0, with the seeded offset")]
     duration_ns: Annotated[Time, meaning("within the run")] = 0
-    seed: Annotated[Seed, meaning("of everything random in this flow")] = 0
+    seed: Annotated[UInt64, meaning("of everything random in this flow")] = 0
     changes: Annotated[
         tuple[LabFlowChange, ...], meaning("in order of time; before the first one its fields apply")
     ] = ()
@@ -335,7 +356,7 @@ class LabInterface(LabEnd):
     """An interface that was found and is no end of a link."""
 
     kind: str = ""
-    mtu: Int64 = 1500
+    mtu: UInt32 = 1500
 
 
 def _with_own(value: Any) -> Any:
@@ -346,10 +367,10 @@ def _with_own(value: Any) -> Any:
 class Lab(LabObject):
     """The whole lab of one run."""
 
-    format: Annotated[Int64, meaning("version of the lab's format")] = 0
-    seed: Annotated[Int64, meaning("of the run")] = 0
+    format: Annotated[UInt32, meaning("version of the lab's format")] = 0
+    seed: Annotated[UInt64, meaning("of the run")] = 0
     t0_ns: Annotated[Time, meaning("CLOCK_MONOTONIC of the machine at which the run's clock starts")] = 0
-    duration_ns: Annotated[int, Field(strict=True, ge=0, le=MAX_RUN_NS, description="the run ends at t0 + duration")]
+    duration_ns: Annotated[Time, Field(ge=0, description="the run ends at t0 + duration")]
     machine: LabMachine = LabMachine()
     modules: Annotated[tuple[LabModule, ...], meaning("in the order in which they are loaded")] = ()
     wire: LabWires = LabWires()

@@ -1,4 +1,7 @@
-"""The kinds of value that a lab holds: each a type with its unit and its bounds."""
+"""The kinds of value that a lab holds: each a type with its unit and its bounds.
+
+The bounds of a number also choose its type in the agent (`tools/rust_lab.py`).
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,14 @@ MAX_DELAY_NS = 366 * 24 * 3600 * 10**9
 Time = Annotated[int, Field(strict=True, ge=-MAX_RUN_NS, le=MAX_RUN_NS)]
 """An instant of a run, or a duration in it, in ns."""
 Delay = Annotated[int, Field(strict=True, ge=0, le=MAX_DELAY_NS)]
-"""How long a wire delays a packet, in ns."""
+"""How long something takes, such as a packet on a wire, in ns."""
 Rate = Annotated[int, Field(strict=True, ge=0, le=10**14)]
 """In bit/s."""
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 """A probability, or a part of a whole: 0 to 1."""
 Int64 = Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
+UInt32 = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
+UInt64 = Annotated[int, Field(strict=True, ge=0, lt=2**64)]
 Text = Annotated[str, Field(strict=True, max_length=_MAX_TEXT)]
 Yes = Annotated[bool, Field(strict=True)]
 """Whether something is so."""

@@ -56,6 +56,7 @@ class LabStateLoss(LabObject):
 
 
 LabLoss = LabRandomLoss | LabGilbertElliott | LabStateLoss
+"""netem's models of loss, see tc-netem(8)."""
 _CLASSES: Mapping[type, Callable[..., LabLoss]] = {
     RandomLoss: LabRandomLoss,
     GilbertElliott: LabGilbertElliott,

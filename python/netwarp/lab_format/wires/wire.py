@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from netwarp.lab_format.objects import LabObject
-from netwarp.lab_format.quantities import Int64, Rate
+from netwarp.lab_format.quantities import Rate, UInt32, UInt64
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 def made_of(*fields: tuple[str, Any, Any]) -> Any:
     """The class of wires with these fields (name, type, default), between their rate and what the netem needs."""
     rate = Annotated[Rate | None, Field(description="null: no serialisation delay, as with opportunities")]
-    limit = Annotated[Int64, Field(description="limit of the netem; more than it can ever hold")]
+    limit = Annotated[UInt32, Field(description="limit of the netem; more than it can ever hold")]
     every = (
         ("rate_bps", rate, None),
         *fields,
         ("limit_pkts", limit, 0),
-        ("seed", Annotated[int, Field(strict=True, description="of its random numbers")], 0),
+        ("seed", Annotated[UInt64, Field(description="of its random numbers")], 0),
     )
     return make_dataclass(
         "LabWire",

@@ -1,0 +1,456 @@
+//! The objects of a lab. Made by `make generate` from `python/netwarp/lab_format/`.
+
+use std::net::IpAddr;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Settings;
+
+/// The whole lab of one run.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Lab {
+    /// version of the lab's format
+    pub format: u32,
+    /// of the run
+    pub seed: u64,
+    /// CLOCK_MONOTONIC of the machine at which the run's clock starts
+    pub t0_ns: i64,
+    /// the run ends at t0 + duration
+    pub duration_ns: i64,
+    pub machine: Machine,
+    /// in the order in which they are loaded
+    pub modules: Vec<Module>,
+    pub wire: Wires,
+    pub nodes: Vec<Node>,
+    /// in file order
+    pub links: Vec<Link>,
+    pub routes: Vec<Route>,
+    /// one entry for each single flow: `count = 3` gives three
+    pub flows: Vec<Flow>,
+    /// in order of time; one entry for each end of a link that changes
+    pub changes: Vec<Change>,
+    /// programs that tune nodes
+    pub tuners: Vec<Tuner>,
+    pub record: Record,
+    /// None: the lab is a network with flows
+    pub exec: Option<Exec>,
+}
+
+/// The whole machine: sysctls in the order in which they are set, and how many files a process may have open.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// names and values, in the order in which they are set
+    pub sysctl: Settings,
+    /// how many files each process may have open
+    pub open_files: u64,
+}
+
+/// A kernel module of the scenario's own, compiled for the kernel of the run and loaded before anything else.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Module {
+    /// of its file or directory
+    pub name: String,
+    /// where the scenario says that it is
+    pub place: String,
+    /// its sources by their paths
+    pub files: Settings,
+    /// names and values
+    pub parameters: Settings,
+}
+
+/// The hidden network namespace that holds the wires.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Wires {
+    /// names and values, in the order in which they are set
+    pub sysctl: Settings,
+}
+
+/// A network namespace, with its sysctls in the order in which they are set.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// its name in the scenario
+    pub name: String,
+    /// whether it forwards packets (its sysctls contain this, too)
+    pub forward: bool,
+    /// names and values, in the order in which they are set: every one that is not the kernel's default
+    pub sysctl: Settings,
+    /// what each system call takes of programs that run here
+    pub syscall_ns: u64,
+}
+
+/// A link and its two ends.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    pub name: String,
+    /// bytes
+    pub mtu: u32,
+    /// segmentation offloads and aggregation at both nodes
+    pub offload: bool,
+    /// exactly two
+    pub ends: [End; 2],
+}
+
+/// One end of a link: a node's interface, what it sends through, and the wire that leaves it.
+///
+/// Packets go through `shaper` or `opportunities`, whose child is `queue`; or through what the scenario's own tc
+/// commands (`raw`) set up, and then these three are None.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct End {
+    pub node: String,
+    /// its name on the node
+    pub interface: String,
+    /// ifindex, unique in the whole lab
+    pub index: u32,
+    /// of the peer in the namespace of the wires
+    pub wire_index: u32,
+    pub mac: String,
+    /// with the length of their prefix
+    pub addresses: Vec<String>,
+    /// None: no rate, or `raw`
+    pub shaper: Option<Shaper>,
+    /// in place of a rate
+    pub opportunities: Option<Opportunities>,
+    /// child of either; None with `raw`
+    pub queue: Option<Queue>,
+    /// tc commands of the scenario's own, in place of these three
+    pub raw: Option<Vec<String>>,
+    /// lines for tc that set up all this, except opportunities; the agent runs them
+    pub tc: Vec<String>,
+    /// the direction that leaves this end: a netem at the peer's wire interface
+    pub wire: Wire,
+}
+
+/// The rate of a link where packets are sent into it: an htb class. Its quantum is a full frame.
+///
+/// In virtual time its buckets hold one byte, so packets are spaced exactly. In real time they hold the bytes of
+/// `burst_ns` at the rate; otherwise each late timer would cost throughput.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Shaper {
+    /// of the class and its ceiling
+    pub rate_bps: u64,
+    /// a full frame
+    pub quantum_bytes: u32,
+    /// size of its buckets, as time at the rate; 0: one byte
+    pub burst_ns: u64,
+}
+
+/// Delivery opportunities in place of a rate, at the milliseconds of `trace`, repeated every `period_ms`.
+///
+/// `17x3 20` means three at 17 ms and one at 20 ms; it is text because there may be a million. Each lets `bytes` pass;
+/// a packet counts as its frame plus `overhead_bytes`. Opportunities after the end of the run are left out; the mean is
+/// of the whole trace.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Opportunities {
+    /// what one opportunity lets pass
+    pub bytes: u32,
+    /// bytes that count for a packet in addition to its frame
+    pub overhead_bytes: i32,
+    /// period after which the trace repeats
+    pub period_ms: u64,
+    /// of the whole trace
+    pub mean_rate_bps: u64,
+    /// milliseconds, each with the number of opportunities
+    pub trace: String,
+}
+
+/// A queueing discipline: its major handle, its kind, its options in tc's syntax (`["limit", "100"]`).
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    /// major number, which tc writes in hexadecimal
+    pub handle: u16,
+    /// such as pfifo, red or fq_codel
+    pub kind: String,
+    /// in the syntax of tc: `["limit", "100"]`
+    pub options: Vec<String>,
+}
+
+/// One direction of a link's wire: a netem on the peer's interface in the hidden namespace.
+///
+/// `rate_bps` None: no serialisation delay, because the opportunities have let the packet pass whole.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Wire {
+    /// None: no serialisation delay, as with opportunities
+    pub rate_bps: Option<u64>,
+    pub delay_ns: u64,
+    pub jitter_ns: u64,
+    /// with the previous packet
+    pub jitter_correlation: f64,
+    /// of the jitter: a table of iproute2; None is netem's uniform one
+    pub distribution: Option<String>,
+    pub loss: Option<Loss>,
+    /// probability
+    pub duplicate: f64,
+    /// probability
+    pub corrupt: f64,
+    /// probability that a packet is not delayed
+    pub reorder: f64,
+    /// limit of the netem; more than it can ever hold
+    pub limit_pkts: u32,
+    /// of its random numbers
+    pub seed: u64,
+}
+
+/// netem's models of loss, see tc-netem(8).
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(tag = "model", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Loss {
+    /// Independent losses, or correlated ones: `loss random` of tc-netem(8).
+    Random {
+        /// probability of loss
+        p: f64,
+        /// with the previous packet
+        correlation: f64,
+        /// packets that can be marked are marked instead of lost
+        ecn: bool,
+    },
+    /// Losses of two states (Gilbert and Elliott): `loss gemodel` of tc-netem(8).
+    Gemodel {
+        /// from the good state to the bad
+        p: f64,
+        /// from the bad state to the good
+        r: f64,
+        /// probability of loss in the bad state
+        one_minus_h: f64,
+        /// probability of loss in the good state
+        one_minus_k: f64,
+    },
+    /// Losses of four states: `loss state` of tc-netem(8).
+    State {
+        /// from the good state into a burst of losses
+        p13: f64,
+        /// out of it
+        p31: f64,
+        /// from a burst into a gap within it
+        p32: f64,
+        /// back
+        p23: f64,
+        /// of a single loss
+        p14: f64,
+    },
+}
+
+/// A route by prefix on one node.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    pub node: String,
+    /// adjacent subnets with the same next hop share one, such as 10.0.2.0/23
+    pub prefix: String,
+    pub via: IpAddr,
+    pub interface: String,
+}
+
+/// The fields that every flow has; those of its tool follow.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+pub struct Flow {
+    pub id: u32,
+    /// the group's name alone if it has one flow, else with its number: `bulk.0`
+    pub name: String,
+    /// its name in the scenario
+    pub group: String,
+    pub tool: String,
+    /// node
+    pub from: String,
+    /// node
+    pub to: String,
+    pub family: Family,
+    pub source: IpAddr,
+    pub destination: IpAddr,
+    /// 20000 + id
+    pub source_port: u16,
+    /// 5001 + id
+    pub destination_port: u16,
+    /// from t0, with the seeded offset
+    pub start_ns: i64,
+    /// within the run
+    pub duration_ns: i64,
+    /// of everything random in this flow
+    pub seed: u64,
+    /// in order of time; before the first one its fields apply
+    pub changes: Vec<FlowChange>,
+    #[serde(flatten)]
+    pub own: Map<String, Value>,
+}
+
+/// The version of a flow's addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    Ipv4,
+    Ipv6,
+}
+
+/// The state of a flow from `at_ns` on. `rate_bps`, or `think_ns` and its distribution, are None where its kind has
+/// none.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct FlowChange {
+    /// from t0
+    pub at_ns: i64,
+    /// whether it sends, or makes requests
+    pub active: bool,
+    /// of UDP sources
+    pub rate_bps: Option<u64>,
+    /// mean of the pauses that begin from then on
+    pub think_ns: Option<i64>,
+    pub think_distribution: Option<Distribution>,
+}
+
+/// How a quantity is distributed around its mean. `pareto` is heavy-tailed: of shape 1.2, so of infinite variance, as
+/// sizes of files on the Web are (Crovella, Bestavros 1997, IEEE/ACM ToN 5(6): shapes of 1.1 to 1.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    Constant,
+    Exponential,
+    Pareto,
+}
+
+/// What changes at one end of a link at `at_ns`: its shaper's rate, its queue, the whole wire.
+///
+/// None is unchanged.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    pub at_ns: i64,
+    pub link: String,
+    pub node: String,
+    pub interface: String,
+    /// of the end that changes
+    pub index: u32,
+    /// of its shaper
+    pub rate_bps: Option<u64>,
+    pub queue: Option<NewQueue>,
+    /// lines for tc that change the queue; the agent runs them
+    pub tc: Vec<String>,
+    /// the whole wire afterwards
+    pub wire: Option<Wire>,
+}
+
+/// A queue from an instant of the run on: the present one changed `in_place`, or another that replaces it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct NewQueue {
+    /// major number, which tc writes in hexadecimal
+    pub handle: u16,
+    /// such as pfifo, red or fq_codel
+    pub kind: String,
+    /// in the syntax of tc: `["limit", "100"]`
+    pub options: Vec<String>,
+    /// the present queue is changed; otherwise it is replaced
+    pub in_place: bool,
+}
+
+/// A program that tunes a node by itself, from before the flows to the run's end.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Tuner {
+    pub node: String,
+    /// its words
+    pub program: Vec<String>,
+}
+
+/// What the agent records.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// packets, drops, ACKs and arrivals, by the kernel's recorder
+    pub exact: bool,
+    /// interval between samples of sockets, queues and links; 0: only one at the end
+    pub sample_ns: i64,
+    pub captures: Vec<Capture>,
+    /// kept at most of each stream that a command prints, and of all files that commands leave
+    pub kept_bytes: u64,
+}
+
+/// A packet capture on one interface.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    pub link: String,
+    pub node: String,
+    pub interface: String,
+    pub index: u32,
+    /// bytes of each packet
+    pub snap: u32,
+    /// in the syntax of pcap-filter(7); None: every packet
+    pub filter: Option<String>,
+}
+
+/// A command that is the whole run: it builds its own network.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(deny_unknown_fields)]
+pub struct Exec {
+    /// the program and its arguments
+    pub command: Vec<String>,
+    /// where it starts
+    pub directory: String,
+    /// its whole environment
+    pub env: Settings,
+    /// of its network: only ACKs and arrivals, or packets as well
+    pub record: Recorded,
+    /// of each veth and loopback without another rate; None: none
+    pub rate_bps: Option<u64>,
+    /// of the time that each program takes to start: quantiles at equal steps from 0 to 1; empty: none
+    pub start_ns: Vec<u64>,
+    /// what each system call of its programs takes
+    pub syscall_ns: u64,
+    /// of how far CLOCK_REALTIME of each network namespace but the first is ahead: quantiles at equal steps from 0 to
+    /// 1; empty: all are right
+    pub clock_off_ns: Vec<i64>,
+    /// whether what they compute takes as long as on the host; no such run is repeated
+    pub compute: bool,
+    /// where it starts; None: there is no network but what it makes
+    pub node: Option<String>,
+    /// what it reads from standard input
+    pub input: Option<String>,
+    /// whether somebody sits at a terminal of it
+    pub terminal: bool,
+    /// then: seconds of its time in one of real time, at most
+    pub pace: Option<f64>,
+}
+
+/// What is recorded of a command's network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(rename_all = "lowercase")]
+pub enum Recorded {
+    None,
+    Acks,
+    Packets,
+}

@@ -1,4 +1,4 @@
-"""Shapers and queues of a lab as the tc commands that set them up, for people to read.
+"""The tc commands that set up shapers and queues of a lab, for people to read.
 
 In a run the agent makes them from the same data (`agent/src/network/tc.rs`); a test compares the results of both.
 """
@@ -10,11 +10,11 @@ from dataclasses import replace
 from netwarp.lab_format.model import LabChange, LabEnd, LabQueue, LabShaper
 
 _PARENT = "parent 1:1"
-"""Where the queue stands: in the shaper's class, which the discipline of opportunities has too."""
+"""The parent of the queue: the shaper's class, which the discipline of opportunities has too."""
 
 
 def end_lines(end: LabEnd) -> list[str]:
-    """tc lines for the interface of an end; the discipline of opportunities, which tc cannot set up, is left out."""
+    """The tc lines for the interface of an end, without the discipline of opportunities, which tc cannot set up."""
     if end.raw is not None:
         return list(end.raw)
     device, shaper, queue = end.interface, end.shaper, end.queue
@@ -28,7 +28,7 @@ def end_lines(end: LabEnd) -> list[str]:
 
 
 def change_lines(change: LabChange, end: LabEnd) -> list[str]:
-    """tc lines for what changes at an end, without its wire."""
+    """The tc lines for a change at an end, without its wire."""
     device, rate_bps, queue, shaper = end.interface, change.rate_bps, change.queue, end.shaper
     lines = []
     if rate_bps is not None and shaper is not None:

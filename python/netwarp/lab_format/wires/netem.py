@@ -1,6 +1,6 @@
-"""The words of netem that a link understands: loss models and jitter with a distribution.
+"""The netem syntax that a link accepts: loss models, and jitter with a distribution.
 
-The grammar is that of tc-netem(8); defaults of left-out parameters are those of iproute2's `q_netem.c`.
+The grammar is that of tc-netem(8); defaults of omitted parameters are those of iproute2's `q_netem.c`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class _Words(BaseModel):
 
 
 class Jitter(_Words):
-    """Variation of the delay: ± `ns`, its correlation with the packet before (0..1), and its distribution."""
+    """Variation of the delay: ± `ns`, its correlation with the previous packet (0..1), and its distribution."""
 
     ns: int
     correlation: float = 0.0
@@ -34,7 +34,7 @@ class Jitter(_Words):
 
 
 class RandomLoss(_Words):
-    """Each packet lost with probability `p`, with a correlation to the packet before.
+    """Loss of each packet with probability `p`, correlated with the previous packet.
 
     With `ecn`, a packet that ECN can mark is marked (CE) where it would have been lost.
     """
@@ -83,7 +83,7 @@ LossModel = RandomLoss | GilbertElliott | FourState
 
 
 def parse_loss(value: object) -> LossModel:
-    """A loss model from `"0.5%"`, `"0.5% 25% ecn"`, `"random …"`, `"gemodel p [r [1-h [1-k]]]"`, `"state p13 …"`.
+    """Parse a loss model: `"0.5%"`, `"0.5% 25% ecn"`, `"random …"`, `"gemodel p [r [1-h [1-k]]]"`, `"state p13 …"`.
 
     No loss is `RandomLoss(p=0)`. Raises ValueError with a sentence.
     """
@@ -124,7 +124,7 @@ def _state(numbers: list[float]) -> FourState:
 
 
 def parse_jitter(value: object) -> Jitter:
-    """Jitter from `"2ms"`, `"2ms normal"`, `"2ms 25%"`, `"2ms 25% distribution normal"`."""
+    """Parse a jitter: `"2ms"`, `"2ms normal"`, `"2ms 25%"`, `"2ms 25% distribution normal"`."""
     if isinstance(value, Jitter):
         return value
     if not isinstance(value, str) or not value.split():

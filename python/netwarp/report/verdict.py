@@ -15,7 +15,7 @@ _MARKS = {Judgement.MET: "met", Judgement.FAILED: "failed", Judgement.UNCHECKED:
 
 @dataclass(frozen=True)
 class Line:
-    """One judged statement: its look (`met`, `failed`, `open`), what was judged, what was found."""
+    """One judged statement: its look (`met`, `failed`, `open`), the statement, and the finding."""
 
     look: str
     word: str
@@ -25,7 +25,7 @@ class Line:
 
 @dataclass(frozen=True)
 class ReportVerdict:
-    """The look of the whole (`met`, `failed`, `open`), its sentences, runs by status, lines, and what was left out."""
+    """The verdict on a result: its look (`met`, `failed`, `open`), sentences, runs by status, lines, excluded runs."""
 
     look: str
     headline: str
@@ -60,7 +60,7 @@ def expectation_lines(checked: Sequence[Checked]) -> list[Line]:
 
 
 def _headline(counts: dict[str, int], checked: Sequence[Checked], failed: int) -> tuple[str, str]:
-    """The first that holds of what can be said, the worst first, with the look that it deserves."""
+    """The worst statement that holds, with its look."""
     met = sum(one.judgement is Judgement.MET for one in checked)
     sayings = (
         (not counts["ok"] + counts["suspect"], "failed", "No run of this result can be used"),

@@ -1,4 +1,4 @@
-"""Which figures of metrics say most about a result."""
+"""Chooses the figures of metrics that say most about a result."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _OVERVIEW = (
 
 @dataclass(frozen=True)
 class Wish:
-    """A figure of a metric to draw: its axes, all that vary if there are none, and its kind."""
+    """A figure of a metric to draw: its axes (empty: all that vary), and its kind."""
 
     metric: str
     by: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Wish:
 
     @property
     def command(self) -> str:
-        """What draws it."""
+        """The command that draws it."""
         axes = f" --by {','.join(self.by)}" if self.by else ""
         return f"netwarp plot DIR --metric {self.metric}{axes}" + (
             f" --kind {self.kind}" if self.kind != "auto" else ""
@@ -37,7 +37,7 @@ class Wish:
 
 
 def wishes(result: ResultDir) -> Iterator[Wish]:
-    """What to draw, the most telling first: metrics over all axes that vary, maps, boxes over seeds, distributions."""
+    """The figures to draw, most important first: metrics over all axes, maps, boxes over seeds, distributions."""
     summary = result.summary().filter(status="ok")
     seeds = summary["seed"].n_unique()
     axes = tuple(axis for axis in axes_for(result) if summary[axis].n_unique() > 1)
@@ -49,7 +49,7 @@ def wishes(result: ResultDir) -> Iterator[Wish]:
     ]
     many = {scope: len(names_of(summary, scope, metric)) > 1 for scope, metric in chosen}
     if "completion_ms_p50" in have.get("flow", ()) and not axes:
-        yield Wish("flow.completion_ms", (NAME,))  # how the times of each group lie
+        yield Wish("flow.completion_ms", (NAME,))  # the distribution of each group's times
     for scope, metric in chosen if axes or seeds > 1 else ():
         together = (NAME,) if scope == "flow" and many[scope] and len(axes) < 2 else ()
         by = (*axes, *together) or (SEED,)

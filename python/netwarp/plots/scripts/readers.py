@@ -1,4 +1,4 @@
-"""The functions that scripts read records with: the text of each, as it is in a script."""
+"""The functions with which scripts read records, as the text that is put into a script."""
 
 TABLE = '''
 def table(run, name):

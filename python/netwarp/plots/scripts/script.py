@@ -1,4 +1,4 @@
-"""From a figure over time to the script that draws it: which records its curves are in, and the text around them."""
+"""Makes the script that draws a figure over time: the records of its curves, and the text around them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ figure.savefig(Path(__file__).with_suffix(".png"), dpi=150)
 
 @dataclass(frozen=True)
 class Call:
-    """How a script reads one curve: its panel, label and look, the reader, and what that is given."""
+    """One curve of a script: its panel, label and look, the reader, and the reader's arguments."""
 
     panel: int
     label: str
@@ -90,7 +90,7 @@ class _Records:
         return [number for number, flow_id in flow_of.items() if flow_id == data.flow.id]
 
     def of(self, group: str) -> Sequence[FlowData]:
-        """The flows of one name, as it is in the names of files."""
+        """The flows of one name, as spelt in the names of files."""
         return [data for data in self.flows if slug(data.flow.group) == group]
 
     @property
@@ -99,7 +99,7 @@ class _Records:
 
 
 def script_of(result: ResultDir, figure: Figure) -> str:
-    """The script that draws a figure, by what its stem begins with. Raises SelectionError."""
+    """The script that draws a figure, chosen by the beginning of its stem. Raises SelectionError."""
     run_set, stem = figure.run_set, figure.stem
     title = figure.spec.title if isinstance(figure.spec, Stack) else figure.spec.quantity.title
     drawn = _labels(figure.spec) if stem.startswith("stack-") else None
@@ -113,7 +113,7 @@ def script_of(result: ResultDir, figure: Figure) -> str:
     calls, labels, steps = _calls(base, runs, slug(queue).removeprefix(QUEUE))
     if not calls:
         raise SelectionError(
-            f'there is no script for "{stem}"; there are for exact records, of figures whose names begin with '
+            f'there is no script for "{stem}"; figures of exact records have one if their names begin with '
             "cwnd-, rtt-, queue-, throughput-, interfaces, iperf3-, bbr- or stack-"
         )
     if each:
@@ -125,13 +125,13 @@ def script_of(result: ResultDir, figure: Figure) -> str:
 
 
 def _labels(spec: FigureSpec | Stack) -> set[str]:
-    """The labels of what a stack shows, which may be some of many."""
+    """The labels of the variants that a figure shows; a stack may show a part of them."""
     rows = spec.columns[0] if isinstance(spec, Stack) else [spec]
     return {variant.label for row in rows for variant in row.variants}
 
 
 def _text(head: tuple[str, str, str], calls: Sequence[Call], labels: Sequence[str], steps: Sequence[int]) -> str:
-    """The script; `head` is the figure's title, the script's name and where the result is."""
+    """The script; `head` is the figure's title, the script's name and the result's path."""
     title, stem, place = head
     used = list(dict.fromkeys(call.reader for call in calls))
     imports = "".join(f"import {name}\n" for name in (*(["json"] if "reported" in used else []), "sys"))
@@ -148,7 +148,7 @@ def _text(head: tuple[str, str, str], calls: Sequence[Call], labels: Sequence[st
 
 
 def _calls(base: str, runs: Sequence[_Records], queue: str) -> tuple[list[Call], list[str], list[int]]:
-    """The curves, the labels of the panels, and which panels show steps."""
+    """The curves, the labels of the panels, and the panels that show steps."""
     drawn = [one.look for one in runs]
     single: dict[str, tuple[Callable[[_Records, str], Iterator[tuple[str, Sequence[object]]]], str, bool]] = {
         CWND: (_window, "congestion window (packets)", True),
@@ -177,7 +177,7 @@ _Several = Callable[[_Records, str], Iterator[tuple[str, str, Sequence[object]]]
 
 
 def _several(source: _Several, base: str, runs: Sequence[_Records]) -> tuple[list[Call], list[str], list[int]]:
-    """A panel for each run, a curve for each thing that it shows."""
+    """The curves of a figure with a panel for each run and several curves in each."""
     calls: list[Call] = []
     for at, one in enumerate(runs):
         found = list(source(one, base))
@@ -259,7 +259,7 @@ def _stacked(
 
 
 def _bbr(about: str, runs: Sequence[_Records]) -> tuple[list[Call], list[str], list[int]]:
-    """Of the run that the figure is of, or of the first; `about` is a flow's name, and the run's label behind it."""
+    """The curves of BBR's state in the figure's run; `about` is a flow's name, followed by the run's label."""
     wanted = (
         (0, "pacing gain", "bbr_pacing_gain", 256),
         (0, "window gain", "bbr_cwnd_gain", 256),

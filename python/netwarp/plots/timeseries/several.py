@@ -1,4 +1,4 @@
-"""Figures of several things of one run: its interfaces, iperf3 beside the records, BBR's state."""
+"""Figures with several named curves of one run: its interfaces, iperf3 beside the records, BBR's state."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,23 +16,23 @@ from netwarp.store.description import Description, End
 from netwarp.store.rundir import RunDir
 
 INTERFACES, IPERF3, BBR, START = "interfaces", "iperf3-", "bbr-", "-start"
-"""How the stems of these figures are called, begin, or end."""
+"""The names, prefixes and suffix of the stems of these figures."""
 PRINTED = "iperf3's"
 _ROUND_TRIPS = 60
-"""From BBR's start: Startup, Drain and some cycles of ProbeBW, each eight round trips long."""
+"""The length of BBR's start in round trips: Startup, Drain and some cycles of ProbeBW, each of eight round trips."""
 _QUIET = 0.1
-"""Below this part of what the other end of its link sends an interface carries ACKs, which nobody would see."""
+"""An interface that sends less than this part of its peer's rate carries ACKs, which would not be visible."""
 
 Named = Mapping[Quantity, Mapping[str, Curve]]
 
 
 def named_curves(run: RunDir, flows: Sequence[FlowData], interval_ns: int) -> Named:
-    """All of these that the run's records have."""
+    """All named curves that the run's records have."""
     return dict([*_interfaces(run, interval_ns), *_iperf3(run, flows, interval_ns), *_bbr(run, flows)])
 
 
 def _interfaces(run: RunDir, interval_ns: int) -> Iterator[tuple[Quantity, Mapping[str, Curve]]]:
-    """What interfaces sent over time, the busiest first."""
+    """The sending rates of interfaces over time, the busiest first."""
     what = run.description
     step_ns = max(interval_ns, what.sample_ns)
     frames = {end: series.interface_rate(run, end, step_ns) for end in what.ends}
@@ -48,13 +48,13 @@ def _interfaces(run: RunDir, interval_ns: int) -> Iterator[tuple[Quantity, Mappi
 
 
 def _interface(description: Description, end: End) -> str:
-    """An interface in words: where it stands, and where to."""
+    """An interface in words: its node and its peer."""
     far = next((other.node for other in description.ends if other.link == end.link and other.node != end.node), "?")
     return f"{end.node} → {far} ({end.link})"
 
 
 def _iperf3(run: RunDir, flows: Sequence[FlowData], interval_ns: int) -> Iterator[tuple[Quantity, Mapping[str, Curve]]]:
-    """What iperf3 printed of its intervals beside the payload that the records have."""
+    """The intervals that iperf3 printed, beside the payload in the records."""
     for data in flows:
         printed = series.reported_rates(run, data)
         if not printed:
@@ -72,7 +72,7 @@ def _iperf3(run: RunDir, flows: Sequence[FlowData], interval_ns: int) -> Iterato
 
 
 def _bbr(run: RunDir, flows: Sequence[FlowData]) -> Iterator[tuple[Quantity, Mapping[str, Curve]]]:
-    """The state of the first BBR flow of each name: of the whole run, and once more of its start."""
+    """The state of the first BBR flow of each name, for the whole run, and again for its start."""
     groups: set[str] = set()
     states = bbr_states(run, list(flows))
     for data in flows:
@@ -107,7 +107,7 @@ def _bbr_curves(run: RunDir, data: FlowData, state: BbrState) -> Iterator[tuple[
 
 
 def _start(data: FlowData, end_s: float) -> tuple[float, float] | None:
-    """From the flow's start over so many of its round trips; None where that is most of the run."""
+    """The first `_ROUND_TRIPS` round trips of the flow; None if that is most of the run."""
     least_ms = data.least_rtt_ms()
     start_s = data.start_ns / 1e9
     until_s = start_s + _ROUND_TRIPS * (least_ms or 0.0) / 1e3

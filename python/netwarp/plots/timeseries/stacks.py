@@ -1,4 +1,4 @@
-"""Which quantities stand above each other on one time axis: a flow's RTT, its queue and its window; BBR's state."""
+"""Stacks of quantities on one time axis: a flow's RTT, its queue and its window; BBR's state."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,13 +16,13 @@ from netwarp.store.result import ResultDir
 from netwarp.words import capital
 
 _MAX_STACKED, _MAX_BBR = 3, 2
-"""So many of the compared values are stacked together; so many have a figure of BBR's state of their own."""
+"""The most compared values in one stack, and the most figures of BBR's state."""
 
 
 def stacks_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, int, Stack]]:
-    """Of each group of TCP flows RTT, queue and window of the compared runs: the figure's name and number, the stack.
+    """The stacks of RTT, queue and window of each group of TCP flows: the figure's name and number, and the stack.
 
-    Of values with an order a few are shown; of others all of them, in as many figures as they need.
+    A few values are shown if they have an order; else all, in as many figures as needed.
     """
     for number, few in enumerate(_parts(run_set), start=1):
         yield from ((name, number, stack) for name, stack in _stacks(result, few, run_set))
@@ -36,7 +36,7 @@ def _stacks(result: ResultDir, few: RunSet, every: RunSet) -> Iterator[tuple[str
         rtt = next((q for q in quantities if q.stem == f"{RTT}{group}"), None)
         stacked = {"RTT": rtt, "queue": queue, "window": window}
         rows = [spec_of(result, few, q) for q in stacked.values() if q is not None]
-        if len(few.runs) < len(every.runs):  # figures that are read beside each other have axes of one kind
+        if len(few.runs) < len(every.runs):  # figures that are compared have the same kind of axes
             logs = [shows_log(spec_of(result, every, row.quantity)) for row in rows]
             rows = [replace(row, log=row.log or log) for row, log in zip(rows, logs, strict=True)]
         if len(rows) < 2:
@@ -50,7 +50,7 @@ def _stacks(result: ResultDir, few: RunSet, every: RunSet) -> Iterator[tuple[str
 
 
 def bbr_of(result: ResultDir, run_set: RunSet) -> Iterator[tuple[str, Stack]]:
-    """BBR's gains, its bandwidth estimate, RTT and window, of the whole run and of its start, of a few runs."""
+    """The stacks of BBR's gains, bandwidth estimate, RTT and window in a few runs: the whole run, and its start."""
     having = [n for n, run in enumerate(run_set.runs) if any(q.stem.startswith(BBR) for q in run.named)]
     shown = some(having, is_ordered([run_set.labels[n] for n in having]), _MAX_BBR)
     more = f"{len(shown)} of {len(having)} runs with BBR, the others: netwarp plot DIR --only VALUE"
@@ -87,14 +87,14 @@ def _bbr_rows(run: PlottedRun, group: str, suffix: str) -> list[FigureSpec]:
 
 
 def _parts(run_set: RunSet) -> Iterator[RunSet]:
-    """The compared runs a few at a time: all, or of values with an order some from the lowest to the highest."""
+    """The compared runs, a few at a time: all, or if values have an order some from the lowest to the highest."""
     every = range(len(run_set.runs))
     shared = run_set.references if len(run_set.references) == 1 else ()
     if is_ordered(run_set.labels):
         parts = [some(every, True, _MAX_STACKED)]
     else:
         count = -(-len(every) // _MAX_STACKED)
-        size = -(-len(every) // count)  # two and two rather than three and one
+        size = -(-len(every) // count)  # even parts: two and two rather than three and one
         parts = [every[begin : begin + size] for begin in range(0, len(every), size)]
     for kept in parts:
         yield replace(
@@ -108,5 +108,5 @@ def _parts(run_set: RunSet) -> Iterator[RunSet]:
 
 
 def _bare(row: FigureSpec, limits: tuple[float, float]) -> FigureSpec:
-    """A spec without what has no room in one row of several."""
+    """A spec without the parts for which a row of a stack has no room."""
     return replace(row, limits=limits, schedules=(), left_out=())

@@ -68,7 +68,7 @@ def _signed_rank(n: int) -> tuple[int, float]:
 
 @lru_cache(maxsize=4096)
 def _rank_sum(n: int, m: int) -> tuple[int, float]:
-    """The rank of the interval's ends among the n × m differences, and its confidence, by the Mann–Whitney distribution.
+    """The rank of the interval's ends among the n × m differences, and its confidence, by Mann–Whitney's distribution.
 
     For many pairs the normal approximation is used (Hollander, Wolfe, Chicken 2014, 4.3, large samples).
     """

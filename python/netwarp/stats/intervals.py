@@ -75,7 +75,7 @@ def _skewed_rank(count: int, confidence: float) -> int:
 
 @lru_cache(maxsize=1024)
 def _covered(count: int, rank: int) -> float:
-    """The probability that the `rank`-th lowest and highest of `count` values enclose the quantile SKEW, the outermost."""
+    """The probability that the `rank`-th lowest and highest of `count` values enclose the outermost quantile, SKEW."""
     outside = (below for below in range(count + 1) if below < rank or below > count - rank)
     return 1 - sum(comb(count, below) * SKEW**below * (1 - SKEW) ** (count - below) for below in outside)
 

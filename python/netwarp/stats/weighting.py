@@ -126,8 +126,8 @@ def growth(times_ns: Times, counter: NDArray[np.uint64] | NDArray[np.int64], win
 def cumulative(held: TimeWeighted, points: int = 600) -> tuple[Values, Values]:
     """The empirical distribution function: (values, sorted; share of the weight at or below each), about `points`.
 
-    It is thinned evenly in the share, with both ends kept, so that a steep part keeps its shape. It ends below 1 if only
-    a lower bound of the rest is known.
+    It is thinned evenly in the share, with both ends kept, so that a steep part keeps its shape. It ends below 1 if
+    only a lower bound of the rest is known.
     """
     if len(held) == 0:
         return np.empty(0), np.empty(0)

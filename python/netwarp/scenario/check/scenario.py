@@ -122,12 +122,12 @@ def _check_lifetime(keys: Keys, flow: Flow, scenario: Scenario, links: int) -> I
     for node in (flow.from_, flow.to):
         lives = scenario.given_sysctl(node).get(name, str(DEFAULT_LIFETIME))
         if links > MAX_LIFETIME:
-            yield (*keys, "to"), f"there are {links} links between the ends, and no packet crosses over {MAX_LIFETIME}"
+            yield (*keys, "to"), f"the path has {links} links, and no packet crosses more than {MAX_LIFETIME}"
             return
         if lives.isdecimal() and links > int(lives):
             yield (
                 (*keys, "to"),
-                f'there are {links} links between the ends, and packets of "{node}" cross {lives}; '
+                f'the path has {links} links, and packets of "{node}" cross {lives}; '
                 f'add sysctl = {{ "{name}" = {MAX_LIFETIME} }} to that node',
             )
 

@@ -20,8 +20,8 @@ _NO_LANDLOCK = (
     "(SECURITY.md): run only scenarios that you trust"
 )
 _NO_LANDLOCK_TO_BUILD = (
-    "this host has no Landlock, so what the makefiles of a source do is up to your permissions (SECURITY.md): build "
-    "only sources and patches that you trust"
+    "this host has no Landlock, so only file permissions protect your files from a source's makefiles (SECURITY.md): "
+    "build only sources and patches that you trust"
 )
 _OLD_LANDLOCK = (
     "this host has version {version} of Landlock, which does not stop a scenario that has taken over its machine's "

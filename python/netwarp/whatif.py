@@ -213,7 +213,7 @@ def _find(run: RunDir, packet: str) -> _Packet:
         pl.col("dequeue_ns").is_between(left_ns - _MARGIN_NS, left_ns + _MARGIN_NS),
     )
     if near.select(pl.len()).collect().item() > 1:
-        raise SelectionError(f"{packet} leaves the queue within {_MARGIN_NS} ns of another; both would be lost")
+        raise SelectionError(f"{packet} leaves the queue within {_MARGIN_NS} ns of another packet; both would be lost")
     return _Packet(packet, end, int(left_ns), int(chosen["ecn_out"].item() or 0))
 
 

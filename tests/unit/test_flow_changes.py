@@ -97,7 +97,7 @@ def test_who_is_not_there_at_the_start_has_a_change_then() -> None:
         ),
         (change("udp", "1s"), "changes nothing; give rate, think or active"),
         (change("udp", "1s", 'rate = "2mbit"', 'delay = "3ms"'), "a flow has no `delay`; name the `link`"),
-        (change("udp", "1s", 'rate = { forward = "2mbit" }'), "a flow has one direction; write its rate alone"),
+        (change("udp", "1s", 'rate = { forward = "2mbit" }'), "a flow has one direction; write only its rate"),
         (change("udp", "1s", 'link = "bottleneck"', 'rate = "2mbit"'), "names both a `link` and a `flow`"),
         ('[[changes]]\nat = "1s"\nrate = "2mbit"\n', "names neither a `link` nor a `flow`; name one of the two"),
         ('[[changes]]\nat = "1s"\nlink = "bottleneck"\nactive = 2\n', "a link has no `active`; name a `flow`"),

@@ -1,4 +1,4 @@
-"""`incast`: many senders answer one request at once, again and again."""
+"""`incast`: many senders that answer a request at once, repeatedly."""
 
 from __future__ import annotations
 

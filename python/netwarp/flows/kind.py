@@ -95,7 +95,7 @@ class FlowKind:
     """Its name in a scenario."""
     model: type[FlowBase] = FlowBase
     transport: Transport | None = None
-    """None if unknown, as for a user's program. See `transport_of`."""
+    """The transport; None if unknown, as for a user's program. See `transport_of`."""
     reverse: bool = False
     """Whether the measured data goes from the flow's destination to its source. See `is_reverse`."""
     built_in: bool = False

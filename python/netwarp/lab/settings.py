@@ -1,7 +1,7 @@
 """Every sysctl that differs from the kernel's default, with the reason. Engines set exactly these.
 
 The order of a table is the order in which it is written, since some settings write others (ip_forward sets the
-forwarding of every interface, and what a router does not accept).
+forwarding of every interface, and the packets that a router does not accept).
 """
 
 from __future__ import annotations

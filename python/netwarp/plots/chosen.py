@@ -27,7 +27,7 @@ MOST = 12
 """The most figures that are drawn if the scenario names none."""
 _FEW = 5
 _METRICS, _OF_OTHERS = 4, 2
-"""Of these, the most figures of metrics, and the most over time for each axis but the first."""
+"""The most figures of metrics among these, and the most over time for each axis but the first."""
 _KINDS = (GOODPUT, RTT, CWND, QUEUE, STATE, "stack-", "jain-index", BBR, IPERF3, INTERFACES)
 _RANK = (f"{GOODPUT}all-flows", RTT, CWND, STATE, QUEUE, GOODPUT, "stack-", "jain-index", BBR, IPERF3)
 

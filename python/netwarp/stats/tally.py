@@ -16,7 +16,7 @@ class Tally:
 
     @property
     def text(self) -> str:
-        """Such as `held with 17 of 20 seeds (95 % interval 62 to 97 %)`; without an interval for one seed."""
+        """The count in words: `held with 17 of 20 seeds (95 % interval 62 to 97 %)`; no interval for one seed."""
         counted = f"held with {self.held} of {self.seeds} seed{'s' if self.seeds > 1 else ''}"
         if self.seeds < 2:
             return counted

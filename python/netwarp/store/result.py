@@ -48,7 +48,7 @@ class ResultDir(ResultWriter):
 
     @cached_property
     def failed(self) -> int:
-        """How many of its runs failed. Raises StoreError."""
+        """The number of failed runs. Raises StoreError."""
         return sum(outcome.status == "failed" for outcome in self.outcomes())
 
     @property

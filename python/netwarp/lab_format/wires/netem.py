@@ -27,7 +27,7 @@ class Jitter(_Words):
     distribution: Distribution = "uniform"
 
     def words(self) -> str:
-        """The same in netem's syntax."""
+        """The value in netem's syntax."""
         correlation = f" {format_percent(self.correlation)}" if self.correlation else ""
         shape = f" distribution {self.distribution}" if self.distribution != "uniform" else ""
         return f"{format_duration(self.ns)}{correlation}{shape}"
@@ -45,7 +45,7 @@ class RandomLoss(_Words):
     ecn: bool = False
 
     def words(self) -> str:
-        """The same in netem's syntax."""
+        """The value in netem's syntax."""
         correlation = f" {format_percent(self.correlation)}" if self.correlation else ""
         return f"{format_percent(self.p)}{correlation}{' ecn' if self.ecn else ''}"
 
@@ -60,7 +60,7 @@ class GilbertElliott(_Words):
     one_minus_k: float
 
     def words(self) -> str:
-        """The same in netem's syntax."""
+        """The value in netem's syntax."""
         return "gemodel " + " ".join(format_percent(x) for x in (self.p, self.r, self.one_minus_h, self.one_minus_k))
 
 
@@ -75,7 +75,7 @@ class FourState(_Words):
     p14: float
 
     def words(self) -> str:
-        """The same in netem's syntax."""
+        """The value in netem's syntax."""
         return "state " + " ".join(format_percent(x) for x in (self.p13, self.p31, self.p32, self.p23, self.p14))
 
 

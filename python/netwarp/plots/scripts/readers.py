@@ -48,7 +48,7 @@ def echo(run, flow_id):
 
 QUEUE = '''
 def queue(run, interface):
-    """The length of a queue after each instant with arrivals or departures: what came less what has gone."""
+    """The length of a queue after each instant with arrivals or departures: arrivals minus departures so far."""
     packets = table(run, "packets").filter(
         pl.col("interface_index") == interface, ~((pl.col("fate") == 1) & (pl.col("drop_ns") == pl.col("enqueue_ns")))
     )
@@ -83,7 +83,7 @@ def goodput(run, ids, interval_ns, intervals):
 
 INTERFACE = '''
 def interface(run, index, interval_ns):
-    """What an interface sent in each interval in Mbit/s, from samples of its counter."""
+    """The rate at which an interface sent in each interval in Mbit/s, from samples of its counter."""
     samples = table(run, "links").filter(pl.col("interface_index") == index).sort("time_ns")
     samples = samples.select("time_ns", pl.col("tx_bytes").cast(pl.Float64))
     edges = pl.DataFrame({"time_ns": range(0, samples["time_ns"][-1] + 1, interval_ns)}).cast(pl.Int64)
@@ -103,7 +103,7 @@ def bbr(run, ids, column, unit):
 
 IPERF3 = '''
 def reported(run, file, start_s):
-    """What iperf3 printed of each interval in Mbit/s."""
+    """The rate that iperf3 printed for each interval, in Mbit/s."""
     document = json.loads((RESULT / "runs" / run / file).read_text())
     sums = [interval["sum"] for interval in document["intervals"]]
     sums = [one for one in sums if one["end"] - one["start"] > 0.5 * (sums[0]["end"] - sums[0]["start"])]

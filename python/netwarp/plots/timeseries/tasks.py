@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Task:
-    """A figure to draw: over time, with all variants in one panel or each `alone`, or of a metric. `stem` is the name
-    of its files without the suffix of the format.
+    """A figure to draw, over time or of a metric. `stem` is the name of its files without the suffix of the format.
+
+    `alone`: each variant of a figure over time has its own panel.
 
     `look` is the requested look, which another process does not know.
     """

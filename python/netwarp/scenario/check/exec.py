@@ -1,4 +1,4 @@
-"""Checks of a scenario with a command: it has either a whole network of its own or no part of one."""
+"""Checks of a scenario with a command: it has either a whole network or no part of one."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def check_flow_change(index: int, change: Change, scenario: Scenario) -> Iterato
     if not named:
         yield keys, "changes nothing; give rate, think or active"
     if change.rate is not None and change.rate.forward != change.rate.reverse:
-        yield (*keys, "rate"), "a flow has one direction; write its rate alone"
+        yield (*keys, "rate"), "a flow has one direction; write only its rate"
     yield from (((*keys, name), why) for name in named if (why := _cannot_vary(name, flow)))
     if change.active is not None and change.active > flow.count:
         yield (

@@ -35,10 +35,10 @@ ends = ["h1", "r1"]
 rate = "1gbit"
 
 [links.bottleneck]
-ends = ["r1", "h2"]             # the queue stands at the first end: it is that of the direction r1 → h2
+ends = ["r1", "h2"]             # the queue is at the first end: it is that of the direction r1 → h2
 rate = "10mbit"
 delay = "10ms"                  # one way
-queue = "pfifo limit 100"       # tc's own words
+queue = "pfifo limit 100"       # in tc's syntax
 # loss = "0.5%"                 # or "gemodel 1% 10%": bursts
 # jitter = "2ms normal"
 

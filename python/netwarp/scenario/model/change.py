@@ -109,7 +109,7 @@ class Change(Model):
 
 
 class Tuner(Model):
-    """How some nodes are tuned. `run.tuner` names the tuner in use, and a sweep can vary it:
+    """The tuning of some nodes. `run.tuner` names the tuner in use, and a sweep can vary it:
     `"run.tuner" = ["default", "big"]`."""
 
     nodes: tuple[str, ...] | None = about("Which nodes it tunes; default: all.", ["h1"], refused=[["h9"]], default=None)

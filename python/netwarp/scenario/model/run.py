@@ -60,7 +60,7 @@ def _path(value: str) -> str:
 
 
 class RunOptions(Model):
-    """How runs are executed."""
+    """Options of the execution of runs."""
 
     start_jitter: AutoDuration = about(
         "The start of each flow is delayed by its start phase, drawn uniformly from 0 to this value. `auto`: one round "

@@ -24,7 +24,7 @@ def scenario_schema() -> dict[str, Any]:
 def annotated_schema() -> dict[str, Any]:
     """The schema, with the `NOTES` of each field."""
     schema = Scenario.model_json_schema(by_alias=True, mode="validation")
-    # The core has no view of its own to show.
+    # The core has no view as an example.
     schema["properties"]["views"]["examples"] = [[name] for name in known_views()[:1]]
     cleaned: dict[str, Any] = _clean(schema, schema["$defs"])
     kept = {name: body for name, body in cleaned["$defs"].items() if _DIRECTED not in name}

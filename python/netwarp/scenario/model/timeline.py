@@ -82,7 +82,7 @@ S = TypeVar("S", State, FlowState)
 
 
 class TimelineError(ValueError):
-    """Changes that do not go together; `keys` is where the file says so."""
+    """Changes that conflict; `keys` is their place in the file."""
 
     def __init__(self, keys: Keys, message: str) -> None:
         """`message` is a sentence for the scenario's author."""

@@ -35,7 +35,7 @@ COLUMNS = ("time", "rate", "delay", "loss")
 KEPT = "traces"
 """The folder of a result that holds the traces which its scenario names."""
 MAX_ROWS = 200_000
-"""Twice what a link may change in a run, as a trace may be longer than the run."""
+"""Twice the changes that a link may have in a run, since a trace may be longer than the run."""
 MAX_BYTES = 16 * 2**20
 NS_PER_S = 10**9
 

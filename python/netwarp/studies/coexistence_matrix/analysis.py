@@ -18,8 +18,8 @@ _CONTROL = re.compile(r"flows\.([^.]+)\.cc")
 class Pair:
     """A flow with the control `own` beside one with the control `other`: medians over the seeds.
 
-    `share` is its part of the goodput of both; `harm` is the part of its goodput alone that it loses, None if there is
-    no run of it alone; `seeds` counts the runs.
+    `share` is its part of the goodput of both; `harm` is the part that it loses of its goodput without the other flow,
+    None if there is no run without it; `seeds` counts the runs.
     """
 
     own: str

@@ -16,7 +16,7 @@ HEADER_BYTES = {
     f"ipv{version}": ETHERNET_HEADER_BYTES + ip + UDP_HEADER_BYTES for version, ip in IP_HEADER_BYTES.items()
 }
 ENDLESS_PKTS = 1000
-"""From this limit on a queue counts as one that never fills; the measured loss shows whether it did."""
+"""The limit from which a queue counts as one that never fills; the measured loss shows whether it did."""
 
 
 @dataclass(frozen=True)

@@ -123,8 +123,8 @@ def scenario_toml(
     runs = f"{len(scenarios)} scenarios, up to {len(repetitions)} repetitions"
     lines = [
         f"# Imported by netwarp from {json.dumps(origin)}: measurements of other scripts, with iperf3, ss, ifstat and",
-        "# tcpdump. This file describes what is known of them: the files contain no rates, delays or queues,",
-        '# and the "1gbit" below stands for an unknown rate. The measurements are in runs/.',
+        "# tcpdump. This file describes their known parts: the files contain no rates, delays or queues, and the",
+        '# "1gbit" below is in place of an unknown rate. The measurements are in runs/.',
         f"name = {json.dumps(name)}",
         f'summary = "Imported measurements: {runs}"',
         f'duration = "{-(-duration // 10**6)}ms"',

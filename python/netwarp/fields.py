@@ -282,7 +282,7 @@ class Spread(Model):
     def quantiles_ns(self) -> list[int]:
         """Its quantiles at equal steps from 0 to 1; empty if it is always 0.
 
-        The last step of an exponential one, a thousandth of all draws, ends at the quantile of its middle.
+        The last step of an exponential one, a thousandth of all draws, ends at the quantile of the step's middle.
         """
         if self.distribution == "uniform":
             return [self.least_ns, self.most_ns]

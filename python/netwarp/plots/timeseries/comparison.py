@@ -129,7 +129,7 @@ def _of_axis(
     together: bool,
     first: bool,
 ) -> Iterator[Comparison]:
-    """The comparisons by one axis. With `every` all values are shown; an axis that is not the `first` needs several."""
+    """The comparisons by one axis, with `every` of all values; an axis that is not the `first` needs several values."""
     places = {_place(run.point): number for number, run in enumerate(runs)}
     queue, values = _queue(result, axis), axis_values(result, axis)
     groups: dict[tuple[str, ...], list[int]] = {}

@@ -83,7 +83,7 @@ def can_detect(one: int, other: int, *, paired: bool) -> bool:
 
 @dataclass(frozen=True)
 class _Moments:
-    """Moments of one side, a row for each relabelling: counts, sums, sums of squares; means, squared standard errors."""
+    """Moments of one side, a row for each relabelling: counts, sums, sums of squares; means and squared errors."""
 
     parts: tuple[Numbers, Numbers, Numbers]
     means: Numbers

@@ -1,4 +1,4 @@
-"""Results, runs and progress as a notebook shows them: HTML that stands by itself, on a light or a dark page."""
+"""Results, runs and progress in a notebook: self-contained HTML for light and dark pages."""
 
 import base64
 import html
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from netwarp.report.tables import Table
 
 MAX_ROWS = 40
-"""Rows of a table in a notebook; the summary has all."""
+"""The most rows of a table in a notebook; the summary has all."""
 MAX_LINES = 12
-"""Expectations and findings in a notebook, those that failed first; the report has all."""
+"""The most expectations and findings in a notebook, failed ones first; the report has all."""
 _FIGURE_DPI = 110
 _COLOURS = {Look.MET: "#1a7f37", Look.FAILED: "#cf222e", Look.OPEN: "#9a6700"}
 _CELL = "padding:2px 8px;text-align:"
@@ -60,7 +60,7 @@ class Result(ResultDir):
 
 @dataclass(frozen=True)
 class Run(RunDir):
-    """A run directory that shows itself: what it was, its main metrics, and one figure over time."""
+    """A run directory that shows itself: its point, its main metrics, and one figure over time."""
 
     def _repr_html_(self) -> str:
         return run_html(self)
@@ -69,8 +69,8 @@ class Run(RunDir):
 def result_html(
     result: ResultDir, summary: pl.DataFrame, expectations: Sequence[Checked], findings: Sequence[Finding]
 ) -> str:
-    """A result: its verdicts, the table of its main metrics, and a figure of the most telling of them."""
-    # Lazily: what writes reports loads matplotlib, which makes a list of fonts in the user's home.
+    """The HTML of a result: its verdicts, the table of its main metrics, and a figure of the most important one."""
+    # Imported lazily: it loads matplotlib, which makes a list of fonts in the user's home.
     from netwarp.report.tables import results_table  # noqa: PLC0415
     from netwarp.report.verdict import verdict  # noqa: PLC0415
 
@@ -91,7 +91,7 @@ def result_html(
 
 
 def run_html(run: RunDir) -> str:
-    """A run: its point, status and main metrics, and one figure over time."""
+    """The HTML of a run: its point, status and main metrics, and one figure over time."""
     what, status = run.description, run.status()
     words = [*(f"{path} = {axis_text(value)}" for path, value in what.point.items()), f"seed {what.seed}"]
     kind = status["status"]
@@ -108,7 +108,7 @@ def run_html(run: RunDir) -> str:
 class NotebookProgress:
     """The progress of a plan in the cell that runs it: a bar, the time left, and each run that is not ok.
 
-    Use as a context manager; it hears of runs as `execute.progress.RunProgress` does.
+    Use as a context manager; it is called with events of runs as `execute.progress.RunProgress` is.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -123,7 +123,7 @@ class NotebookProgress:
         self._html: Any = None
 
     def __enter__(self) -> "NotebookProgress":
-        # A notebook has it; the command does without.
+        # Only notebooks have IPython.
         shown: Any = import_module("IPython.display")
         self._html = shown.HTML
         self._place = shown.display(shown.HTML(self.text()), display_id=True)
@@ -151,7 +151,7 @@ class NotebookProgress:
             self._update()
 
     def text(self) -> str:
-        """What the cell shows now."""
+        """The present content of the cell."""
         done, seconds = self._done + self._kept, time.monotonic() - self._begin
         parts = [f"{done} of {self._total} runs"]
         if self._kept:
@@ -207,7 +207,7 @@ def _table(table: "Table") -> str:
 
 
 def _metrics(run: RunDir) -> str:
-    """The main metrics of a run: a row for each flow, and one for its busiest queue."""
+    """The table of a run's main metrics: a row for each flow, and one for its busiest queue."""
     metrics = run.metrics()
     queue = busiest_queue(metrics.with_columns(run_id=pl.lit("")))
     rows = []
@@ -224,8 +224,8 @@ def _metrics(run: RunDir) -> str:
 
 
 def _picture(figures: "Iterator[tuple[str, Figure]]") -> str:
-    """The first of some figures as an image in the text; nothing without any."""
-    # Lazily: matplotlib takes a second to load.
+    """The first of some figures as an inline image; empty if there are none."""
+    # Imported lazily: matplotlib takes a second to load.
     from netwarp.plots import style  # noqa: PLC0415
 
     with style.drawing():
@@ -238,7 +238,7 @@ def _picture(figures: "Iterator[tuple[str, Figure]]") -> str:
 
 
 def _overview(result: ResultDir) -> "Iterator[tuple[str, Figure]]":
-    """Figures of a result, the most telling first; of a result without axes and seeds, those of its run."""
+    """Figures of a result, the most important first; for a result without axes and seeds, those of its run."""
     from netwarp.plots.charts.kinds import KINDS  # noqa: PLC0415
     from netwarp.plots.charts.metric import charts  # noqa: PLC0415
     from netwarp.plots.charts.overview import wishes  # noqa: PLC0415
@@ -250,11 +250,11 @@ def _overview(result: ResultDir) -> "Iterator[tuple[str, Figure]]":
             for _, kind, chart in charts(result, wish.metric, wish.by, wish.kind):
                 yield f"{chart.title}; {chart.subtitle}", KINDS[kind](chart)
         except SelectionError:
-            continue  # no run that is fit for a figure has this metric
+            continue  # no usable run has this metric
 
 
 def _over_time(run: RunDir) -> "Iterator[tuple[str, Figure]]":
-    """Figures of a run over time; first RTT, queue and window above each other."""
+    """Figures of a run over time, first the stack of RTT, queue and window."""
     from netwarp.plots.timeseries.result import figures_of  # noqa: PLC0415
     from netwarp.plots.timeseries.tasks import figure_of  # noqa: PLC0415
 

@@ -140,7 +140,7 @@ def dropped_number(original: Path) -> int:
     ("arguments", "words"),
     [
         ((), "name the change"),
-        (("--drop", "bottleneck"), "names no packet"),
+        (("--drop", "bottleneck"), "is not a packet; expected"),
         (("--drop", "bottlenek:r1#1"), 'there is no queue "bottlenek:r1"'),
         (("--drop", "bottleneck:r1#0"), "counted from 1"),
         (("--drop", "bottleneck:r1#99999999"), "counted from 1"),

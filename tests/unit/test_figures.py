@@ -244,7 +244,7 @@ def test_distributions_within_runs_draw(tmp_path: Path, kind: str, metric: str) 
         ("flow.goodput", [], "auto", 'did you mean "flow.goodput_mbps"'),
         ("flow.goodput_mbps", ["links.b.que"], "auto", 'did you mean "links.b.queue"'),
         ("flow.goodput_mbps", [QUEUE, QUEUE], "auto", "named twice"),
-        ("flow.goodput_mbps", [CONTROL], "line", "not; use --kind bar"),
+        ("flow.goodput_mbps", [CONTROL], "line", "is not one; use --kind bar"),
         ("flow.goodput_mbps", [CONTROL], "heatmap", "needs two axes"),
         ("flow.goodput_mbps", [CONTROL], "cdf", "has no distribution"),
         ("flow.goodput_mbps", [CONTROL], "pie", "not a kind of figure"),

@@ -75,10 +75,10 @@ def test_flows_farther_than_their_packets_live_are_refused(family: str) -> None:
     assert len(lab_of(near, f'flows.f.family="{family}"').links) >= 64
     with pytest.raises(ScenarioError) as raised:
         lab_of(far, f'flows.f.family="{family}"')
-    assert f'65 links lie between the ends, and packets of "n0-0" cross 64; add sysctl = {{ "{name}" = 255 }}' in str(
+    assert f'the path has 65 links, and packets of "n0-0" cross 64; add sysctl = {{ "{name}" = 255 }}' in str(
         raised.value
     )
     ends = [f'nodes.{node}.sysctl={{"{name}" = 255}}' for node in ("n0-0", "n65-0")]
     assert lab_of(far, f'flows.f.family="{family}"', *ends).flows
-    with pytest.raises(ScenarioError, match="256 links lie between the ends, and no packet crosses more than 255"):
+    with pytest.raises(ScenarioError, match="the path has 256 links, and no packet crosses more than 255"):
         lab_of(beyond, f'flows.f.family="{family}"', *ends[:1])

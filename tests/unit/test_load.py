@@ -229,7 +229,7 @@ BAD = [
         2,
         'write queue = "fq" in the tuner',
     ),
-    (('name = "t"', 'name = "t"\nrecord = { captures = [{ at = "bottleneck:h1" }] }'), 2, 'no "link:node"'),
+    (('name = "t"', 'name = "t"\nrecord = { captures = [{ at = "bottleneck:h1" }] }'), 2, 'is not a "link:node"'),
 ]
 
 
@@ -279,7 +279,7 @@ BAD_TAILS = [
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nequals = 2\n', 21, 'within = "2%"'),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nequals = 2\nwithin = "2%"\nmin = 1\n', 21, "separate expectations"),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nequals = 2\nwithin = "interval"\n', 22, "at least two seeds"),
-    ('[[expect]]\nmetric = "flow.goodput_mbps"\nmin = 2\nwithin = "2%"\n', 22, "it needs `equals`"),
+    ('[[expect]]\nmetric = "flow.goodput_mbps"\nmin = 2\nwithin = "2%"\n', 22, "needs `equals`"),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nequals = 2\nwithin = 2\n', 22, "percent sign"),
     ('[[expect]]\nmetric = "flow.goodput_mbps"\nmin = 2\nwhere = { name = "bluk" }\n', 22, 'did you mean "bulk"?'),
     (f'{ORDER}min = 1\nascending = [{{ name = "access:h1" }}, {{ name = "access:r1" }}]\n', 22, "each"),
@@ -298,8 +298,8 @@ BAD_TAILS = [
     ),
     (f"{ORDER}min = 1\nwhere = {{ name = [] }}\n", 22, "lists nothing"),
     (f'{ORDER}min = 1\nshare = "100%"\n', 22, "leave it out to require all seeds"),
-    (f'{ORDER}min = 1\nwhere = {{ seed = 1 }}\nshare = "90%"\n', 23, "no `seed` may be chosen"),
-    (f'{ORDER}equals = 1\nwithin = "2%"\nshare = "90%"\n', 23, "not about each of them"),
+    (f'{ORDER}min = 1\nwhere = {{ seed = 1 }}\nshare = "90%"\n', 23, "`where` cannot choose a `seed`"),
+    (f'{ORDER}equals = 1\nwithin = "2%"\nshare = "90%"\n', 23, "cannot be combined with `equals`"),
     ('[[expect]]\nmetric = "queue.drops"\nmin = 2\nwhere = { name = "access" }\n', 22, 'did you mean "access:'),
     ('[[expect]]\nmetric = "queue.drops"\nmin = 2\nwhere = { nmae = "access" }\n', 22, '"nmae" selects nothing'),
     ('[[expect]]\nmetric = "run.jain_index"\nmin = 2\nwhere = { seed = 9 }\n', 22, "seed 9 is not among"),
@@ -519,7 +519,7 @@ def test_text_of_a_setting_needs_no_quotes_and_toml_stays_toml(given: str, value
 
 
 def test_a_table_in_a_setting_that_is_not_toml_says_so() -> None:
-    with pytest.raises(ValueError, match=r"this is not TOML.*text in a table is in quotes"):
+    with pytest.raises(ValueError, match=r"this is not TOML.*text in a table needs quotes"):
         parse_setting("links.b.delay={forward=10ms}")
 
 
@@ -632,7 +632,7 @@ def test_a_file_that_a_setting_spoils_is_said_to_be_valid_by_itself() -> None:
         parse_scenario(late, "lab.toml", ["duration=4s"])
     place, cause = str(refusal.value).splitlines()
     assert place.startswith("lab.toml:19: flows.bulk.start: starts at 5s")
-    assert cause == "command line: the file is valid by itself; what is wrong comes from --set duration=4s"
+    assert cause == "command line: the file is valid by itself; the problem comes from --set duration=4s"
     with pytest.raises(ScenarioError) as refusal:
         parse_scenario(late.replace('"5s"', '"50s"'), "lab.toml", ["duration=4s"])
     assert "by itself" not in str(refusal.value)

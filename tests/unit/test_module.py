@@ -86,7 +86,7 @@ def test_what_comes_with_netwarp_is_found_by_its_name(tmp_path: Path) -> None:
         ("mine.h", "neither a C file"),
         ("empty", "has no Kbuild"),
         ("tcp_mine.c window", '"window" is not a parameter of a module, such as window=50'),
-        ("other.ko", "for the kernel 6.1.0-18-amd64, which no other kernel takes; give its source"),
+        ("other.ko", "for the kernel 6.1.0-18-amd64, which other kernels refuse; give its source"),
         ("nothing.c", "netwarp finds none"),
     ],
 )

@@ -81,7 +81,7 @@ def test_a_value_that_must_be_there(tmp_path: Path) -> None:
     holes = pl.DataFrame({"flow_id": [1, 1], "sequence": [2, None], "sent_ns": [3, 4]})
     holes.write_ipc_stream(tmp_path / "pings.arrows")
     assert RunDir(tmp_path).scan("pings").select("sent_ns").collect().height == 2
-    with pytest.raises(StoreError, match=r"pings\.arrows: column sequence has no value in some row"):
+    with pytest.raises(StoreError, match=r"pings\.arrows: column sequence lacks a value in some row"):
         RunDir(tmp_path).scan("pings").collect()
 
 

@@ -1,4 +1,4 @@
-"""Run → lab: everything resolved, so that what executes it decides nothing."""
+"""Builds the lab of a run, with everything resolved, so that the engine decides nothing."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from netwarp.scenario.model import Scenario
 
 T0_NS = 10 * 10**9
 SAMPLE_NS = 10_000_000
-"""How often an engine samples that has no exact records, unless the scenario says."""
+"""The default sampling interval of engines without exact records."""
 
 BURST_NS = 1_000_000
-"""Of shapers in real time: a timer that is late by no more than this costs none of the rate."""
+"""The burst of shapers in real time: a timer that is late by no more than this does not reduce the rate."""
 
 
 def unchecked() -> None:
-    """What is asked where nothing can end the work early."""
+    """The no-op check, for work that nothing ends early."""
 
 
 def build_lab(run: Run, *, exact: bool = True, real_time: bool = False, check: Callable[[], None] = unchecked) -> Lab:
     """The lab of a run, as it is in `run.json`; the same run gives the same lab.
 
-    `exact`: whether the engine can make exact records. `real_time`: whether the run is in real time, on machines that
-    others use as well, and not in a machine of its own in virtual time. `check` may raise, to end the work early.
+    `exact`: whether the engine can make exact records. `real_time`: whether the run is in real time on shared machines,
+    rather than in virtual time in its own machine. `check` may raise, to end the work early.
     """
     scenario = run.scenario
     if scenario.workload.makes_network:
@@ -90,7 +90,7 @@ def _module(module: Module) -> LabModule:
 
 
 def _nodes(scenario: Scenario, sizes: Sizes, real_time: bool) -> Iterator[LabNode]:
-    """Nodes with all their sysctls."""
+    """The nodes with all their sysctls."""
     for name, node in scenario.nodes.items():
         sysctl = node_sysctl(node.forward, sizes.socket_bytes(name), scenario.given_sysctl(name), shared=real_time)
         yield LabNode(name=name, forward=node.forward, sysctl=sysctl, syscall_ns=node.syscall_time)

@@ -1,4 +1,4 @@
-"""The lab of a command: a machine with no network but what the command makes."""
+"""The lab of a command: a machine whose network the command makes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from netwarp.scenario.model.exec import DAY_NS, START_TIME, ExecScenario
 from netwarp.scenario.model.run import MAX_RUN_NS
 
 T0_NS = 60 * 10**9
-"""As long as a machine is up before the command starts, which costs nothing: some programs take an uptime near 0 for an
-error of the clock (Open vSwitch 3.1 then starts no threads and loses every packet)."""
+"""The machine's uptime when the command starts, which costs no real time. Some programs take an uptime near 0 for a
+clock error (Open vSwitch 3.1 then starts no threads and loses every packet)."""
 
 ENV = {
     "PATH": SEARCH_PATH,
@@ -23,10 +23,10 @@ ENV = {
     "SHELL": "/bin/sh",
     "LANG": "C.UTF-8",
     "TERM": "dumb",
-    # RDRAND and RDSEED, which nothing can trap, are not for OpenSSL (OPENSSL_ia32cap(3)).
+    # OpenSSL must not use RDRAND and RDSEED, which cannot be trapped (OPENSSL_ia32cap(3)).
     "OPENSSL_ia32cap": "~0x4000000000000000:~0x40000",
 }
-"""The environment of every command, unless the scenario says otherwise: nothing of whoever starts it."""
+"""The default environment of every command; it has nothing of the caller's environment."""
 
 
 def empty_lab(scenario: Scenario, seed: int) -> Lab:

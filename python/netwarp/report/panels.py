@@ -1,4 +1,4 @@
-"""What happened over time, as data for the page's interactive panels: measures × runs × flows, made short."""
+"""The data of the page's interactive panels over time: measures × runs × flows, reduced."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from netwarp.store.summary import axis_text, axis_title
 from netwarp.threads import on_each
 
 BUDGET_SAMPLES = 260_000
-"""In all panels together: about 2 MB of the page."""
+"""The most samples in all panels together: about 2 MB of the page."""
 _MAX_COLUMNS, _MIN_COLUMNS = 900, 40
 _SAMPLES_A_COLUMN = 3
 _TICK_S = 1e-4
@@ -44,10 +44,10 @@ class _Curve:
 
 
 def panels(result: ResultDir, choice: Choice, queues: Sequence[str]) -> dict[str, Json]:
-    """The panels' data as JSON can hold it; `queues` names the queues to show (`link:node`).
+    """The panels' data as JSON; `queues` names the queues to show (`link:node`).
 
     Times are whole ticks of `tick_s`, values whole multiples of their curve's `unit`; both are given as differences
-    from the one before (null: a gap).
+    from the previous one (null: a gap).
     """
     loaded = on_each(lambda run: _load(result.run(run.id), queues), choice.runs)
     curves = list(chain.from_iterable(found for found, _, _ in loaded))
@@ -97,7 +97,7 @@ def _run_json(
 
 
 def _axis(path: str, words: Mapping[str, str], values: Sequence[Any]) -> dict[str, Json]:
-    """An axis: its values as they are shown, each with its colour."""
+    """An axis with its values as they are shown, each with its colour."""
     ordered = is_ordered(list({axis_text(value): value for value in values if value is not None}.values()))
     return {
         "path": path,
@@ -108,7 +108,7 @@ def _axis(path: str, words: Mapping[str, str], values: Sequence[Any]) -> dict[st
 
 
 def _load(run: RunDir, queues: Sequence[str]) -> tuple[list[_Curve], dict[str, list[list[float]]], list[str]]:
-    """A run's curves at the finest reduction, the BBR phases of its flows, and what is not shown of it."""
+    """A run's curves at the finest reduction, the BBR phases of its flows, and sentences on what is not shown."""
     everyone = load_flows(run, transits=False)
     flows, omitted = members(everyone)
     source = Source(run, flows, everyone, queues)
@@ -134,7 +134,7 @@ def _reduced(frame: pl.DataFrame, columns: int) -> tuple[Values, Values]:
 
 
 def _columns(curves: Sequence[_Curve]) -> int:
-    """How many columns a curve may have so that all of them together keep the budget: halved until they do."""
+    """The most columns of a curve with which all curves together fit the budget, halved until they do."""
     columns = _MAX_COLUMNS
     while columns > _MIN_COLUMNS:
         if sum(min(len(curve.times), _SAMPLES_A_COLUMN * columns) for curve in curves) <= BUDGET_SAMPLES:
@@ -144,7 +144,7 @@ def _columns(curves: Sequence[_Curve]) -> int:
 
 
 def _wants_log(measure: Measure, curves: Sequence[_Curve]) -> bool:
-    """Whether the ordinary RTTs of some runs differ so much from others' that a linear axis would hide them."""
+    """Whether the ordinary RTTs of some runs are so much smaller that a linear axis would hide them."""
     if measure.unit != "ms":
         return False
     held = [curve.values[np.isfinite(curve.values)] for curve in curves if curve.measure.key == measure.key]
@@ -170,7 +170,7 @@ def _curve_json(curve: _Curve, measures: Sequence[Measure], flows: Sequence[str]
 
 
 def _differences(values: Values) -> list[int | None]:
-    """Whole numbers as differences from the last one before that was no gap."""
+    """Whole numbers as differences from the previous one that is not a gap."""
     present = np.isfinite(values)
     steps = np.diff(values[present], prepend=0.0).astype(np.int64).tolist()
     if present.all():

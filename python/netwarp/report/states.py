@@ -18,13 +18,13 @@ from netwarp.report.svg import inline
 from netwarp.store.result import ResultDir
 
 _MAX_SETS = 4
-"""So many comparisons are looked through for each kind: more would read the records of a whole study."""
+"""The most comparisons that are searched for each kind; more would read the records of a whole study."""
 _COLUMNS = 220
 _MAX_BYTES = 450_000
 
 
 def state_figures(result: ResultDir) -> tuple[list[Drawn], list[str]]:
-    """The first figure of each kind that the records have; and commands for the others."""
+    """The first figure of each kind that the records have, and commands for the others."""
     drawn: dict[str, Drawn] = {}
     left: dict[str, None] = {}
     for kind, figure in _figures(result):
@@ -48,7 +48,7 @@ def _figures(result: ResultDir) -> Iterator[tuple[str, Figure]]:
 
 
 def _short(spec: FigureSpec | Stack) -> FigureSpec | Stack:
-    """The same figure with as many samples as the page shows."""
+    """The figure with as many samples as the page shows."""
     if isinstance(spec, Stack):
         return replace(spec, columns=[[_short_spec(row) for row in column] for column in spec.columns])
     return _short_spec(spec)
@@ -66,7 +66,7 @@ def _short_variant(variant: Variant) -> Variant:
 
 
 def _csv(spec: FigureSpec | Stack) -> str:
-    """Every sample that the figure shows: of what, of which run, when, how much."""
+    """Every sample of the figure as CSV: quantity, run, time, value."""
     held = io.StringIO()
     writer = csv.writer(held, lineterminator="\n")
     writer.writerow(["quantity", "panel", "curve", "time_s", "value"])

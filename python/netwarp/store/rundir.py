@@ -33,7 +33,7 @@ class RunDir:
 
     @cached_property
     def description(self) -> Description:
-        """What the run was (`run.json`, with the lab in it or beside it). Raises StoreError."""
+        """The description of the run (`run.json`, with the lab in it or beside it). Raises StoreError."""
         return describe(self.document)
 
     @cached_property
@@ -43,7 +43,7 @@ class RunDir:
 
     @property
     def lab(self) -> Lab:
-        """The lab that its engine got, with what was found of it after the run. Raises StoreError."""
+        """The lab that its engine got, with the parts that were found after the run. Raises StoreError."""
         return self.document.lab
 
     @property
@@ -56,7 +56,7 @@ class RunDir:
         return checked(run, RunDocument, self.path / "run.json")
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """A lazy frame of a table by name (`packets`, `acks` …); missing, empty, cut-short files are no errors."""
+        """A lazy frame of a table by name (`packets`, `acks` …); missing, empty or cut-short files are not errors."""
         return scan_stream(self.path / TABLES[table].file, TABLES[table])
 
     def state(self, table: str) -> StreamState:
@@ -69,11 +69,11 @@ class RunDir:
 
     @property
     def metrics_path(self) -> Path:
-        """Where this run's metrics are."""
+        """The path of this run's metrics."""
         return self.path / "metrics.parquet"
 
     def metrics(self) -> pl.DataFrame:
-        """Metrics of this run: scope, name, metric, value. Raises StoreError if there are none yet."""
+        """The metrics of this run: scope, name, metric, value. Raises StoreError if they are missing."""
         return read_parquet(self.metrics_path, METRICS_SCHEMA)
 
     def write_metrics(self, metrics: pl.DataFrame, computed_by: str = "") -> None:
@@ -85,7 +85,7 @@ class RunDir:
         )
 
     def metrics_computed_by(self) -> str | None:
-        """The digest that `write_metrics` stored; None if there are no metrics that can be read."""
+        """The digest that `write_metrics` stored; None if no metrics can be read."""
         try:
             with open_regular(self.metrics_path) as file:
                 metadata = pq.ParquetFile(file).metadata.metadata or {}

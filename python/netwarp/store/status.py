@@ -1,4 +1,4 @@
-"""`status.json`: how a run went, and the only file of a run with facts of the wall clock."""
+"""`status.json`: the status of a run; the only file of a run with wall-clock facts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +14,13 @@ NAME = "status.json"
 
 def read_status(run: Path) -> "StatusJson":
     """Status, reason, seconds of a run directory. Raises StoreError."""
-    from netwarp.store.documents import StatusJson, checked  # of runs that are still to be made there is none
+    from netwarp.store.documents import StatusJson, checked  # lazy: runs that are not made yet have no status
 
     return checked(read_json(run / NAME), StatusJson, run / NAME)
 
 
 def is_by_host(run: Path) -> bool:
-    """Whether the machine that made a run is why it failed: made again, it may well succeed. Raises StoreError."""
+    """Whether a run failed because of the machine that made it, so that it may succeed again. Raises StoreError."""
     status = read_status(run)
     return status["status"] == RunStatus.FAILED and bool(status.get("by_host"))
 

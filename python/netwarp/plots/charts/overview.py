@@ -1,4 +1,4 @@
-"""Which figures of metrics say most about a result."""
+"""Chooses the figures of metrics that say most about a result."""
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _MAP_FROM = 3
 
 @dataclass(frozen=True)
 class Wish:
-    """A figure of a metric to draw: its axes, all that vary if there are none, and its kind."""
+    """A figure of a metric to draw: its axes (empty: all that vary), and its kind."""
 
     metric: str
     by: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class Wish:
 
     @property
     def command(self) -> str:
-        """What draws it."""
+        """The command that draws it."""
         axes = f" --by {','.join(self.by)}" if self.by else ""
         return f"netwarp plot DIR --metric {self.metric}{axes}" + (
             f" --kind {self.kind}" if self.kind != "auto" else ""
@@ -40,7 +40,7 @@ def wishes(result: ResultDir) -> Iterator[Wish]:
     chosen = list(_overview(have))
     many = {scope: len(names_of(summary, scope, metric)) > 1 for scope, metric in chosen}
     if "completion_ms_p50" in have.get("flow", ()) and not axes:
-        yield Wish("flow.completion_ms", (NAME,))  # how the times of each group lie
+        yield Wish("flow.completion_ms", (NAME,))  # the distribution of each group's times
     for scope, metric in chosen if axes or seeds > 1 else ():
         together = (NAME,) if scope == "flow" and many[scope] and len(axes) < 2 else ()
         by = (*axes, *together) or (SEED,)

@@ -1,4 +1,4 @@
-"""From a figure over time to the script that draws it: which records its curves are in, and the text around them."""
+"""Makes the script that draws a figure over time: the records of its curves, and the text around them."""
 
 from collections.abc import Sequence
 
@@ -48,7 +48,7 @@ figure.savefig(Path(__file__).with_suffix(".png"), dpi=150)
 
 
 def script_of(result: ResultDir, figure: Figure) -> str:
-    """The script that draws a figure, by what its stem begins with. Raises SelectionError."""
+    """The script that draws a figure, chosen by the beginning of its stem. Raises SelectionError."""
     run_set, stem = figure.run_set, figure.stem
     title = figure.spec.title if isinstance(figure.spec, Stack) else figure.spec.quantity.title
     drawn = _labels(figure.spec) & set(run_set.labels) or set(run_set.labels)
@@ -89,7 +89,7 @@ def _labels(spec: FigureSpec | Stack) -> set[str]:
 
 
 def _text(head: tuple[str, str, str], calls: Sequence[Call], labels: Sequence[str], steps: Sequence[int]) -> str:
-    """The script; `head` is the figure's title, the script's name and where the result is."""
+    """The script; `head` is the figure's title, the script's name and the result's path."""
     title, stem, place = head
     texts = {name: text for kind in KINDS for name, text in kind.readers.items()}
     used = list(dict.fromkeys(call.reader for call in calls))

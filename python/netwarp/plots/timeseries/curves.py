@@ -1,4 +1,4 @@
-"""One run over time: each quantity as curves, reduced to what a figure can show, and BBR's phases."""
+"""One run over time: each quantity as curves, reduced to the resolution of a figure, and BBR's phases."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,10 +24,10 @@ _MAX_BINS = 600
 
 @dataclass(frozen=True)
 class RunCurves:
-    """One run's curves by quantity (one a flow; of queues the one asked for), and the phases of its first BBR flow.
+    """One run's curves by quantity (one for each flow; for queues the requested one), and its first BBR flow's phases.
 
-    Of more flows of one name than can be told apart the curve is their median, and `bands` have where they lie. `named`
-    holds what shows several things of one run beside each other, each with its name.
+    If more flows have one name than can be told apart, the curve is their median and `bands` their spread. `named`
+    holds quantities with several named curves of one run.
     """
 
     curves: Mapping[Quantity, Sequence[Curve]]
@@ -37,9 +37,9 @@ class RunCurves:
 
 
 def run_curves(run: RunDir, queue: str | None, *, average: bool = False) -> RunCurves:
-    """What the run's records know, reduced; `queue` names the queue to show as `link:node`.
+    """The reduced curves of a run's records; `queue` names the queue to show as `link:node`.
 
-    With `average` each curve has the means of spans that other runs have as well, and there are no phases.
+    With `average` each curve has the means of spans that are the same in all runs, and there are no phases.
     """
     everyone = load_flows(run, transits=False)
     flows = chosen_flows(everyone)
@@ -56,7 +56,7 @@ def run_curves(run: RunDir, queue: str | None, *, average: bool = False) -> RunC
     bands: dict[Quantity, Sequence[Band]] = {}
     for quantity, some in frames.items():
         if len(some) > MAX_LINES:
-            # Of those that are there: by night four of forty users may be.
+            # Over the active flows: at night four of forty users may be active.
             flow_means = [averaged(quantity, curve, length_s) for curve in some]
             median, bands[quantity] = across(flow_means, "flows", least=0)
             found[quantity] = [_known(median)]
@@ -72,7 +72,7 @@ def run_curves(run: RunDir, queue: str | None, *, average: bool = False) -> RunC
 
 
 def chosen_flows(flows: Sequence[FlowData]) -> Sequence[FlowData]:
-    """Of what `--only` names, the flows, by name or by the name that several have; all if it names none."""
+    """The flows that `--only` names, by their own or their group's name; all if it names none."""
     only = look.current().only
     return [data for data in flows if data.flow.name in only or data.flow.group in only] or flows
 
@@ -83,7 +83,8 @@ def duration_s(run: RunDir) -> float:
 
 
 def schedules(description: Description) -> list[Schedule]:
-    """The rates that change during the run, by link; none if they are too many. A link alike both ways counts once."""
+    """The rates that change during the run, by link; empty if there are too many. A link with equal directions counts
+    once."""
     found: dict[str, Schedule] = {}
     for end in description.ends:
         steps = _steps(end, description.duration_ns)
@@ -96,8 +97,8 @@ def schedules(description: Description) -> list[Schedule]:
 
 
 def _steps(end: End, duration_ns: int) -> list[tuple[float, float]]:
-    """Rates in Mbit/s from these seconds on; of opportunities how many there were in each tenth of a second (of a run
-    of more than a minute, each of 600 parts)."""
+    """Rates in Mbit/s from these seconds on; for opportunities their rate in each tenth of a second (in a run of more
+    than a minute, in each of 600 parts)."""
     if end.opportunities is None:
         return [(max(at_ns, 0) / 1e9, rate_bps / 1e6) for at_ns, rate_bps in end.rates or ()]
     step_ns = max(duration_ns // _MAX_BINS, _BIN_NS)
@@ -107,7 +108,7 @@ def _steps(end: End, duration_ns: int) -> list[tuple[float, float]]:
 
 
 def _reduced(curve: Curve) -> Curve:
-    """What a figure can show of the curve, of the part that it shows."""
+    """The part of the curve that a figure shows, reduced to its resolution."""
     return Curve(*reduce_series(*cut(curve.times, curve.values, look.current().xlim), COLUMNS))
 
 

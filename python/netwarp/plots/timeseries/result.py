@@ -37,11 +37,10 @@ def draw_comparisons(
     *,
     alone: bool = True,
 ) -> list[Path]:
-    """A figure over time for each quantity and each comparison, all runs in one and, if `alone`, a panel for each.
+    """Draw a figure over time for each quantity and comparison, with all runs in one and, if `alone`, a panel for each.
 
-    What a figure compares is decided by `comparisons`; `curves_of` reads the quantities of a run, as a rule all that
-    its records have, and then what shows several of them is drawn as well. Returns the files.
-    Raises StoreError.
+    `comparisons` decides what a figure compares. `curves_of` reads the quantities of a run; by default these are all
+    that its records have, and figures with several quantities are drawn too. Returns the files. Raises StoreError.
     """
     asked = current()
     folder = asked.out or out or make_folder(result.plots)
@@ -56,7 +55,7 @@ def draw_comparisons(
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure over time: the stem of its file, what it shows, whether in panels of their own, and of which runs."""
+    """A figure over time: the stem of its file, its content, whether its panels are separate, and its runs."""
 
     stem: str
     spec: FigureSpec | Stack
@@ -67,7 +66,7 @@ class Figure:
 def figures_of(
     result: ResultDir, curves_of: Callable[[RunDir], RunCurves] | None = None, *, alone: bool = True
 ) -> Iterator[Figure]:
-    """All figures over time of a result, or if names are asked for, of the comparisons that these may be in."""
+    """All figures over time of a result; if names are requested, only those of comparisons that may have them."""
     asked = current().figures
     for comparison in comparisons(result, curves_of):
         if asked and not any(may_name(name, comparison.stem) for name in asked):
@@ -78,7 +77,7 @@ def figures_of(
 
 
 def figures_of_set(result: ResultDir, run_set: RunSet, *, alone: bool = True, states: bool = True) -> Iterator[Figure]:
-    """The figures of one comparison: each quantity, and unless it has curves of its own what shows several of them."""
+    """The figures of one comparison: each quantity, and by default those with several quantities."""
     for quantity in dict.fromkeys(quantity for run in run_set.runs for quantity in run.curves):
         spec, stem = spec_of(result, run_set, quantity), run_set.stem_of(quantity.stem)
         several = len(spec.shown_alone) > 1
@@ -96,12 +95,12 @@ def kind_figures(kind: Kind, result: ResultDir, run_set: RunSet) -> Iterator[Fig
 
 
 def may_name(pattern: str, stem: str) -> bool:
-    """Whether a name or pattern of a figure may be one of the comparison that is called `stem`."""
+    """Whether a name or pattern of a figure may belong to the comparison that is called `stem`."""
     _, marked, of = pattern.partition("--")
-    # A star may stand for what is after the dashes as well.
+    # A star may also match the part after the dashes.
     return not marked or fnmatchcase(stem, f"{of.removesuffix('-each').partition('--')[0]}")
 
 
 def helpers_for(result: ResultDir) -> int:
-    """How many processes are to help with a result."""
+    """The number of processes that help with a result."""
     return helpers_for_runs(len(result.planned))

@@ -1,4 +1,4 @@
-"""The share that a flow gets beside another, and the harm to it, for each pair of congestion controls."""
+"""The share of a flow beside another, and the harm to it, for each pair of congestion controls."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _CONTROL = re.compile(r"flows\.([^.]+)\.cc")
 class Pair:
     """A flow with the control `own` beside one with the control `other`: medians over the seeds.
 
-    `share` is its part of the goodput of both; `harm` what it loses of the goodput that it has alone, None where no run
-    of it alone was made; `seeds` counts the runs.
+    `share` is its part of the goodput of both; `harm` is the part that it loses of its goodput without the other flow,
+    None if there is no run without it; `seeds` counts the runs.
     """
 
     own: str
@@ -33,7 +33,7 @@ class Pair:
 
 
 def swept_controls(result: ResultDir) -> list[str]:
-    """The axes that are congestion controls of flows, in their order."""
+    """The axes of flows' congestion controls, in their order."""
     return [axis for axis in result.axes if _CONTROL.fullmatch(axis)]
 
 

@@ -206,7 +206,7 @@ def test_of_several_documents_the_last_good_one_counts(file: Path) -> None:
         (json.dumps(udp("3.12")), "it contains a test of UDP, not of TCP"),
         (json.dumps({"start": {}, "error": "the server is busy"}), "iperf3 says: the server is busy"),
         (json.dumps({"start": start("3.12", "TCP"), "end": {}}), "no connection was made"),
-        ("{}", "it does not say what was tested"),
+        ("{}", "it lacks the description of the test"),
         (json.dumps(tcp("3.12") | {"end": {"streams": [{}]}}), "the test did not end"),
         (json.dumps(tcp("3.12") | {"error": "unable to receive results"}), "iperf3 says: unable to receive results"),
     ],

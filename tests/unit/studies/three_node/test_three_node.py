@@ -293,5 +293,5 @@ def test_shares_in_the_words_of_iperf3() -> None:
 
 @pytest.mark.parametrize("told", [{}, {"end": 3}, {"end": {"streams": [{}]}}, {"end": {"streams": [{"udp": []}]}}])
 def test_what_iperf3_never_prints_is_refused(told: dict[str, Any]) -> None:
-    with pytest.raises(StoreError, match=r"tcp\.json: it is not what iperf3 -J prints"):
+    with pytest.raises(StoreError, match=r"tcp\.json: it is not output of iperf3 -J"):
         iperf3_shares(told, "tcp.json")

@@ -17,11 +17,11 @@ MAX_RUNS = 200
 
 
 def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -> Table:
-    """A row per run and flow name: axes first, seed if there are several, then the main metrics that anyone has.
+    """Return a row per run and flow name: axes, seed if there are several, then the main metrics that any run has.
 
-    Queue and link columns speak of one queue (`busiest_queue`), which the caption names; what was dropped elsewhere has
-    a column of its own, which names the places. The flow column is left out if there is one flow. A failed run has one
-    row that says so. Of a group the flows appear together.
+    Queue and link columns describe one queue (`busiest_queue`), which the caption names; a separate column has the
+    drops elsewhere, with their places. The flow column is left out if there is one flow. A failed run has one row that
+    says so. The flows of a group share one row.
     """
     flows = _flow_names(summary)
     seeds = summary["seed"].n_unique() > 1
@@ -52,11 +52,11 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
 
 
 def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "") -> Table:
-    """A row per point and flow name: axes first, the number of runs behind it, then the main metrics.
+    """Return a row per point and flow name: axes, the number of runs behind it, then the main metrics.
 
-    A cell is the median over the runs with its interval below; queue and link columns speak of one queue
-    (`busiest_queue`), which the caption names, as in `metrics_table`. A point that runs were left out of says how many
-    and why.
+    A cell is the median over the runs with its interval below; queue and link columns describe one queue
+    (`busiest_queue`), which the caption names, as in `metrics_table`. If runs of a point were left out, its row says
+    how many and why.
     """
     medians = statistics.rename({"median": "value"})
     flows = _flow_names(medians)
@@ -87,7 +87,7 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
 
 
 def _caption(statistics: pl.DataFrame, shown: Sequence[tuple[str, str, str, int]]) -> str:
-    """What the brackets of the columns mean; empty without any."""
+    """Explain the brackets in the columns; empty if there are none."""
     columns = [f"{scope}.{metric}" for scope, metric, *_ in shown]
     of_columns = pl.concat_str("scope", pl.lit("."), "metric").is_in(columns)
     sure = statistics.filter(of_columns)["confidence"].drop_nulls()
@@ -103,7 +103,7 @@ def _caption(statistics: pl.DataFrame, shown: Sequence[tuple[str, str, str, int]
 
 
 def _about(shown: Sequence[tuple[str, str, str, int]], queue: str | None) -> str | None:
-    """Which queue and link the columns describe that are not a flow's; None without such columns."""
+    """Name the queue or link that the columns describe which are not a flow's; None if there are no such columns."""
     headings = [heading.replace("-\n", "").replace("\n", " ") for scope, _, heading, _ in shown if scope != "flow"]
     return f"{', '.join(headings)}: at {queue}" if headings and queue else None
 
@@ -156,7 +156,7 @@ def _cell(run: pl.DataFrame, metric: tuple[str, str, str, int], flow: str, queue
 
 
 def _plain(*cells: str) -> list[Text]:
-    """Cells as they are: names may hold what elsewhere is markup."""
+    """Return cells as literal text: names may contain rich's markup."""
     return [Text(cell) for cell in cells]
 
 

@@ -1,4 +1,4 @@
-"""The engine itself: each run in namespaces of its own, under the agent's supervisor."""
+"""The engine `host`: each run in separate namespaces, under the agent's supervisor."""
 
 import os
 import platform
@@ -38,11 +38,11 @@ _NAMED = 5
 """How many odd files a reason names."""
 _NETEM = "netem"
 _AS_ROOT = (
-    "this host allows no user namespaces, so what a scenario runs is root on this machine (SECURITY.md): run only "
+    "this host allows no user namespaces, so a scenario's programs are root on this machine (SECURITY.md): run only "
     "scenarios that you trust"
 )
 _MODULES = "sch_"
-"""What the modules of queue disciplines begin with."""
+"""The prefix of the names of queue disciplines' modules."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class HostEngine:
 
     @property
     def parts(self) -> Mapping[str, str]:
-        """None that could be copied: the kernel is the machine's."""
+        """Nothing: the kernel is the machine's and cannot be copied."""
         return {}
 
     @cached_property
@@ -92,11 +92,11 @@ class HostEngine:
         return {**self.own_identity, **programs_here(asked)}
 
     def check_files(self, scenario: Scenario) -> Iterator[tuple[Keys, str]]:
-        """Files that are not there, that are too large to digest, or that nobody has allowed."""
+        """Find files that do not exist, that are too large to digest, or that the user has not allowed."""
         return withheld(scenario, self.agent, self.read)
 
     def check(self, plan: Plan) -> Iterator[tuple[Keys, str]]:
-        """What the kernel refuses of what the plan asks for, as it says when it is tried. Raises EngineError."""
+        """Find features that the plan needs and the kernel refuses when they are tried. Raises EngineError."""
         sections = list(used_sections(plan))
         features = [found for key, section in sections for found in kernel_features(key, section)]
         impaired = [found for key, section in sections for found in impairments(key, section)]
@@ -123,7 +123,7 @@ class HostEngine:
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What whoever runs it on this machine should know. Raises EngineError."""
+        """Sentences for the user who runs it on this machine. Raises EngineError."""
         try:
             found = list(confinement_here(self.agent).lacks_in_real_time)
         except AgentError as error:
@@ -133,9 +133,9 @@ class HostEngine:
         return found
 
     def run(self, job: Job, directory: Path, cpu: int | None, cancelled: threading.Event) -> Outcome:
-        """Run the lab to its end; see `Engine.run`. It has all processors, as nodes of a real network would."""
+        """Run the lab to its end; see `Engine.run`. The lab has all processors, as nodes of a real network would."""
         if missing := [str(path) for path in job.read if not path.exists()]:
-            return Outcome("failed", f"it was to read {' and '.join(missing)}, which this machine does not have")
+            return Outcome("failed", f"this machine does not have {' and '.join(missing)}, which it needs to read")
         supervisor = start(self._command(job, directory))
         try:
             report, complaint = wait(supervisor, job.time_limit_s, cancelled)
@@ -173,7 +173,7 @@ def find_host_engine(options: EngineOptions) -> HostEngine:
 
 
 def _processor() -> str:
-    """The processor's model, as the kernel calls it."""
+    """The processor's model, as the kernel names it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -190,7 +190,7 @@ def _interfaces(refused: Refused) -> Iterator[tuple[Keys, str]]:
 
 
 def _impaired(refused: Refused, found: Sequence[tuple[Keys, str]]) -> Iterator[tuple[Keys, str]]:
-    """What takes a netem; where delay is all that is missing, what can run without it."""
+    """Find settings that need netem; if only delay is missing, say which setting makes the plan run without it."""
     if _NETEM not in refused.qdiscs:
         return
     lack = f"this kernel ({platform.release()}) has no netem (module sch_netem)"
@@ -200,7 +200,7 @@ def _impaired(refused: Refused, found: Sequence[tuple[Keys, str]]) -> Iterator[t
             path = ".".join(map(str, keys))
             yield keys, f"{lack}, so links have no delay; the rest runs here without: --set '{path}=\"0ms\"'"
         else:
-            yield keys, f"{lack}, so links have no {what}; the engine uml has"
+            yield keys, f"{lack}, so links have no {what}; the engine uml has netem"
 
 
 def _lacks(kind: str, name: str, refused: Refused) -> str:
@@ -233,7 +233,7 @@ def _judge(job: Job, directory: Path, report: SupervisorReport | None, said: str
 
 
 def _failure(job: Job, directory: Path, report: SupervisorReport) -> str | None:
-    """Why the run failed, as the agent reports it, or the supervisor if the agent could not."""
+    """Say why the run failed, as the agent reports it, or the supervisor if the agent could not; None if it did not."""
     outcome = read_outcome(directory)
     if report["end"] == "time_limit":
         return job.overdue + console_tail(directory)

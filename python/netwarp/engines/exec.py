@@ -44,7 +44,7 @@ def keyboard(job: Job) -> Iterator[dict[str, int | float]]:
         yield {}
         return
     if not job.live or not os.isatty(INPUT):
-        raise EngineError("its commands were typed at a terminal, and there is none here: it cannot be repeated")
+        raise EngineError("it was typed at a terminal, and there is none here: a session cannot be repeated")
     before = termios.tcgetattr(INPUT)
     descriptor = os.dup(INPUT)
     try:

@@ -42,9 +42,9 @@ def test_what_is_below_is_not_equal() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("goodput", "is no condition"),
-        ("a queue.drops of b < 1", "is no condition"),
-        ("queue.drops == 1", "is no condition"),
+        ("goodput", "is not a condition"),
+        ("a queue.drops of b < 1", "is not a condition"),
+        ("queue.drops == 1", "is not a condition"),
         ("bottlenek:r1 queue.drops < 1", "bottlenek:r1"),
     ],
 )

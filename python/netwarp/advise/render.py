@@ -37,8 +37,7 @@ def headline(advice: Advice) -> str:
 
 
 def in_short(advice: Advice) -> str:
-    """The effects of the choice in the user's terms: `RTT under load 617 → 32 ms, a call's R 25 → 93`; the score last.
-    """
+    """The effects of the choice for the user: `RTT under load 617 → 32 ms, a call's R 25 → 93`; the score last."""
     effects = {one.measure: one for one in advice.effects}
     parts = []
     for name, words in _SHORT.items():

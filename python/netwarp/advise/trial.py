@@ -64,8 +64,7 @@ class _Silent:
 
 @dataclass(frozen=True)
 class Laboratory:
-    """The means of executing runs: the engine, the directory of all results, the number of runs at once, the reporters.
-    """
+    """The means of executing runs: the engine, the directory of results, the number of runs at once, the reporters."""
 
     engine: Engine
     directory: Path

@@ -287,8 +287,7 @@ def _after_comma(typed: str, words: Iterable[str]) -> Iterator[str]:
 
 
 def _paths(data: JsonObject) -> Iterator[str]:
-    """Every path that can be set, with `=` at its end; if no scenario is named yet, the paths that all scenarios have.
-    """
+    """Every path that can be set, with `=` at its end; without a scenario, the paths that all scenarios have."""
     from netwarp.scenario.model.paths import settable_paths
 
     return (f"{path}=" for path in settable_paths(data))

@@ -130,8 +130,7 @@ def shipped_patches(tree: Path = TREE) -> dict[str, Path]:
 
 
 def _place(patch: str, tree: Path) -> str:
-    """Return a patch as a request keeps it: the absolute path of a file, or a shipped patch's name. Raises KernelError.
-    """
+    """Return a patch as requests keep it: a file's absolute path, or a shipped patch's name. Raises KernelError."""
     path = Path(patch).expanduser()
     if path.is_file():
         return str(path.absolute())

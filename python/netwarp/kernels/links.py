@@ -20,8 +20,7 @@ def refuse_links_out(tree: Path, source: Path) -> None:
 
 
 def refuse_link_out(name: str, target: str, source: Path) -> None:
-    """Raise `BuildFailed` if the link `name` of a source can lead out of it, now or once links on its path are removed.
-    """
+    """Raise `BuildFailed` if the link `name` of a source can lead out of it, now or without the links on its path."""
     parts = PurePosixPath(target).parts
     up = len(list(takewhile(lambda part: part == "..", parts)))
     depth = len(PurePosixPath(name).parts) - 1

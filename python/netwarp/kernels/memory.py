@@ -20,8 +20,7 @@ def remembered(memory: Path) -> dict[str, Json]:
 
 
 def remember(memory: Path, known: JsonObject) -> None:
-    """Write the values for the next time. If the cache is another user's, nothing is written: they are computed again.
-    """
+    """Write the values for the next time. Another user's cache is not written: they are computed again."""
     with contextlib.suppress(OSError):
         memory.parent.mkdir(parents=True, exist_ok=True)
         write_whole(memory, json.dumps(known, indent=1, sort_keys=True) + "\n")

@@ -1,4 +1,4 @@
-"""How BBR spent its time: the share of each phase, as metrics of flows."""
+"""The share of BBR's time in each phase, as metrics of flows."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -42,7 +42,7 @@ def _times_s(spans: Sequence[Span], window: Window) -> dict[Phase, float]:
 
 
 def _shares(parts: Sequence[dict[Phase, float]]) -> dict[str, float | int | None]:
-    """Percent of the time for which the phase is known: from the first ACK on."""
+    """The shares in percent of the time for which the phase is known: from the first ACK on."""
     total = sum(sum(times.values()) for times in parts)
     if not total:
         return {}

@@ -1,5 +1,4 @@
-"""Clocks of machines relative to this one's: readings before and after a run, as in NTP, and the correction of times.
-"""
+"""Clocks of machines relative to this one's: readings before and after a run, as in NTP, and correction of times."""
 
 from __future__ import annotations
 
@@ -17,8 +16,7 @@ MAX_WALL_NS = 300 * 10**9
 
 @dataclass(frozen=True)
 class Reading:
-    """By how much a node's clock was ahead of this machine's at an instant, known to half the round trip (RFC 5905, 8).
-    """
+    """The lead of a node's clock over this machine's at an instant, known to half the round trip (RFC 5905, 8)."""
 
     here_ns: int
     offset_ns: int

@@ -1,5 +1,4 @@
-"""Merging the records of all nodes into those of one run: times by the common clock, interfaces by the lab's indices.
-"""
+"""Merging the records of all nodes into those of a run: times by the common clock, interfaces by the lab's indices."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ def _worst(
     environment: Environment,
     weights: Mapping[str, float],
 ) -> dict[str, tuple[str, float]]:
-    """For each finalist, the situation in which it is furthest behind the best one, and by how many percent."""
+    """Find the situation in which each finalist is furthest behind the best one, and by how many percent."""
     behind: dict[str, tuple[str, float]] = {}
     for situation in situations:
         scores = robust_scores(trial, names, [situation], environment, weights)

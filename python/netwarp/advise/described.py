@@ -13,7 +13,7 @@ _LEFT_OUT = ("sweep", "cases", "presets", "expect", "views", "seeds", "baseline"
 _MOST_CALL_BPS = 250_000
 _PAYLOAD_BYTES = 1448
 _DATA_CENTRE_NS = 5_000_000
-"""Up to this RTT both ends of a scenario's path count as the user's own, as in a rack, a hall or a campus."""
+"""The RTT up to which both ends of a scenario's path count as the user's own, as in a rack, a hall or a campus."""
 
 
 def environment_of_scenario(scenario: Scenario, link: str | None, duration_ns: int | None) -> Environment:

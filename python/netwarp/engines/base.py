@@ -113,7 +113,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run went: `ok`, `failed` or `cancelled`, and why; `facts` are about the real execution (seconds, events).
+    """The outcome of a run: `ok`, `failed` or `cancelled`, and why; `facts` are about its execution (seconds, events).
 
     `found` are fields of its lab that only the run could determine, such as how long a command took. `by_host`: this
     machine made it fail (its disk, its memory, a signal), so that the same command makes the run again. `notes` are

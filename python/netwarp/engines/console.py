@@ -1,4 +1,4 @@
-"""Why a machine ended, from its console and its exit status."""
+"""Reasons for which a machine ended, from its console and its exit status."""
 
 import re
 import signal
@@ -9,7 +9,7 @@ from netwarp.engines.supervisor import console_lines, console_tail
 from netwarp.store.console import CONSOLE
 
 _NAMED = 5
-"""How many programs a reason names."""
+"""The maximum number of programs that a reason names."""
 _MEMORY_KILLER = (
     "; the host's OOM killer does that: execute fewer runs at once (-j), or give each less memory ([run] memory)"
 )

@@ -13,7 +13,7 @@ from netwarp.engines.reports import AgentOutcome, CommandFacts
 
 INPUT, OUTPUT, ERRORS = 0, 1, 2
 _NAMED = 3
-"""How many files a note names."""
+"""The maximum number of files that a note names."""
 
 
 @contextlib.contextmanager

@@ -124,11 +124,11 @@ class UmlEngine:
             )
 
     def identity(self, scenario: Scenario) -> Mapping[str, str]:
-        """With the programs of this machine that run in the scenario's labs. Raises EngineError."""
+        """Return the identity with the programs of this machine that run in the scenario's labs. Raises EngineError."""
         return {**self.own_identity, **_named_kernels(scenario), **program_digests(scenario), **_compiler(scenario)}
 
     def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
-        """With the programs that `asked` names. Raises EngineError."""
+        """Return the identity with the programs that `asked` names. Raises EngineError."""
         return {**self.own_identity, **_kernels_here(asked), **programs_here(asked)}
 
     def check_files(self, scenario: Scenario) -> Iterator[tuple[Keys, str]]:

@@ -10,7 +10,7 @@ from netwarp.engines.reports import AgentOutcome, FoundFields, GuardReport, RunF
 from netwarp.engines.supervisor import console_tail, read_outcome
 
 _NAMED = 5
-"""How many odd files a reason names."""
+"""The maximum number of odd files that a reason names."""
 
 
 def judged(

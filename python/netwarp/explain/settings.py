@@ -13,7 +13,7 @@ _NAMED = ("name", "interface", "at_ns")
 
 
 def lab_differences(a: RunDir, b: RunDir) -> list[str]:
-    """Each setting of the lab that differs, as `links.bottleneck.ends.r1.queue.limit: 20 → 21`. Raises StoreError."""
+    """Settings of the labs that differ, such as `links.bottleneck.ends.r1.queue.limit: 20 → 21`. Raises StoreError."""
     return [
         f"{path.lstrip('.')}: {one} → {other}"
         for path, one, other in _differences("", a.lab.as_json(), b.lab.as_json())

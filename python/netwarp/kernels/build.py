@@ -1,4 +1,4 @@
-"""From a source to a kernel in the cache: unpack, patch, configure, compile, store."""
+"""Building a kernel from its source into the cache: unpack, patch, configure, compile, store."""
 
 from __future__ import annotations
 

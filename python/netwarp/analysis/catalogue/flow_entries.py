@@ -27,7 +27,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "rtt_ms_mean rtt_ms_p50 rtt_ms_p95 rtt_ms_p99 rtt_ms_max",
         _SPREAD + "the RTT: each ACK's own sample, not smoothed, or that of each echo reply",
         "time (a sample holds until the connection's next); connections of a flow (iperf3 -P, incast, command) and "
-        "flows of a group alike, each for itself",
+        "flows of a group each count separately",
         "`acks`; `pings`",
         better=LOWER,
         min_effect=(0.05, 0.1),
@@ -198,7 +198,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "cwnd_pkts_mean",
         "mean congestion window of a connection",
-        "time; connections of a flow (iperf3 -P, incast, command) and flows of a group alike, each for itself",
+        "time; connections of a flow (iperf3 -P, incast, command) and flows of a group each count separately",
         _ACKS,
         better=None,
         min_effect=(0.05, 1),

@@ -18,7 +18,7 @@ _METRIC = {
 
 
 def phase_metrics(run: RunDir, flows: Sequence[FlowData]) -> Iterator[Metric]:
-    """For each flow under BBR, and for the flows of one name together, the share of its time in each phase."""
+    """The share of time in each phase, for each flow under BBR and for the flows of one name together."""
     phases = flow_phases(run, list(flows))
     for group, members in groupby(flows, key=lambda data: data.flow.group):
         of_each = [

@@ -157,7 +157,7 @@ def _datagrams(run: RunDir, wires: Mapping[int, _Row], counts: Mapping[int, _Row
 
 
 def _missing(run: RunDir) -> Iterator[tuple[str, int, list[int]]]:
-    """For every UDP flow: its name, the number of datagrams that no queue and no receiver has, and its interfaces.
+    """Find every UDP flow's name, the number of its datagrams that no queue and no receiver has, and its interfaces.
 
     A flow whose datagrams were sent in fragments is left out: its packets are not datagrams.
     """

@@ -62,7 +62,7 @@ class OwnTests:
 
     @property
     def failure(self) -> str | None:
-        """Why the tests as a whole failed; None if they did not."""
+        """The reason for which the tests as a whole failed; None if they did not."""
         failed = [test.name for test in self.tests if test.came is Came.FAILED]
         said = [f"{len(failed)} of its {len(self.tests)} tests failed, first `{failed[0]}`"] if failed else []
         return "; ".join([*said, *self.problems]) or None

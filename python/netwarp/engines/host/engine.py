@@ -35,7 +35,7 @@ from netwarp.scenario.source import Keys
 
 NAME = "host"
 _NAMED = 5
-"""How many odd files a reason names."""
+"""The maximum number of odd files that a reason names."""
 _NETEM = "netem"
 _AS_ROOT = (
     "this host allows no user namespaces, so a scenario's programs are root on this machine (SECURITY.md): run only "
@@ -84,11 +84,11 @@ class HostEngine:
         }
 
     def identity(self, scenario: Scenario) -> Mapping[str, str]:
-        """With the programs of this machine that run in the scenario's labs. Raises EngineError."""
+        """Return the identity with the programs of this machine that run in the scenario's labs. Raises EngineError."""
         return {**self.own_identity, **program_digests(scenario)}
 
     def identity_here(self, asked: Mapping[str, str]) -> Mapping[str, str]:
-        """With the programs that `asked` names. Raises EngineError."""
+        """Return the identity with the programs that `asked` names. Raises EngineError."""
         return {**self.own_identity, **programs_here(asked)}
 
     def check_files(self, scenario: Scenario) -> Iterator[tuple[Keys, str]]:

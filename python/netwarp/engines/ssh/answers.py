@@ -36,7 +36,7 @@ class Greeting(Answer):
 
 
 class Clock(Answer):
-    """When a question came and when its answer left, by the node's monotonic clock, and the node's date, in ns."""
+    """The times at which a question came and its answer left, by the node's monotonic clock, and its date, in ns."""
 
     heard_ns: _NS
     said_ns: _NS

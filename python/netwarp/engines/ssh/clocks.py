@@ -79,7 +79,7 @@ class NodeClock:
 
     @property
     def begin_ns(self) -> float:
-        """When the run began on the node, after t0 of the common clock."""
+        """The beginning of the run on the node, after t0 of the common clock."""
         elapsed = self.t0_ns - self.before.offset_ns - self.before.here_ns
         return self.before.here_ns - self.t0_here_ns + elapsed / (1 + self.drift)
 

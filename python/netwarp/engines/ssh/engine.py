@@ -91,7 +91,7 @@ class SshEngine:
         return {"agent": digest_of(self.agent)}
 
     def identity(self, scenario: Scenario) -> Mapping[str, str]:
-        """With the kernel and the programs of each machine that is a node. Raises EngineError."""
+        """Return the identity with the kernel and the programs of each node's machine. Raises EngineError."""
         missing = [node for node in scenario.nodes if node in self.inventory.nodes and node not in self._facts]
         if missing:
             self._survey(missing, scenario)
@@ -236,7 +236,7 @@ class _Made:
 
     @property
     def reason(self) -> str | None:
-        """Why the run has failed; None if it has not."""
+        """The reason for which the run has failed; None if it has not."""
         return "; ".join([*self.failed.values(), *([self.job.overdue] if self.is_overdue else [])]) or None
 
     def run(self) -> None:

@@ -100,7 +100,7 @@ def _refuse_other_flows(part: pa.Table, flows: Mapping[int, LabFlow], what: str)
 
 
 def _by_sender(part: pa.Table, nodes: Mapping[str, NodeRecords], flows: Mapping[int, LabFlow]) -> pa.Array:
-    """When datagrams were sent, by the clock of each one's sender."""
+    """The times at which datagrams were sent, corrected by the clock of each one's sender."""
     sent = part["sent_ns"]
     for flow_id in pc.unique(part["flow_id"]).to_pylist():
         sender = nodes.get(flows[flow_id].from_)

@@ -68,7 +68,7 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True)
 class Login:
-    """How to log in to a node: its machine, the directory for the connection's socket, a file for `ssh -F`."""
+    """A login to a node: its machine, the directory for the connection's socket, a file for `ssh -F`."""
 
     node: str
     machine: Machine

@@ -16,8 +16,8 @@ _LOOK_S = 0.2
 def serve(directory: Result, /, *, port: int = 0) -> int:
     """Show the results in a directory in a browser, while runs are made and afterwards.
 
-    The server listens on this machine's loopback only, and answers only requests with the printed address. The pages
-    change nothing. Ctrl-C ends it.
+    The server listens on this machine's loopback only, and refuses browsers that have not opened the printed address.
+    The pages change nothing. Ctrl-C ends it.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ def _rtt(
 
 
 def _loss(measured: _Measured, full: bool, shown: dict[str, Estimate]) -> float | None:
-    """The share of segments sent again; None if the line was full, because its queue may have dropped them."""
+    """The share of segments sent again; 0 if the line was full, because its queue may have dropped all of them."""
     if not measured.sent:
         return None
     low, high = share_interval(min(measured.resent, measured.sent), measured.sent)

@@ -36,7 +36,7 @@ class Front:
 
 
 def front_of(advice: Advice) -> Front | None:
-    """The front of the two criteria with the highest weights; if there is one, goodput or RTT is the second."""
+    """The front of the two criteria with the highest weights, or of one and goodput or RTT; None without two."""
     wanted = sorted(advice.weights, key=lambda name: -advice.weights[name])
     wanted += [name for name in ("throughput", "latency") if name not in wanted]
     there = {name for place in advice.places for name in place.values}

@@ -112,7 +112,7 @@ class Search:
         return tried
 
     def _spare(self, finalists: Sequence[Candidate], trial: Trial, seeds: Sequence[int]) -> tuple[int, ...]:
-        """Return new seeds in place of those with a run that does not count, at most half as many as there were.
+        """Return new seeds in place of those in which a run does not count, at most half as many as there were.
 
         Otherwise a suspect run would cost its whole seed, and with few seeds the verdict.
         """

@@ -161,7 +161,7 @@ _SIGNALLED = 128
 
 
 def code_of_one(directory: Path) -> int:
-    """Return the exit code of the command of a result's only run, or the one that says why the command has none."""
+    """Return the exit code of the command of a result's only run, or netwarp's own if the command has none."""
     from netwarp.engines.exec import failure_of
     from netwarp.store.result import open_result
 

@@ -33,7 +33,7 @@ class Matching:
 def match(a: ComparisonInput, b: ComparisonInput) -> Matching:
     """Match the points of two sides by the axes that they have in common.
 
-    An axis that has one value on each side is not a key: it is a difference, if the two values differ. Raises
+    An axis with at most one value on each side is not a key: it is a difference, if the two values differ. Raises
     SelectionError if no point is common, or if an axis that only one side has leaves several values to choose from.
     """
     keys, differing = [], []

@@ -107,8 +107,8 @@ def received(datagrams: Datagrams, window: Window, run_end_ns: int) -> Received:
 def sending_times(datagrams: Datagrams, window: Window) -> Times:
     """Return the time at which each datagram was sent, by its number.
 
-    It is known for those that arrived; the others are assumed to have been sent evenly between their neighbours, and
-    the first and the last ones within the window.
+    It is known for those that arrived; the others are assumed to have been sent evenly between their neighbours, or
+    between the first or last arrival and the window's end.
     """
     numbers = np.arange(datagrams.sent_pkts)
     order = np.argsort(datagrams.sequence, kind="stable")

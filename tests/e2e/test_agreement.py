@@ -92,7 +92,7 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
     scenario.write_text(dumbbell(duration="1s", name="small"))
     answer = netwarp("agree", scenario, "--engines", "uml")
     assert answer.code == 2
-    assert "not two engines" in answer.err
+    assert "does not name two engines" in answer.err
     lost = netwarp(
         "agree", scenario, "--set", 'links.bottleneck.queue="red limit 400000 min 30000 max 90000 avpkt 1500"'
     )

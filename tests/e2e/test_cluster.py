@@ -153,7 +153,7 @@ def test_a_worker_with_another_agent_is_named(own: Cluster, tmp_path: Path) -> N
     done = netwarp("run", write_scenario(tmp_path / "s.toml"), "-o", tmp_path / "r", "--dask", own.address)
     assert done.code == 4
     assert "worker odd" in done.err
-    assert "its agent is another; copy this one there: `rsync -a" in done.err
+    assert "its agent differs from this one; copy this one there: `rsync -a" in done.err
 
 
 def test_a_worker_with_another_iperf3_is_named_and_not_used(own: Cluster, tmp_path: Path) -> None:

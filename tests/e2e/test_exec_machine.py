@@ -109,7 +109,7 @@ def test_what_is_kept_has_a_bound_and_a_note_says_what_is_not(place: Path) -> No
     assert status["left_out"] == ["b"]
     cut, left_out = status["notes"]
     assert cut == "command.out: only the first 1 MiB ([run] keep) of what was printed are kept"
-    assert left_out.startswith("not among the files that are kept: b;")
+    assert left_out.startswith("files that are not kept: b;")
     assert all(f"note: {note}" in answer.words for note in (cut, left_out))
 
 
@@ -384,9 +384,9 @@ SWITCH_OFF = "import ctypes; ctypes.CDLL(None).reboot(0x4321FEDC)"
         (["no-such-program", "x"], 127, "cannot start `no-such-program`: No such file or directory"),
         (["/etc/passwd"], 126, "cannot start `/etc/passwd`: Permission denied"),
         (["sh", "-c", "kill -9 1; kill 1; sleep 1; echo alive"], 0, ""),
-        (["sh", "-c", "kill -9 $$"], 137, "as one does that SIGKILL ends"),
+        (["sh", "-c", "kill -9 $$"], 137, "the code of a program that SIGKILL ended"),
         (["sh", "-c", "kill -9 -1"], 0, ""),  # whoever kills all is spared (kill(2)), and has done what it was to do
-        (["sh", "-c", "sh -c 'kill -9 -1'; echo after"], 137, "as one does that SIGKILL ends"),
+        (["sh", "-c", "sh -c 'kill -9 -1'; echo after"], 137, "the code of a program that SIGKILL ended"),
         (["sh", "-c", "exec >&- 2>&-; echo x; exit 3"], 3, ""),
         (["sh", "-c", "dd if=/dev/zero of=/var/tmp/full bs=1M"], 1, "No space left on device"),
         (["python3", "-c", SWITCH_OFF], 3, "was switched off from within"),
@@ -430,7 +430,7 @@ def test_a_machine_that_is_too_small_says_so(place: Path) -> None:
         (["--time-limit", "soon", "--", "true"], "soon"),
         (["--env", "A B=1", "--", "true"], "cannot name a variable"),
         (["--confine", "--read", "/no/such", "--", "true"], "there is no such file or directory"),
-        (["--engine", "host", "--", "true"], "has no machine of its own to run a command in"),
+        (["--engine", "host", "--", "true"], "cannot run a command in a separate machine"),
     ],
 )
 def test_what_is_asked_for_wrongly_is_refused(arguments: list[str], reason: str, place: Path) -> None:

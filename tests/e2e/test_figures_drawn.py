@@ -291,7 +291,7 @@ def test_print(results: dict[str, Path], tmp_path: Path, tmp_path_factory: pytes
         (("--xlim", "5,1"), '"5,1" is not a range: its first end must be below the second'),
         (("--xlim", "5"), '"5" is not a range; write both ends in seconds'),
         (("--xlim", "80,90"), "--xlim begins at 80 s, and the runs end at 3 s"),
-        (("--script",), "--script takes the name of a figure; there are: cwnd-bulk--"),
+        (("--script",), "--script needs the name of a figure; there are: cwnd-bulk--"),
         (("--format", "gif"), '"gif" is not a format of figures'),
         (("cwnd-bulk", "--metric", "flow.rtt_ms"), 'so the name "cwnd-bulk" has no meaning'),
     ],

@@ -133,7 +133,7 @@ def test_a_text_that_says_what_the_binary_does_not_register_is_refused(tmp_path:
     (tmp_path / "tcp_two.c").write_text(text.replace('("two")', '/* so */ "t" "wo"'))
     answer = run(tmp_path, "--set", "flows.bulk.cc=file:./tcp_two.c")
     assert answer.code == 2
-    assert "tcp_two.c has two once it is compiled, and its text says" in answer.words
+    assert "tcp_two.c registers two once it is compiled, but its source says" in answer.words
 
 
 def test_two_modules_compete_in_one_run(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_one_module_that_does_not_compile_fails_its_runs_alone(tmp_path: Path) -
     assert re.search(
         r"note: the module \S*tcp_bad\.c does not compile for the kernel \S+: \S*tcp_bad\.c:\d+", answer.words
     )
-    assert "note: 1 of 3 runs load what does not compile, and fail" in answer.words
+    assert "note: 1 of 3 runs load a module that does not compile, and fail" in answer.words
     # A warning of what compiles is shown as well.
     assert re.search(r"note: the compiler says: .*tcp_good\.c:\d+:\d+: warning: unused variable 'unused'", answer.words)
     result = open_result(tmp_path / "result")

@@ -201,7 +201,7 @@ def test_a_filter_in_the_background_ends_with_git(workshop: Workshop, repository
         wait_for_end(left[-1])
         return bisect.Tested(Verdict.GOOD, "")
 
-    with pytest.raises(KernelError, match="is to be bad"):
+    with pytest.raises(KernelError, match="must be bad"):
         between_revisions(repository, "HEAD~1", "HEAD", judge, lambda line: None)
     assert left
 

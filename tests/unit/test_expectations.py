@@ -235,7 +235,7 @@ def test_a_share_takes_enough_seeds_to_be_refuted() -> None:
     """With 80 % of the seeds, none of two is 4 %; one seed says nothing, neither for nor against."""
     expected = Expected(where={"case": "small"}, min=2, share=0.8)
     one, two = (check_expectations(MANY.filter(pl.col("seed") <= n), [expected])[0] for n in (1, 2))
-    assert (one.judgement, one.found) == (Judgement.UNCHECKED, "that takes 2 seeds; held with 0 of 1 seed")
+    assert (one.judgement, one.found) == (Judgement.UNCHECKED, "this needs 2 seeds; held with 0 of 1 seed")
     assert (two.judgement, two.ok) == (Judgement.FAILED, False)
     assert one.bound == "at least 2 with at least 80 % of the seeds"
 

@@ -302,7 +302,7 @@ def test_kernels_are_named_by_key_its_beginning_or_path(workshop: Workshop) -> N
 
 def test_a_kernel_outside_the_cache_is_not_removed(workshop: Workshop) -> None:
     kernel = workshop.build()
-    with pytest.raises(KernelError, match="not netwarp's to remove"):
+    with pytest.raises(KernelError, match="netwarp removes only kernels there"):
         kernels.remove(str(kernel.path), cache=workshop.root / "other")
     assert kernel.path.exists()
 

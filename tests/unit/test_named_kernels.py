@@ -159,7 +159,7 @@ def test_a_users_patch_that_does_not_apply_is_named_with_the_words_of_patch(work
     kernel = workshop.named("mine")
     with pytest.raises(BuildFailed, match=r"applying bad\.patch(?s:.)*Hunk #1 FAILED(?s:.)*Your patch does not apply"):
         workshop.named("mine", workshop.patch("bad.patch", "hello.txt", "something else", "two"))
-    with pytest.raises(BuildFailed, match=r"no\.patch is no patch"):
+    with pytest.raises(BuildFailed, match=r"no\.patch is not a patch"):
         workshop.named(
             "mine", str(workshop.archive.with_name("no.patch").write_text("words\n") and workshop.root / "no.patch")
         )
@@ -178,7 +178,7 @@ def test_a_build_that_fails_leaves_no_kernel_and_goes_on_from_its_objects(worksh
     assert list_kernels(workshop.cache) == []
     assert workshop.leftovers() == []
     assert kernels.unfinished_names(workshop.cache) == ["mine"]
-    with pytest.raises(KernelMissing, match=r"mine is not built, as its build failed.*kernel remove mine"):
+    with pytest.raises(KernelMissing, match=r"mine is not built, because its build failed.*kernel remove mine"):
         find_kernel("mine", cache=workshop.cache)
     assert kernels.remove("mine", cache=workshop.cache) == ["the tree of mine, which has no kernel"]
     assert kernels.unfinished_names(workshop.cache) == []
@@ -209,7 +209,7 @@ def test_a_tree_whose_build_was_killed_is_made_again(workshop: Workshop) -> None
 def test_options_of_the_users_hold_and_must_be_honoured(workshop: Workshop) -> None:
     kernel = workshop.named("mine", config=("A=n", "CONFIG_C=m"))
     assert "# CONFIG_A is not set\n# CONFIG_B is not set\nCONFIG_C=m" in kernel.config.read_text()
-    with pytest.raises(BuildFailed, match=r"does not honour.*: CONFIG_UNKNOWN=y\. Give what they depend on as well"):
+    with pytest.raises(BuildFailed, match=r"does not honour.*: CONFIG_UNKNOWN=y\. Give the options that they depend"):
         workshop.named("mine", config=("UNKNOWN=y",))
     with pytest.raises(KernelError, match=r"--config A B is neither an option|There is no preset"):
         workshop.named("mine", config=("A B",))
@@ -243,7 +243,7 @@ def test_the_presets_that_come_with_netwarp(workshop: Workshop) -> None:
 
 def test_names_are_checked_and_removed(workshop: Workshop) -> None:
     for bad in ("stock", "6.1", "a/b", "", "..", "-x"):
-        with pytest.raises(KernelError, match=r"take another name|is no name"):
+        with pytest.raises(KernelError, match=r"choose another name|is not a name"):
             workshop.named(bad)
     with pytest.raises(KernelError, match="needs a name, such as --name mine"):
         build(workshop.archive, config=("C=y",), cache=workshop.cache, tree=workshop.tree, console=workshop.console)
@@ -251,7 +251,7 @@ def test_names_are_checked_and_removed(workshop: Workshop) -> None:
     assert workshop.named("two") == kernel
     assert kernels.remove("one", cache=workshop.cache)[0] == "the name one and its tree"
     assert find_kernel("two", cache=workshop.cache) == kernel
-    with pytest.raises(KernelError, match=r"two stands for the kernel .*remove it by name"):
+    with pytest.raises(KernelError, match=r"two refers to the kernel .*remove it by name"):
         kernels.remove(kernel.key, cache=workshop.cache)
     kernels.remove("two", cache=workshop.cache)
     assert list_kernels(workshop.cache) == []
@@ -310,7 +310,7 @@ def test_builds_of_one_name_that_end_at_once_do_not_disturb_each_other(tmp_path:
 def test_sources_that_are_none_say_what_to_take(workshop: Workshop) -> None:
     empty = workshop.root / "empty"
     empty.mkdir()
-    with pytest.raises(BuildFailed, match="is no kernel's source: Makefile cannot be read"):
+    with pytest.raises(BuildFailed, match="is not a kernel's source: Makefile cannot be read"):
         workshop.named("mine", source=empty)
     (empty / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 1\n")
     with pytest.raises(BuildFailed, match=r"has no User Mode Linux \(arch/um\)"):
@@ -320,7 +320,7 @@ def test_sources_that_are_none_say_what_to_take(workshop: Workshop) -> None:
     with pytest.raises(BuildFailed, match=r"cut\.tar\.gz has no User Mode Linux"):
         workshop.named("mine", source=workshop.root / "cut.tar.gz")
     (workshop.root / "words.tar").write_text("words")
-    with pytest.raises(BuildFailed, match=r"words\.tar is no archive of a kernel's source(?s:.)*tar: "):
+    with pytest.raises(BuildFailed, match=r"words\.tar is not an archive of a kernel's source(?s:.)*tar: "):
         workshop.named("mine", source=workshop.root / "words.tar")
     with pytest.raises(SourceMissing, match="neither a file nor a directory"):
         workshop.named("mine", source=workshop.root / "nowhere")
@@ -336,7 +336,7 @@ def test_a_series_without_changes_takes_the_nearest(workshop: Workshop) -> None:
     (source / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 14\nSUBLEVEL = 0\n")
     kernel = workshop.named("new", source=source)
     assert kernel.series == "6.12"
-    assert "no changes for Linux 6.14, and takes those for 6.12" in workshop.output()
+    assert "no changes for Linux 6.14, and uses those for 6.12" in workshop.output()
     (workshop.tree / "6.1" / "netwarp.config").write_text("# CONFIG_A is not set\n")
     (workshop.tree / "6.1" / "files").mkdir()
     (workshop.tree / "6.1" / "files" / "added.txt").write_text("of 6.1\n")

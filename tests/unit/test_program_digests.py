@@ -136,7 +136,7 @@ def test_tc_is_its_libraries_and_its_tables(tmp_path: Path, monkeypatch: pytest.
         found.add(tc_digest())
     assert len(found) == 3
     monkeypatch.setattr("netwarp.engines.programs.SEARCH_PATH", str(tmp_path))
-    with pytest.raises(EngineError, match=f"The program tc is missing.*{tmp_path}"):
+    with pytest.raises(EngineError, match=f"The program tc, which sets up the queues, is missing.*{tmp_path}"):
         tc_digest()
 
 

@@ -1,4 +1,4 @@
-"""Candidates in situations under seeds: the runs, as ordinary results, and what they measured."""
+"""Runs of candidates in situations under seeds, as ordinary results, and their measurements."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from netwarp.terminal import Terminal
 
 
 class InterruptedTrialError(KeyboardInterrupt):
-    """The runs were interrupted; what is done is kept, and the same command resumes it."""
+    """The runs were interrupted; finished ones are kept, and the same command resumes the others."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Trial:
     made: int = 0
 
     def add(self, other: "Trial") -> None:
-        """Take the runs of another trial as well."""
+        """Add the runs of another trial."""
         self.runs |= other.runs
         self.made += other.made
         for name, reasons in other.failures.items():
@@ -45,10 +45,10 @@ class Trial:
 
 
 class Meter(Protocol):
-    """Hears how far a search is."""
+    """A receiver of a search's progress."""
 
     def stage(self, name: str, runs: int) -> None:
-        """So many runs begin now."""
+        """Begin a stage of this many runs."""
 
     def run(self, event: RunEvent, run: Run, outcome: Outcome | None) -> None:
         """Something happened to a run."""
@@ -66,7 +66,7 @@ class _Silent:
 
 @dataclass(frozen=True)
 class Laboratory:
-    """Where runs are made: the engine, the directory that holds all results, how many at once, who hears of it."""
+    """The means of executing runs: the engine, the directory of results, the number of runs at once, the reporters."""
 
     engine: Engine
     directory: Path
@@ -77,7 +77,7 @@ class Laboratory:
     def run(
         self, stage: str, candidates: Sequence[Candidate], situations: Sequence[Situation], seeds: Sequence[int]
     ) -> Trial:
-        """Make these runs, a result directory for each situation, or take them from there if they are made already.
+        """Execute these runs, with a result directory for each situation, or read those that are there already.
 
         Raises ScenarioError, StoreError, EngineError, InterruptedTrialError.
         """

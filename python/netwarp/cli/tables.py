@@ -18,11 +18,11 @@ MAX_RUNS = 200
 
 
 def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -> Table:
-    """A row per run and flow name: axes first, seed if there are several, then the main metrics that anyone has.
+    """Return a row per run and flow name: axes, seed if there are several, then the main metrics that any run has.
 
-    Queue and link columns speak of one queue (`busiest_queue`), which the caption names; what was dropped elsewhere has
-    a column of its own, which names the places. The flow column is left out if there is one flow. A failed run has one
-    row that says so. Of a group the flows appear together.
+    Queue and link columns describe one queue (`busiest_queue`), which the caption names; a separate column has the
+    drops elsewhere, with their places. The flow column is left out if there is one flow. A failed run has one row that
+    says so. The flows of a group share one row.
     """
     flows = _flow_names(summary)
     seeds = summary["seed"].n_unique() > 1
@@ -53,11 +53,11 @@ def metrics_table(summary: pl.DataFrame, axes: Sequence[str], title: str = "") -
 
 
 def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "") -> Table:
-    """A row per point and flow name: axes first, the number of runs behind it, then the main metrics.
+    """Return a row per point and flow name: axes, the number of runs behind it, then the main metrics.
 
-    A cell is the median over the runs with its interval below; queue and link columns speak of one queue
-    (`busiest_queue`), which the caption names, as in `metrics_table`. A point that runs were left out of says how many
-    and why.
+    A cell is the median over the runs with its interval below; queue and link columns describe one queue
+    (`busiest_queue`), which the caption names, as in `metrics_table`. If runs of a point were left out, its row says
+    how many and why.
     """
     medians = statistics.rename({"median": "value"})
     flows = _flow_names(medians)
@@ -157,7 +157,7 @@ def _cell(run: pl.DataFrame, metric: MainMetric, flow: str, queue: str | None) -
 
 
 def _plain(*cells: str) -> list[Text]:
-    """Cells as they are: names may hold what elsewhere is markup."""
+    """Return cells as literal text: names may contain rich's markup."""
     return [Text(cell) for cell in cells]
 
 

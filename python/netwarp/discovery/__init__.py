@@ -1,4 +1,4 @@
-"""What only the records of a run show: the network that a command made, the connections of a lab's commands."""
+"""Discovery from the records of a run: the network that a command made, the connections of a lab's commands."""
 
 from netwarp.discovery.found import found_network
 

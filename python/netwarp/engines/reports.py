@@ -1,4 +1,4 @@
-"""What the programs of netwarp's agent report about a run, in JSON."""
+"""Reports of netwarp's agent about a run, in JSON."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class End(StrEnum):
 
 
 class GuardReport(TypedDict):
-    """What the guard of a virtual machine says of its end; seconds are of the wall clock."""
+    """The report of a virtual machine's guard about its end; seconds are real time."""
 
     end: End
     exit_status: int | None
@@ -56,7 +56,7 @@ class GuardReport(TypedDict):
 
 
 class SupervisorReport(TypedDict):
-    """What the supervisor of a lab in this machine's own kernel says of its end."""
+    """The report of the supervisor of a lab in this machine's kernel about its end."""
 
     end: End
     exit_status: int | None
@@ -68,7 +68,7 @@ class SupervisorReport(TypedDict):
 
 
 class CommandFacts(TypedDict, total=False):
-    """What of a command's end goes into status.json."""
+    """Facts about a command's end in status.json."""
 
     exit_code: int
     duration_ns: int
@@ -80,7 +80,7 @@ class CommandFacts(TypedDict, total=False):
 
 
 class RunFacts(CommandFacts, total=False):
-    """What status.json says of a run beside its status: seconds, and what an engine or the analysis found odd."""
+    """Facts about a run in status.json, beside its status: seconds, and oddities that engine or analysis found."""
 
     real_s: float
     own_s: float
@@ -101,7 +101,7 @@ class FoundFields(TypedDict, total=False):
 
 
 class AgentOutcome(CommandFacts, total=False):
-    """How a run went, as the agent that made it says; `overdue` is why a command counts as failed."""
+    """The agent's report about a run; `overdue` says why a command counts as failed."""
 
     status: RunStatus
     reason: str

@@ -1,4 +1,4 @@
-"""How a run in a machine of its own went: what the guard, the agent and the console say, in one outcome."""
+"""The outcome of a run in a virtual machine, from the guard's report, the agent's and the console."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from netwarp.engines.supervisor import console_tail, read_outcome
 from netwarp.store.run_status import RunStatus
 
 _NAMED = 5
-"""How many odd files a reason names."""
+"""The maximum number of odd files that a reason names."""
 
 
 def judged(
@@ -21,8 +21,8 @@ def judged(
     odd: Sequence[str],
     of_modules: tuple[str | None, str | None],
 ) -> Outcome:
-    """How a run went, by the guard's report; `odd` are files in its directory that are not regular ones, and
-    `of_modules` is what these did wrong, and what to try if they may have."""
+    """Judge a run by the guard's report; `odd` are files in its directory that are not regular, and `of_modules` is the
+    error that modules caused, and the advice if they may have caused one."""
     blamed, advice = of_modules
     facts: RunFacts = {
         "real_s": report["real_s"],
@@ -37,7 +37,7 @@ def judged(
     facts = {**facts, **facts_of(outcome or {})}
     found: FoundFields = {"duration_ns": outcome["duration_ns"]} if outcome and "duration_ns" in outcome else {}
     reasons = (
-        # First what may have led to the rest.
+        # Causes come before their consequences.
         out_of_memory(directory),
         blamed or _killed(job, directory, report) or _failure(job, outcome, directory, report),
         out_of_mappings(directory),
@@ -51,7 +51,7 @@ def judged(
 
 
 def _starvation(job: Job, report: GuardReport) -> Iterator[str]:
-    """That a run took longer than its limit, if it did, because the host gave it no processor meanwhile."""
+    """Say that a run took longer than its limit because the host gave it no processor for some time."""
     if report["real_s"] > job.time_limit_s > report["own_s"]:
         yield (
             f"the host was busy: it took {report['real_s']:.0f} s, of which {report['own_s']:.0f} s count for its "
@@ -60,7 +60,7 @@ def _starvation(job: Job, report: GuardReport) -> Iterator[str]:
 
 
 def _killed(job: Job, directory: Path, report: GuardReport) -> str | None:
-    """Why the guard ended the machine, if it did."""
+    """Say why the guard ended the machine; None if it did not."""
     running = _running(job, report["running"], directory)
     if report["end"] == End.OUTPUT_CLOSED:
         return "its output is no longer read"
@@ -80,7 +80,7 @@ def _killed(job: Job, directory: Path, report: GuardReport) -> str | None:
 
 
 def _running(job: Job, answer: RunningProgram | None, directory: Path) -> str | None:
-    """Which program a machine ran when it was ended, what was seen of it, and which others wait by computing."""
+    """Say which program a machine ran when it was ended, what was seen of it, and which others wait by computing."""
     if answer is None:
         return None
     at_s = (answer["time_ns"] - job.lab.t0_ns) / 1e9
@@ -91,7 +91,7 @@ def _running(job: Job, answer: RunningProgram | None, directory: Path) -> str | 
 
 
 def _failure(job: Job, outcome: AgentOutcome | None, directory: Path, report: GuardReport) -> str | None:
-    """Why the run failed, as the agent reports it, or that it could report nothing."""
+    """Say why the run failed, as the agent reports it, or how the machine died; None if it did not fail."""
     if outcome is None:
         return death(report["exit_status"]) + last_words(directory)
     if outcome["status"] != RunStatus.OK:

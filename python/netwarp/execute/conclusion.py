@@ -1,7 +1,7 @@
-"""What is made of a run once its engine has ended: the network that its records show, digests, metrics, status.
+"""Completion of a run after its engine has ended: the network that its records show, digests, metrics, status.
 
-Apart from `single.py`, which comes before: what reads records takes longer to load than a short command takes to run,
-so that it is loaded while the first one runs.
+This is separate from `single.py` because the modules that read records take longer to load than a short command takes
+to run: they are loaded while the first run is executed.
 """
 
 from dataclasses import replace
@@ -42,15 +42,15 @@ def conclude(job: Job, description: JsonObject, directory: Path, outcome: Outcom
 
 
 def conclude_unmade(directory: Path, reason: str) -> Outcome:
-    """Complete the directory of a run that failed without having been made. Raises StoreError."""
+    """Complete the directory of a run that failed before it was executed. Raises StoreError."""
     write_digests(directory)
     return _filed(directory, Outcome(RunStatus.FAILED, reason, by_host=True))
 
 
 def _filed(directory: Path, outcome: Outcome) -> Outcome:
-    """The outcome as it is written into status.json. Raises StoreError.
+    """Write the outcome to status.json, and return it. Raises StoreError.
 
-    A run that fails on a full disk has failed because of it, whatever it was that could not write.
+    If a run fails and the disk is full, the disk is named as the cause, no matter which part could not write.
     """
     if outcome.status == RunStatus.FAILED:
         full = is_full(directory)
@@ -68,10 +68,10 @@ def _filed(directory: Path, outcome: Outcome) -> Outcome:
 
 
 def _charged(outcome: Outcome, command_ns: int | None) -> Outcome:
-    """The outcome with what is to be said of time that passed because programs waited by asking.
+    """Add notes or doubts about time that passed because programs waited by polling.
 
-    A command, which took `command_ns`, may have measured just that. In a lab the network goes on meanwhile, and what
-    is measured is the network's.
+    A command, which took `command_ns`, may have measured just this time. In a lab the network goes on meanwhile, and
+    the measurements are of the network.
     """
     charged = outcome.facts.get("charged", [])
     if outcome.status == RunStatus.FAILED or not charged:
@@ -84,9 +84,9 @@ def _charged(outcome: Outcome, command_ns: int | None) -> Outcome:
 
 
 def _with_own_tests(directory: Path, outcome: Outcome) -> Outcome:
-    """The outcome with what a command's own tests came to, if it printed that as TAP or KTAP: it fails if one did.
+    """Add the results of a command's own tests, if it printed them as TAP or KTAP; the run fails if one failed.
 
-    A command whose tests were all skipped has not failed, although it says so with kselftest's exit code.
+    A command whose tests were all skipped has not failed, although its exit code is kselftest's for skipped tests.
     """
     try:
         tests = own_tests(directory)
@@ -108,7 +108,7 @@ def _with_own_tests(directory: Path, outcome: Outcome) -> Outcome:
 
 
 def _analysed(directory: Path, outcome: Outcome) -> Outcome:
-    """The outcome with what the records say of it; their metrics written."""
+    """Check the records, write their metrics, and return the outcome with the verdict."""
     try:
         with contained(directory, StoreError):
             verdict = check_run(directory)

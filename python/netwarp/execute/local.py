@@ -1,4 +1,4 @@
-"""Runs of a plan on this machine: as many at once as asked for, each on a CPU of its own."""
+"""Execution of a plan on this machine: several runs at once, each on a separate CPU."""
 
 import contextlib
 import threading
@@ -16,7 +16,7 @@ from netwarp.store.run_status import RunStatus
 
 _POLL_S = 0.2
 _FIRST_S = 0.1
-"""After so long a machine has begun its work: what else this process does meanwhile would delay that."""
+"""The time after which a machine has started: other work of this process would delay its start."""
 
 
 def execute(
@@ -31,8 +31,9 @@ def execute(
     progress: Progress = lambda event, run, outcome: None,
     spare: Callable[[], None] = lambda: None,
 ) -> Execution:
-    """Make every run of `plan` that `result` does not have yet, `jobs` at once: by default one for each CPU, but in
-    real time one alone, as runs disturb each other. Those with a status of `again` are made again, and replaced.
+    """Execute every run of `plan` that `result` does not have yet, `jobs` at once: by default one for each CPU, but
+    only one in real time, because runs disturb each other. Runs with a status of `again` are executed again, and
+    replaced.
 
     What the commands of `live` runs print is seen here at once. `progress` hears of every run (`RunEvent`), of
     its end from this thread. A KeyboardInterrupt ends the runs in flight, which leave nothing, keeps what
@@ -78,10 +79,10 @@ def execute(
 
 @contextlib.contextmanager
 def _loaded_meanwhile(spare: Callable[[], None]) -> Iterator[tuple[Callable[[], None], Callable[[], None]]]:
-    """Load what concludes runs while the first of them are being made, and call `spare` while the last ones are: each
-    from the call of one of the two that this yields on.
+    """Load the modules that conclude runs while the first runs are executed, and call `spare` during the last ones; the
+    two functions that it yields start these.
 
-    In a thread of its own, which no signal interrupts in the middle of an import: numpy cannot be loaded twice.
+    Both happen in a separate thread, so that no signal interrupts an import: numpy cannot be loaded twice.
     """
     started, idle, over = threading.Event(), threading.Event(), threading.Event()
 
@@ -110,6 +111,6 @@ def _collect(pending: "dict[Future[Outcome], Run]", execution: Execution, progre
         try:
             outcome = future.result()
         except Cancelled:
-            continue  # by a failure elsewhere, with fail_fast
+            continue  # another run failed, with fail_fast
         execution.done[run.id] = outcome
         progress(RunEvent.END, run, outcome)

@@ -1,4 +1,4 @@
-"""What a person sees while a plan is executed: a bar on a terminal, plain lines elsewhere. Everything to stderr."""
+"""Progress of a plan for the user: a bar on a terminal, plain lines elsewhere, all on standard error."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ from netwarp.store.run_status import RunStatus
 
 
 class ProgressBar:
-    """A bar on a terminal, with words of the caller's and further columns behind it; nothing elsewhere."""
+    """A bar on a terminal, followed by the caller's text and further columns; nothing elsewhere."""
 
     def __init__(self, console: Console, *columns: ProgressColumn) -> None:
         self._progress = (
@@ -34,22 +34,22 @@ class ProgressBar:
 
     @property
     def is_shown(self) -> bool:
-        """Whether there is one."""
+        """Whether a bar is shown."""
         return self._progress is not None
 
     def start(self, description: str, total: int | None) -> None:
-        """Begin to show it."""
+        """Show the bar."""
         if self._progress is not None:
             self._task = self._progress.add_task(description, total=total, words="")
             self._progress.start()
 
     def update(self, completed: int, words: str, *, description: str | None = None, total: int | None = None) -> None:
-        """Move it on; what is None stays."""
+        """Move the bar on; a None leaves its description or total as it is."""
         if self._progress is not None:
             self._progress.update(self._task, completed=completed, words=words, description=description, total=total)
 
     def stop(self) -> None:
-        """Remove it."""
+        """Remove the bar."""
         if self._progress is not None:
             self._progress.stop()
 

@@ -1,4 +1,4 @@
-"""One run from its plan to its place in the result directory: lab, engine, and what is made of it afterwards."""
+"""Execution of one run, from its plan to its place in the result directory: lab, engine, conclusion."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ class Cancelled(Exception):
 
 @dataclass(frozen=True)
 class RunSpec:
-    """All that it takes to make a run, here or on another machine: what the engine gets, and what run.json says."""
+    """Everything that is needed to execute a run, here or on another machine: the engine's job, and run.json."""
 
     job: Job
     description: JsonObject
@@ -39,9 +39,9 @@ def execute_run(
     live: bool = False,
     started: Callable[[], None] = unheard,
 ) -> Outcome:
-    """Make one run; a failed one has its directory as well, with the reason. Raises Cancelled, StoreError.
+    """Execute one run; a failed run has a directory as well, with the reason. Raises Cancelled, StoreError.
 
-    What the command of a `live` one prints is seen here at once. `started`: see `Job`.
+    The output of the command of a `live` run is printed here at once. `started`: see `Job`.
     """
     engine = with_kernel_of(engine, run.kernel)
 
@@ -58,18 +58,18 @@ def execute_run(
 def execute_spec(
     spec: RunSpec, engine: Engine, directory: Path, cpu: int | None, cancelled: threading.Event
 ) -> Outcome:
-    """Make the run in an empty directory. Raises Cancelled, StoreError."""
+    """Execute the run in an empty directory. Raises Cancelled, StoreError."""
     write_json(directory / "run.json", spec.description)
     outcome = engine.run(spec.job, directory, cpu, cancelled)
     if outcome.status == RunStatus.CANCELLED:
         raise Cancelled(spec.job.id)
-    from netwarp.execute.conclusion import conclude  # not sooner: it takes longer to load than a machine to start
+    from netwarp.execute.conclusion import conclude  # not earlier: it takes longer to load than a machine to start
 
     return conclude(spec.job, spec.description, directory, outcome)
 
 
 def record_failure(spec: RunSpec, result: ResultWriter, reason: str) -> Outcome:
-    """File the run as failed, without having made it. Raises StoreError."""
+    """Record the run as failed without executing it. Raises StoreError."""
     with result.making(spec.job.id) as directory:
         write_json(directory / "run.json", spec.description)
         from netwarp.execute.conclusion import conclude_unmade  # as above
@@ -78,19 +78,19 @@ def record_failure(spec: RunSpec, result: ResultWriter, reason: str) -> Outcome:
 
 
 def changed(others: Sequence[str]) -> str:
-    """Why a run is not made with what is another now than when its study was begun, and its id computed."""
+    """Say why a run is not executed: these parts of its identity have changed since its id was computed."""
     return f"{' and '.join(others)} has changed since the study began."
 
 
 def spec_of(run: Run, engine: Engine, check: Callable[[], None] = unchecked) -> RunSpec:
-    """All that it takes to make a run with this engine, whose kernel is that of the run; `check` may end it early."""
+    """Return the spec of a run for this engine, whose kernel must be that of the run; `check` may end it early."""
     job = job_of(run, engine, check)
     identity = with_kernel(identity_of(engine, run.scenario), None)
     return RunSpec(job, _description(run, job, engine, identity), identity)
 
 
 def job_of(run: Run, engine: Engine, check: Callable[[], None] = unchecked) -> Job:
-    """What the engine gets of a run."""
+    """Return the engine's job of a run."""
     scenario = run.scenario
     limit_ns = scenario.run.time_limit
     limit_s = scenario.workload.limit_s if limit_ns is None else limit_ns / 1e9

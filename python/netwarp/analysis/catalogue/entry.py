@@ -19,17 +19,17 @@ HIGHER, LOWER = Better
 
 @dataclass(frozen=True)
 class MinEffect:
-    """The least difference that matters: this share of the value, and at least so much in the metric's own unit."""
+    """The smallest difference that matters: this share of the value, and at least an amount in the metric's unit."""
 
     relative: float
     absolute: float
 
     def of(self, value: float) -> float:
-        """The least difference from this value that matters."""
+        """Return the smallest difference from this value that matters."""
         return max(self.relative * abs(value), self.absolute)
 
     def __str__(self) -> str:
-        """Such as `5 %, at least 0.1`."""
+        """The difference in words, such as `5 %, at least 0.1`."""
         parts = [f"{100 * self.relative:g} %"] if self.relative else []
         return ", at least ".join([*parts, *([f"{self.absolute:g}"] if self.absolute or not parts else [])])
 

@@ -32,7 +32,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
         "rtt_ms: mean p50 p95 p99 max",
         _SPREAD + "the RTT: each ACK's own sample, not smoothed, or that of each echo reply",
         "time (a sample holds until the connection's next); connections of a flow (iperf3 -P, incast, command) and "
-        "flows of a group alike, each for itself",
+        "flows of a group each count separately",
         "`acks`; `pings`",
         better=LOWER,
         min_effect=(0.05, 0.1),
@@ -233,7 +233,7 @@ FLOW_ENTRIES: tuple[Entry, ...] = (
     entry(
         "cwnd_pkts: mean",
         "mean congestion window of a connection",
-        "time; connections of a flow (iperf3 -P, incast, command) and flows of a group alike, each for itself",
+        "time; connections of a flow (iperf3 -P, incast, command) and flows of a group each count separately",
         _ACKS,
         min_effect=(0.05, 1),
         basis="the sender's state; after each ACK; the flow's life in the window",

@@ -1,6 +1,6 @@
-"""Every metric by name: what it means, how it is computed, what a value counts for, from which table it comes.
+"""Every metric by name: its meaning, its formula, the weight of a value, and its source table.
 
-It also says which way is better, and how much of a difference matters.
+An entry also has the direction that is better, and the smallest difference that matters.
 
 `make generate` writes it as docs/metrics.md (tools/metrics_page.py).
 """
@@ -163,7 +163,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
 
 
 def entry_of(scope: str, metric: str) -> Entry | None:
-    """The entry that has the metric; None if the catalogue does not know it."""
+    """Find the entry of a metric; None if the catalogue does not have it."""
     if scope in ("queue", "place") and metric.startswith("drops_"):
         metric = "drops_REASON"
     return next((one for one in CATALOGUE.get(scope, ()) if metric in one.names), None)

@@ -1,5 +1,4 @@
-"""Distributions of what has one within a run: RTTs, windows and queue lengths by time, sojourns by packet, completion
-times by transfer."""
+"""Distributions in a run: RTTs, windows and queue lengths by time, sojourns by packet, completion times by transfer."""
 
 from collections.abc import Collection, Sequence
 
@@ -20,15 +19,15 @@ DISTRIBUTED = {one.stem: (scope, one.spread) for scope, entries in CATALOGUE.ite
 
 
 def distributed_stem(metric: str) -> str | None:
-    """The stem of a metric that sums up a distribution: `rtt_ms_p95` → `rtt_ms`; None if it does not."""
+    """The stem of a metric that summarises a distribution: `rtt_ms_p95` → `rtt_ms`; None for others."""
     stem = next((stem for stem in DISTRIBUTED if metric == stem or metric.startswith(stem + "_")), None)
     return stem
 
 
 def distributions(run: RunDir, scope: str, stem: str, names: Collection[str]) -> dict[str, TimeWeighted]:
-    """For each of the names values and their weights (ns, or 1 a packet) in the run's window; empty without records.
+    """Return values and weights (ns, or 1 per packet) in the run's window for each name; empty without records.
 
-    What is known to be greater than all values has the value infinity.
+    A duration that is only known to be longer than all values has the value infinity.
     """
     if scope == "queue":
         return _queues(run, stem, names)

@@ -1,4 +1,4 @@
-"""Whether a run measured what it claims to measure."""
+"""The validity of a run: whether it measured what it claims to measure."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _MAX_REASONS = 5
 
 @dataclass(frozen=True)
 class Validity:
-    """`ok`, `suspect` or `failed`, and why, one sentence a reason; `notes` say what else to know of the run."""
+    """A verdict: `ok`, `suspect` or `failed`, with a sentence for each reason; `notes` are other remarks on the run."""
 
     status: RunStatus
     reasons: tuple[str, ...]
@@ -34,7 +34,7 @@ class Validity:
 
     @property
     def reason(self) -> str | None:
-        """The first reasons as one line, and how many there are beyond; None if there are none."""
+        """The first reasons as one line, and the number of others; None if there are none."""
         return "; ".join(_first(self.reasons, "reasons")) or None
 
 
@@ -42,12 +42,11 @@ def check_run(run_dir: Path) -> Validity:
     """Judge a run from its records.
 
     It has failed if a flow did not run, unless the network lost its packets, which is a result. It is suspect if the
-    sender's host was what limited a flow, if its kernel warned of something, if a flow had another congestion control
-    than it was given, if packets are unaccounted for, if a flow delivered more than a link on its path can carry, if
-    RED dropped although nothing waited, if its time followed the host's, or if the machine disturbed a run in real
-    time.
+    sender's host limited a flow, if its kernel printed a warning, if a flow had another congestion control than it was
+    given, if packets are unaccounted for, if a flow delivered more than a link on its path can carry, if RED dropped at
+    an empty queue, if its time followed the host's, or if the machine disturbed a run in real time.
 
-    Raises StoreError if the directory is no run or a table cannot be read.
+    Raises StoreError if the directory is not a run's or a table cannot be read.
     """
     run = open_run(run_dir)
     silent = list(_silent_flows(run))
@@ -70,7 +69,7 @@ def check_run(run_dir: Path) -> Validity:
 
 
 def _first(sentences: Sequence[str], what: str) -> tuple[str, ...]:
-    """The first sentences, and how many there are beyond."""
+    """The first sentences, and the number of others."""
     more = len(sentences) - _MAX_REASONS
     return (*sentences[:_MAX_REASONS], *([f"and {more} more such {what}"] if more > 0 else []))
 
@@ -82,17 +81,17 @@ def _host_time(run: RunDir) -> Iterator[str]:
 
 
 def _kernel_warnings(run: RunDir) -> Iterator[str]:
-    """What the run's kernel warned of (WARN(), BUG: of its checks) and went on after."""
+    """Find the warnings of the run's kernel after which it went on (WARN(), BUG: of its checks)."""
     try:
         text = read_text(run.path / CONSOLE)
     except StoreError:
-        return  # of an engine without a console
+        return  # an engine without a console
     lines = dict.fromkeys(match[1] for match in WARNING.finditer(text))
     yield from (f"its kernel warned: {line.strip()} (see {CONSOLE})" for line in lines)
 
 
 def flow_failure(flow: Flow, account: AccountRow | None) -> str | None:
-    """Why a flow (with its row of flows.arrows, if there is one) did not run; None if it did or nothing says why."""
+    """Say why a flow did not run, from its row of flows.arrows if there is one; None if it ran, or if unknown."""
     if flow.kind.found:
         return None
     if account is None:
@@ -103,9 +102,9 @@ def flow_failure(flow: Flow, account: AccountRow | None) -> str | None:
 
 
 def flow_silence(flow: Flow, account: AccountRow, replies: Collection[int]) -> str | None:
-    """What a flow that ran without an error did not achieve; None if it got something through.
+    """Say what a flow that ran without an error did not achieve; None if it got something through.
 
-    `replies` are the ids of the flows of echo requests that got any.
+    `replies` are the ids of flows of echo requests with replies.
     """
     if flow.kind.connects and account["connect_ns"] is None:
         return f"flow {flow.name} never connected"
@@ -118,9 +117,9 @@ def flow_silence(flow: Flow, account: AccountRow, replies: Collection[int]) -> s
 
 
 def flow_doubts(flow: Flow, account: AccountRow) -> Iterator[str]:
-    """Why a flow's result may be its host's and not the network's: more than 5 % of its busy time limited by it.
+    """Say that a host, not the network, limited a flow for more than 5 % of its busy time.
 
-    A buffer whose size the scenario gives may well be the limit: it is what was asked for.
+    A buffer whose size the scenario gives may be the limit, because this was asked for.
     """
     busy_us = account["busy_us"]
     if not flow.kind.greedy or not busy_us:
@@ -149,10 +148,10 @@ def _failed_flows(run: RunDir) -> Iterator[str]:
 
 
 def _silent_flows(run: RunDir) -> Iterator[tuple[str, bool]]:
-    """Flows that got nothing through, each with whether the network lost packets of it.
+    """Find flows that got nothing through, each with whether the network lost any of its packets.
 
-    One of these was starved by the others, as happens among a thousand flows at a short queue, or met an outage: that
-    is a result. Where nothing was lost, the lab is not what was meant.
+    With losses, a flow was starved by others, as happens among a thousand flows at a short queue, or by an outage: that
+    is a result. Without losses, the lab is not as intended.
     """
     known = _accounts(run)
     replies = run.scan("pings").drop_nulls("rtt_ns").select("flow_id").unique().collect()["flow_id"].to_list()
@@ -175,7 +174,7 @@ def _limited_flows(run: RunDir) -> Iterator[str]:
 
 
 def _fallen_back(run: RunDir) -> Iterator[str]:
-    """DCTCP without ECN is Reno (dctcp_init() in tcp_dctcp.c), which the kernel calls by a name of its own."""
+    """Find flows with DCTCP but without ECN, which is Reno (dctcp_init() in tcp_dctcp.c) under a separate name."""
     controls = congestion_controls(run)
     for flow in run.description.flows:
         if "dctcp-reno" in controls.get(flow.id, ()):

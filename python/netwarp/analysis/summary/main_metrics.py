@@ -1,4 +1,4 @@
-"""Which metrics stand in the main table of a result, and at which queue."""
+"""The metrics in the main table of a result, and the queue that they describe."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -26,12 +26,12 @@ MAIN_METRICS = tuple(
 
 
 def busiest_queue(metrics: pl.DataFrame, point: Sequence[str] = ("run_id",)) -> str | None:
-    """The `link:node` that dropped or marked most, or had the longest queue on average if none did.
+    """Return the `link:node` that dropped or marked most, or had the longest queue on average if none did.
 
-    Of several runs, which differ in the columns `point`, each has one voice, divided among the queues that signalled in
-    it: a case that moves the congestion elsewhere does not decide for all others. None without queue metrics. Where
-    packets are dropped or marked, in the queue or in a filter before it, senders are signalled to slow down; in the
-    longest queue packets may only wait for their turn.
+    Each of several runs, which differ in the columns `point`, has one vote, divided among the queues that signalled in
+    it: a case that moves the congestion elsewhere does not decide for all others. None without queue metrics. Drops and
+    marks, in the queue or in a filter before it, signal senders to slow down; in the longest queue packets may only
+    wait for their turn.
     """
     value, metric, signals = pl.col("value"), pl.col("metric"), pl.col("signals")
     at_filter = (pl.col("scope") == "place") & pl.col("name").str.contains(":")

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::wire::Wire;
 
-/// `run.json`: of what describes a run, the agent needs its lab.
+/// `run.json`, of which the agent needs only the lab.
 #[derive(Debug, Deserialize)]
 pub struct RunFile {
     pub lab: Lab,
@@ -26,7 +26,7 @@ pub struct Lab {
     pub format: u32,
     #[serde(rename = "seed")]
     pub _seed: u64,
-    /// When the run starts, from the beginning of its machine.
+    /// The run's start, counted from the start of its machine.
     pub t0_ns: i64,
     pub duration_ns: i64,
     pub machine: MachineSettings,
@@ -44,7 +44,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// The end with this interface, and the one that it faces.
+    /// The end with this interface, and the end that it faces.
     pub fn ends(&self, index: u32) -> Result<(&End, &End)> {
         self.links
             .iter()
@@ -59,17 +59,17 @@ impl Lab {
     }
 }
 
-/// Of the whole machine, all namespaces together.
+/// Settings of the whole machine, shared by all its namespaces.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct MachineSettings {
     pub sysctl: Sysctls,
-    /// How many each process may have.
+    /// Limit of open files for each process.
     pub open_files: u64,
 }
 
-/// A kernel module of the scenario's own. The engine has compiled it; the agent loads what came of it.
+/// A kernel module of the scenario. The engine has compiled it; the agent loads the binary.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -96,15 +96,15 @@ pub struct Wires {
 #[serde(deny_unknown_fields)]
 pub struct Node {
     pub name: String,
-    /// What its sysctls say already.
+    /// Implied by the node's sysctls.
     #[serde(rename = "forward")]
     pub _forward: bool,
     pub sysctl: Sysctls,
-    /// What a system call takes of its programs.
+    /// Duration of a system call for the node's programs.
     pub syscall_ns: u64,
 }
 
-/// Names and values in the order in which they are written: some settings write others.
+/// Names and values in the order in which they are written, since writing some sysctls changes others.
 #[derive(Debug, Default)]
 pub struct Sysctls(pub Vec<(String, String)>);
 
@@ -143,7 +143,7 @@ pub struct Link {
     pub ends: [End; 2],
 }
 
-/// Where a link meets a node, and the direction that leaves from there.
+/// The place where a link meets a node, and the direction that leaves from there.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -157,25 +157,25 @@ pub struct End {
     pub shaper: Option<Shaper>,
     pub opportunities: Option<Opportunities>,
     pub queue: Option<Queue>,
-    /// tc commands of the scenario's own, in place of these three.
+    /// tc commands of the scenario that replace these three.
     pub raw: Option<Vec<String>>,
     pub wire: Wire,
 }
 
-/// The rate of a link where packets are sent into it.
+/// A limit on a link's rate, at the interface that sends into the link.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Shaper {
     pub rate_bps: u64,
-    /// A full frame.
+    /// Size of a full frame.
     pub quantum_bytes: u32,
-    /// What its buckets hold, in time at the rate; 0: one byte.
+    /// Capacity of the token bucket, in time at the rate; 0: one byte.
     pub burst_ns: u64,
 }
 
 impl Shaper {
-    /// What its buckets hold.
+    /// Capacity of the token bucket.
     pub fn burst_bytes(&self) -> u64 {
         let bits = u128::from(self.rate_bps) * u128::from(self.burst_ns) / 1_000_000_000;
         u64::try_from(bits / 8).unwrap_or(u64::MAX).max(1)
@@ -192,7 +192,7 @@ pub struct Queue {
     pub options: Vec<String>,
 }
 
-/// A queue from a moment of the run on.
+/// A queue that is attached during the run.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -200,18 +200,18 @@ pub struct NewQueue {
     pub handle: u16,
     pub kind: String,
     pub options: Vec<String>,
-    /// The one before is changed, or else replaced.
+    /// Whether the previous queue is changed in place; if not, it is replaced.
     pub in_place: bool,
 }
 
-/// Delivery opportunities of a trace in place of a rate, all again every `period_ms`.
+/// Delivery opportunities of a trace in place of a rate; the trace repeats every `period_ms`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
 pub struct Opportunities {
-    /// Of one opportunity.
+    /// Size of one opportunity.
     pub bytes: u32,
-    /// What a packet counts beyond its frame.
+    /// Bytes that are counted for a packet in addition to its frame.
     pub overhead_bytes: i32,
     pub period_ms: u64,
     #[serde(rename = "mean_rate_bps")]
@@ -230,7 +230,7 @@ pub struct Route {
     pub interface: String,
 }
 
-/// What changes at one end of a link: its shaper's rate, its queue, and `wire`, the whole wire afterwards.
+/// A change at one end of a link: its shaper's rate, its queue, and `wire`, the whole wire afterwards.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -246,14 +246,14 @@ pub struct Change {
     pub wire: Option<Wire>,
 }
 
-/// What flows of all kinds have; the fields of its own kind are for its generator to read.
+/// The fields that flows of all kinds have; its generator reads the fields of its kind.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Flow {
     pub id: u32,
     pub name: String,
     #[serde(rename = "group")]
     pub _group: String,
-    /// Which kind it is: see `traffic::KINDS`.
+    /// The flow's kind: see `traffic::KINDS`.
     pub tool: String,
     pub from: String,
     pub to: String,
@@ -266,13 +266,13 @@ pub struct Flow {
     pub start_ns: i64,
     pub duration_ns: i64,
     pub seed: u64,
-    /// In the order of time; until the first it is active and as its own fields say.
+    /// Changes in order of time; until the first, the flow is active and its own fields apply.
     pub changes: Vec<FlowChange>,
     #[serde(flatten)]
     own: Map<String, Value>,
 }
 
-/// What a flow is like from `at_ns` on. A rate, or pauses, have the kinds that change in them.
+/// State of a flow from `at_ns` on. Only kinds whose rate or pauses can change have these fields.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowChange {
@@ -283,26 +283,26 @@ pub struct FlowChange {
     pub think_distribution: Option<Distribution>,
 }
 
-/// How a quantity is spread around its mean.
+/// Distribution of a quantity around its mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
     Constant,
     Exponential,
-    /// Heavy-tailed: Pareto of shape 1.2, whose variance is infinite, as sizes of files on the Web are spread
+    /// Heavy-tailed: Pareto of shape 1.2, whose variance is infinite; sizes of files on the Web have this distribution
     /// (Crovella, Bestavros 1997, IEEE/ACM ToN 5(6): shapes of 1.1 to 1.3).
     Pareto,
 }
 
 impl Flow {
-    /// The fields of its own kind.
+    /// Parses the fields of the flow's kind.
     pub fn fields<T: DeserializeOwned>(&self) -> anyhow::Result<T> {
         serde_json::from_value(Value::Object(self.own.clone()))
             .with_context(|| format!("fields of the tool {}", self.tool))
     }
 }
 
-/// A program that tunes a node by itself.
+/// A program that tunes a node.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -324,7 +324,7 @@ pub struct Capture {
     pub filter: Option<String>,
 }
 
-/// A command of the user's own in place of a network: its words, where it starts, its whole environment.
+/// A user's command in place of a network: its arguments, working directory and whole environment.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(deny_unknown_fields)]
@@ -334,25 +334,25 @@ pub struct Exec {
     pub env: BTreeMap<String, String>,
     pub record: Recorded,
     pub rate_bps: Option<u64>,
-    /// Quantiles of the time that a program takes to start; empty: none.
+    /// Quantiles of the time that a program takes to start; empty: programs start in no time.
     pub start_ns: Vec<u64>,
-    /// What a system call takes.
+    /// Duration of a system call.
     pub syscall_ns: u64,
-    /// Quantiles of how far CLOCK_REALTIME of a namespace is ahead; empty: they are right.
+    /// Quantiles of how far CLOCK_REALTIME of a namespace is ahead; empty: all clocks are right.
     pub clock_off_ns: Vec<i64>,
     /// Whether computing takes the time that it takes on the host.
     pub compute: bool,
-    /// Where it starts, if there is a network.
+    /// The node in which the command starts, if there is a network.
     pub node: Option<String>,
-    /// What it reads.
+    /// The command's standard input.
     pub input: Option<String>,
-    /// Whether it has a terminal, at which somebody sits.
+    /// Whether the command has an interactive terminal.
     pub terminal: bool,
-    /// Then: how fast its time passes, which the guard sees to.
+    /// Speed of virtual time at that terminal, which the guard enforces.
     pub pace: Option<f64>,
 }
 
-/// What is recorded of a command's network.
+/// What is recorded in a command's network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(rename_all = "lowercase")]
@@ -369,7 +369,7 @@ pub struct Record {
     pub exact: bool,
     pub sample_ns: Option<i64>,
     pub captures: Vec<Capture>,
-    /// Of each stream that a command prints, and of all files that it leaves.
+    /// Limit for each stream that a command prints, and for all files together that it leaves.
     pub kept_bytes: u64,
 }
 
@@ -403,19 +403,19 @@ mod tests {
         Ok(serde_json::from_str(EXAMPLE)?)
     }
 
-    /// What is read and written again is the same, so neither side has a field that the other lacks.
+    /// A lab is the same after it was read and written, so neither side has a field that the other lacks.
     #[test]
     fn python_and_rust_have_the_same_lab() -> Result<()> {
         let lab: Lab = serde_json::from_str(EXAMPLE)?;
         assert_eq!(lab.format, crate::constants::LAB_FORMAT);
         let mut python = example()?;
-        // The fields of a flow beyond the common ones are its kind's to read.
+        // Only the flow's kind reads the fields beyond the common ones.
         python.as_object_mut().and_then(|lab| lab.remove("flows"));
         assert_eq!(serde_json::to_value(&lab)?, python);
         Ok(())
     }
 
-    /// An object of the lab, wherever it is, that gets one more field.
+    /// Adds a field to the object of the lab that has the number `wanted`.
     fn with_one_more(value: &Value, wanted: usize, seen: &mut usize) -> Value {
         match value {
             Value::Object(fields) => {
@@ -424,7 +424,8 @@ mod tests {
                 let mut copy: Map<String, Value> = fields
                     .iter()
                     .map(|(name, value)| match name.as_str() {
-                        // Any name is that of a sysctl, a variable, a file or a parameter; flows have fields of their kind.
+                        // These hold any name: of a sysctl, a variable, a file or a parameter; a flow has the fields of
+                        // its kind.
                         "sysctl" | "flows" | "env" | "files" | "parameters" => {
                             (name.clone(), value.clone())
                         }

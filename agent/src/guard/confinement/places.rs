@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// What of the host a machine needs.
+/// The files of the host that a machine needs.
 pub struct Places<'a> {
     pub kernel: &'a Path,
     /// Written and read.

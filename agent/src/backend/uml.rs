@@ -104,7 +104,7 @@ impl Backend for Uml {
 
     fn name_randomness(&self, name: &str) -> Result<()> {
         std::fs::write(RANDOMNESS, name)
-            .with_context(|| format!("this kernel has no streams of chance ({RANDOMNESS})"))
+            .with_context(|| format!("this kernel has no streams of random numbers ({RANDOMNESS})"))
     }
 
     fn taking_time(
@@ -128,7 +128,7 @@ impl Backend for Uml {
         }
         let quantiles: Vec<String> = off_ns.iter().map(i64::to_string).collect();
         std::fs::write(COSTS, format!("clock {}", quantiles.join(" ")))
-            .with_context(|| format!("in this kernel no clock is off ({COSTS})"))
+            .with_context(|| format!("this kernel cannot set clocks off ({COSTS})"))
     }
 
     fn quotas(&self) -> Result<u64> {
@@ -181,7 +181,7 @@ impl Backend for Uml {
             OpenOptions::new()
                 .write(true)
                 .open(path)
-                .with_context(|| format!("this kernel prints nothing for commands ({path})"))
+                .with_context(|| format!("this kernel has no output for commands ({path})"))
         };
         Ok((open(STDOUT)?, open(STDERR)?))
     }
@@ -215,7 +215,7 @@ fn say_costs(costs: &Costs) -> Result<()> {
     ];
     lines.iter().try_for_each(|line| {
         std::fs::write(COSTS, line)
-            .with_context(|| format!("in this kernel nothing takes time ({COSTS})"))
+            .with_context(|| format!("this kernel cannot make programs take time ({COSTS})"))
     })
 }
 

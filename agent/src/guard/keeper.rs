@@ -25,7 +25,7 @@ const FIRST: Pid = Pid::from_raw(1);
 /// The process group of a machine.
 pub struct Keeper {
     process: Pid,
-    /// Becomes readable when the keeper ends; the keeper likewise sees the guard's end by it.
+    /// Becomes readable when the keeper ends; at its other end the keeper sees the guard's end.
     end: OwnedFd,
     has_namespace: bool,
 }

@@ -73,7 +73,7 @@ impl Keyboard {
         (!self.is_closed && self.typed.len() < MAX_TYPED).then(|| self.terminal.as_fd())
     }
 
-    /// Whether the machine waits for an answer: until then no more of its output is read.
+    /// Whether the machine waits for an answer: no more of its output is read before that.
     pub fn is_asked(&self) -> bool {
         self.question.is_some()
     }

@@ -30,7 +30,7 @@ const PTRACE: &str = "NETWARP_PTRACE";
 const PIPE_BYTES: i32 = 1 << 20;
 /// Where the machine's kernel mounts the directory of this program.
 const AGENT_PLACE: &str = "/run";
-/// Above whatever the caller may have left open.
+/// Higher than the descriptors that the caller may have left open.
 const AGENT_FD: i32 = 100;
 /// Memory that a program's first write to a page maps in addition, as Linux does for reads of files
 /// (fault_around_bytes).

@@ -29,7 +29,7 @@ enum Questions {
     Absent,
     /// No question is on its way.
     Expected,
-    /// One has been read in part and handed on; the rest of it means nothing.
+    /// A question has been read in part and passed on; the rest of it is padding.
     Asked,
 }
 
@@ -175,7 +175,7 @@ pub fn take_over(fd: RawFd) -> Result<File> {
     // SAFETY: the guard's caller gave it this descriptor, and nothing else here uses or closes it.
     let file = unsafe { File::from_raw_fd(fd) };
     fcntl(&file, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))
-        .context("a descriptor of whoever started this")?;
+        .context("a descriptor of the guard's caller")?;
     Ok(file)
 }
 

@@ -12,8 +12,9 @@ const STEP: Duration = Duration::from_secs(1);
 /// CPU time of the kernel itself without a sign of life, after which the kernel is asked where it is.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// Looks at the kernel's process from outside. A program that makes no system call never wakes the kernel, which waits
-/// for it: its count of voluntary context switches stands still, while the host's process of the program takes time.
+/// Observes the kernel's process from outside. A program that makes no system call never wakes the kernel, which waits
+/// for it: the kernel's count of voluntary context switches stands still, while the program's process on the host takes
+/// time.
 pub struct Watchdog {
     pid: u32,
     /// CPU time without a system call that is too long
@@ -95,9 +96,9 @@ const SEARCH_PAUSE: u32 = 100;
 /// Upper bound of the pause, which matters on a host with many processes.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// The time that a run has taken of its own, which its limit bounds: what the machine and the guard have computed, and
-/// the time in which the machine slept although it could have had a processor. What a busy host kept from them does not
-/// count; a machine that stands still has all the time that passes.
+/// A run's own time, which its limit bounds: the time in which machine and guard computed, and the time in which the
+/// machine slept although it could have had a processor. Time that a busy host withheld does not count; while a machine
+/// stands still, all time counts.
 pub struct OwnTime {
     group: Group,
     look: Duration,

@@ -1,5 +1,6 @@
-//! Shapers and queues at a node's interfaces, through tc itself: every discipline and option works. Here alone they
-//! become tc's arguments; `python/netwarp/lab/tc.py` prints the same for people, and a test compares what both build.
+//! Sets up shapers and queues at a node's interfaces by tc itself, so every discipline and option works. Only this
+//! module makes tc's arguments; `python/netwarp/lab/tc.py` prints the same for people, and a test compares what both
+//! build.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -11,11 +12,11 @@ use super::site::Site;
 use crate::backend::Backend;
 use crate::lab::{End, NewQueue};
 
-/// The variable that names the directory of tc's tables and plug-ins, in the environment of everything in a lab.
+/// Environment variable of everything in a lab that names the directory of tc's tables and plug-ins.
 pub const DIRECTORY: &str = crate::machine::TC_DIRECTORY;
 
-/// Runs all of a node's tc lines in one `tc -batch`. A line that tc refuses fails the run: what would be left behind
-/// is a queue that the lab does not have.
+/// Runs all of a node's tc lines in one `tc -batch`. A line that tc refuses fails the run: otherwise the lab would have
+/// another queue than it says.
 pub fn apply(network: &Network, node: &Site) -> Result<()> {
     let lines: Vec<String> = node
         .ends
@@ -45,8 +46,8 @@ pub fn change(network: &Network, end: &End, queue: &NewQueue) -> Result<()> {
         .run(|| batch(network.backend, &end.node, &[line]))?
 }
 
-/// tc's lines for an interface. The rate is an htb. The
-/// discipline of opportunities, which tc does not know, is there already.
+/// Makes tc's lines for an interface. The rate is an htb. The discipline of opportunities, which tc does not know,
+/// exists already.
 fn end_lines(end: &End) -> Vec<String> {
     if let Some(raw) = &end.raw {
         return raw.clone();
@@ -76,14 +77,14 @@ fn end_lines(end: &End) -> Vec<String> {
     lines
 }
 
-/// The queue is in class 1:1, which is the shaper's and the discipline of opportunities' alike.
+/// Makes the line for a queue in class 1:1, the class of both the shaper and the discipline of opportunities.
 fn queue_line(verb: &str, device: &str, handle: u16, kind: &str, options: &[String]) -> String {
     let words = [&[kind.to_string()], options].concat().join(" ");
     format!("qdisc {verb} dev {device} parent 1:1 handle {handle:x}: {words}")
 }
 
-/// Runs tc lines in the namespace of this thread, which is that of `node`. What a discipline draws when it is made
-/// depends on the node and the lines alone.
+/// Runs tc lines in the namespace of this thread, which is that of `node`. Random numbers that a discipline draws when
+/// it is made depend only on the node and the lines.
 fn batch(backend: &dyn Backend, node: &str, lines: &[String]) -> Result<()> {
     let first = lines.first().map_or("", String::as_str);
     backend.name_randomness(&format!("tc {node} {first}"))?;
@@ -106,7 +107,7 @@ fn batch(backend: &dyn Backend, node: &str, lines: &[String]) -> Result<()> {
     bail!("{}", explain(lines, &message))
 }
 
-/// tc's message, with the line that they are about ("Command failed -:3" counts from 1).
+/// Combines tc's message with the line that it is about ("Command failed -:3" counts from 1).
 fn explain(lines: &[String], message: &str) -> String {
     let number = message
         .lines()

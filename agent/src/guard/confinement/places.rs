@@ -9,6 +9,6 @@ pub struct Places<'a> {
     pub run_dir: &'a Path,
     /// Written and read by this machine only.
     pub memory_dir: &'a Path,
-    /// Read, with everything under.
+    /// Readable, with everything under it.
     pub read: &'a [PathBuf],
 }

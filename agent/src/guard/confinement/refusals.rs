@@ -66,7 +66,7 @@ mod tests {
 
     /// Makes sockets under a filter, in a forked process; returns a bit for each that fails with EPERM.
     fn refused(filter: &BpfProgram, calls: &[(c_long, c_int)]) -> Result<i32> {
-        // SAFETY: the child makes system calls, and ends without unwinding.
+        // SAFETY: the child only makes system calls, and ends without unwinding.
         unsafe {
             let child = libc::fork();
             ensure!(child >= 0, "fork");

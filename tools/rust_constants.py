@@ -1,4 +1,4 @@
-"""The constants that the agent has from `python/netwarp/constants.py`: `agent/src/constants.rs`."""
+"""The agent's constants from `python/netwarp/constants.py`: `agent/src/constants.rs`."""
 
 import ast
 import json
@@ -19,7 +19,7 @@ TYPES = {
     "WIRE_ALLOWANCE_BYTES_PER_S": "u64",
     "UNLIMITED_WIRE_BYTES_PER_S": "u64",
 }
-"""Those that the agent has, with their type in Rust."""
+"""The agent's constants, with their types in Rust."""
 
 
 def source() -> str:
@@ -40,7 +40,7 @@ def _lines() -> Iterator[str]:
 
 
 def _meanings() -> dict[str, str]:
-    """The text below each assignment, by the names that it is about."""
+    """The text below each assignment, by the names that it documents."""
     body = ast.parse(Path(constants.__file__).read_text()).body
     return {
         name.id: str(text.value.value)

@@ -1,4 +1,4 @@
-"""A wire of the lab as the agent has it, by the records of its properties: `agent/src/wire.rs`."""
+"""A wire of the lab for the agent, by the records of its properties: `agent/src/wire.rs`."""
 
 from collections.abc import Iterator
 from typing import get_args, get_type_hints
@@ -11,7 +11,7 @@ TYPES = {int: "u64", float: "f64", bool: "bool", str | None: "Option<String>", L
 """The types of a wire's fields, in Rust."""
 _SET = {"u64": "self.{name} > 0", "f64": "self.{name} > 0.0"}
 _CALL_WIDTH = 60
-"""rustfmt breaks calls whose arguments are longer."""
+"""Maximum length of a call's arguments before rustfmt breaks it."""
 _ZEROS = {"zero32": 4, "zero64": 8}
 _HEAD = """\
 //! One direction of a link's wire. Made by `make generate` from `python/netwarp/lab_format/wires/`.

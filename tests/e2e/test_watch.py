@@ -1,4 +1,4 @@
-"""The connection monitor on live sockets of this machine: values against ss, filters, outputs."""
+"""The connection monitor on live sockets of this machine: values compared with ss, filters, outputs."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def rows(answer: Answer) -> pl.DataFrame:
 
 
 def observe(*arguments: str | Path, prefix: Sequence[str] = ()) -> Answer:
-    """What `netwarp watch` hands its arguments to; it starts in a tenth of the time."""
+    """The program to which `netwarp watch` passes its arguments; it starts in a tenth of the time."""
     command = [*prefix, str(NETWARP.with_name("netwarp-observe")), "watch", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL)
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
 def once(*arguments: str | Path) -> pl.DataFrame:
-    """One sample."""
+    """Take one sample."""
     return rows(observe(*arguments, "--csv", "--duration", "1ms", "--interval", "1ms"))
 
 
@@ -136,7 +136,7 @@ def test_the_field_connection_tells_connections_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.9.8.7", "::1"])
 def test_filters_choose_what_ss_chooses(address: str) -> None:
-    """The kernel decides most of a filter itself, we the rest: both must say the same as ss, which has its own code."""
+    """The kernel decides most of a filter, netwarp the rest: both must agree with ss, which has its own code."""
     with connected(count=3, address=address) as pairs:
         here, there = pairs[0].port, int(pairs[1].client.getsockname()[1])
         ours = f"( sport = {here} or dport = {here} )"
@@ -355,7 +355,7 @@ def test_no_root_is_needed_for_this_host() -> None:
 
 
 def test_a_slow_reader_loses_nothing() -> None:
-    """What reads the output stands still for a second: the samples wait for it."""
+    """The reader of the output stops for a second: the samples wait for it."""
     with connected(count=20) as pairs:
         watch = start("watch", f"dport = {pairs[0].port}", "-i", "2ms", "-d", "1s", "--csv")
         assert watch.stdout is not None

@@ -1,4 +1,4 @@
-"""What the engine `host` asks of a kernel, and when it says that the machine set a result."""
+"""Requirements of the engine `host` on a kernel, and results that it attributes to the machine."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_lab_in_real_time_leaves_the_machine_alone() -> None:
     assert not real.machine.sysctl
     assert (real.record.exact, real.record.sample_ns) == (False, 10_000_000)
     assert "burst 1 cburst 1 " in end_lines(virtual.links[0].ends[0])[1]
-    # What 10 Mbit/s give in 1 ms.
+    # Payload at 10 Mbit/s in 1 ms.
     assert "burst 1250 cburst 1250 " in end_lines(real.links[0].ends[0])[1]
 
 

@@ -18,11 +18,11 @@ UNITS = {
     "pkts": "packets",
     "pct": "%",
 }
-"""What a word in the name of a column or metric says of its unit."""
+"""The unit that a word in the name of a column or metric implies."""
 
 
 def unit_of(name: str) -> str | None:
-    """The unit that a name tells; None if it tells none."""
+    """The unit that a name implies; None if it implies none."""
     return next((UNITS[word] for word in name.split("_") if word in UNITS), None)
 
 
@@ -37,7 +37,7 @@ def test_every_column_has_a_meaning_and_a_unit_in_its_name() -> None:
 
 @pytest.mark.parametrize("metric", sorted({n for entries in CATALOGUE.values() for e in entries for n in e.names}))
 def test_figures_name_the_unit_that_a_metric_has(metric: str) -> None:
-    """Figures write a metric's values as they are in the summary."""
+    """Figures show a metric's values as they are in the summary."""
     told = re.search(r"\(([^()]*)\)$", metric_label("flow", metric))
     if told and unit_of(metric):
         assert told[1] == unit_of(metric)

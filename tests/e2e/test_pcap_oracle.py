@@ -340,7 +340,7 @@ def test_pcapng(order: str, resolution: int | None, tmp_path: Path) -> None:
     for number, (time, raw) in enumerate(TALK):
         if number in (0, 70):
             data += section(order) + interface(order, ETHERNET, first) + interface(order, RAW, resolution)
-            data += block(order, 5, b"\0" * 12) + block(order, 0x0F00, b"of a kind that nobody knows")
+            data += block(order, 5, b"\0" * 12) + block(order, 0x0F00, b"of an unknown kind")
         if number % 3 == 0:
             ticks = (T0 + time) * first_per_second // 10**9
             data += enhanced(order, 0, ticks, bytes(12) + b"\x08\0" + raw)

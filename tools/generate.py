@@ -1,4 +1,4 @@
-"""Writes every file of the repository that is made from another; with `--check` it names those that are stale."""
+"""Writes every generated file of the repository; with `--check` it names those that are stale."""
 
 import json
 import sys
@@ -42,11 +42,11 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "packaging/netwarp.data/data/share/man/man1/netwarp.1": man_page.source,
     "docs/scenario.schema.json": lambda: json.dumps(scenario_schema(), indent=1, ensure_ascii=False) + "\n",
 }
-"""Each file by what makes its text."""
+"""Each generated file, and the function that returns its text."""
 
 
 def stale() -> list[str]:
-    """The files that are not what their sources make of them."""
+    """The files that differ from what their sources generate."""
     return [name for name, make in GENERATED.items() if _content(name) != make()]
 
 
@@ -56,7 +56,7 @@ def _content(name: str) -> str | None:
 
 
 def main() -> int:
-    """Write what is stale; with `--check` name it, and return 1 if there is any."""
+    """Write stale files; with `--check` name them, and return 1 if there are any."""
     found = stale()
     if "--check" in sys.argv[1:]:
         for name in found:

@@ -19,7 +19,7 @@ TYPES = {
     "WIRE_ALLOWANCE_BYTES_PER_S": "u64",
     "UNLIMITED_WIRE_BYTES_PER_S": "u64",
 }
-"""Those that the agent has, with their type in Rust."""
+"""The agent's constants, with their types in Rust."""
 
 
 def source() -> str:

@@ -1,4 +1,4 @@
-"""Words that STYLE.md replaces, and that occur nowhere any more: `python -m tools.words` names each that comes back."""
+"""Words that STYLE.md replaces, and that have been removed everywhere: `python -m tools.words` finds new ones."""
 
 import re
 import sys
@@ -12,7 +12,8 @@ PLACES = (
 )
 KINDS = {".py", ".rs", ".md", ".toml", ".html", ".js", ".ipynb"}
 _LEFT = ("kernels/tree", "__snapshots__", "agent/src/guard/layout.rs", "tools/words.py", "tests/test_words.py")
-"""The kernel's patches (their comments decide a kernel's identity), what is made of them, and the words themselves."""
+"""The kernel's patches (their comments are part of a kernel's identity), files generated from them, and this list
+itself."""
 
 PATTERNS = {
     r"beneath": "under or below",
@@ -28,7 +29,7 @@ _PATTERN = re.compile("|".join(rf"(?P<p{n}>(?<![A-Za-z]){one}(?![a-z]))" for n, 
 
 
 def findings(root: Path = ROOT) -> Iterator[str]:
-    """`FILE:LINE: "word": what to write`, for each word that should not be there."""
+    """`FILE:LINE: "word": replacement`, for each word that should not be there."""
     paths = [*root.glob("*.md"), *(path for place in PLACES for path in (root / place).rglob("*"))]
     for path in sorted(path for path in paths if path.suffix in KINDS):
         name = str(path.relative_to(root))

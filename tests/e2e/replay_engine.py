@@ -1,4 +1,4 @@
-"""An engine as someone else would write one: it replays the runs of a stored result instead of making them.
+"""An engine as another package would provide it: it replays the runs of a stored result instead of making them.
 
 It is offered by an installed package (`offer`); `REPLAY_FROM` names the result.
 """
@@ -24,7 +24,7 @@ WRITTEN_BY_OTHERS = {"run.json", "status.json", "digests.json", "metrics.parquet
 
 @dataclass(frozen=True)
 class ReplayEngine:
-    """The runs of the result at `source`, found again by their labs."""
+    """The runs of the result at `source`, identified by their labs."""
 
     source: Path
     spec = EngineSpec("replay", EngineOptions())
@@ -59,7 +59,7 @@ class ReplayEngine:
 
 
 def find(options: EngineOptions) -> ReplayEngine:
-    """As the registry asks for it."""
+    """Find the engine; called by the registry."""
     if "REPLAY_FROM" not in os.environ:
         raise EngineError("REPLAY_FROM does not name a result to replay")
     return ReplayEngine(Path(os.environ["REPLAY_FROM"]))

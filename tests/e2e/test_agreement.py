@@ -27,7 +27,7 @@ def test_two_engines_are_compared_on_what_both_can_run(tmp_path: Path) -> None:
         runs = finished(tmp_path / "r" / f"small-{engine}")
         assert len(runs) == 2
         described += [json.loads((tmp_path / "r" / f"small-{engine}/runs/{run}/run.json").read_text()) for run in runs]
-    # Alike but for the engine: what is sampled, how often, and the delay that a kernel without netem does not have.
+    # Equal except for the engine: the sampled tables, the interval, and the delay that a kernel without netem lacks.
     assert {run["lab"]["record"]["sample_ns"] for run in described} == {10_000_000}
     assert {run["lab"]["record"]["exact"] for run in described} == {False}
     assert len({run["lab"]["links"][1]["ends"][0]["wire"]["delay_ns"] for run in described}) == 1
@@ -61,7 +61,7 @@ def test_a_disturbed_run_is_repeated_and_replaced(tmp_path: Path) -> None:
     scenario.write_text(dumbbell(duration="1s", name="small"))
     words = ("agree", scenario, "--seeds", "2", "-o", tmp_path / "r")
     assert netwarp(*words).code in (0, 3)
-    # In virtual time nothing disturbs a run, so that one is only said to have been.
+    # In virtual time nothing disturbs a run, so a disturbance is only pretended.
     disturbed, other = ((tmp_path / "r" / "small-uml" / "runs" / run) for run in finished(tmp_path / "r" / "small-uml"))
     write_status(disturbed, RunStatus.SUSPECT, "it was disturbed")
     kept = (other / "status.json").read_bytes()

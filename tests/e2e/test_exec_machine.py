@@ -1,4 +1,4 @@
-"""Any command in a machine of its own: what it prints and changes, what it finds there, how it ends."""
+"""Any command in its own machine: its output and changes, its environment, its end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ODD = "out=$(cat /proc/sys/kernel/random/uuid); echo $out $RANDOM $(date +%N) > 
 
 
 def run(place: Path, *words: str | Path, options: tuple[str | Path, ...] = (), **others: object) -> Answer:
-    """`netwarp exec` in this directory, its result beside it."""
+    """Run `netwarp exec` in this directory, with its result beside it."""
     return netwarp("exec", "-o", place.parent / f"{place.name}-result", *options, "--", *words, cwd=place)
 
 
@@ -35,7 +35,7 @@ def result_of(place: Path) -> Path:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Where a command is started."""
+    """The working directory of commands."""
     directory = tmp_path / "work"
     directory.mkdir()
     return directory
@@ -43,7 +43,7 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    """Somewhere outside of what a scenario may read."""
+    """A directory that a scenario may not read."""
     directory = Path(tempfile.mkdtemp(prefix="netwarp-home-", dir="/var/tmp"))
     directory.chmod(0o755)
     yield directory
@@ -96,7 +96,7 @@ def test_output_that_nobody_reads_ends_it(place: Path) -> None:
 
 
 def test_what_is_kept_has_a_bound_and_a_note_says_what_is_not(place: Path) -> None:
-    """A sparse file counts with its length: the copy would have it on the disk."""
+    """A sparse file counts with its length: the copy would take it on the disk."""
     script = "head -c 1500000 /dev/zero; echo oops >&2; truncate -s 2M b; echo small > c; head -c 900000 /dev/zero > a"
     answer = run(place, "sh", "-c", script, options=("--keep", "1M"))
     assert answer.code == 0, answer.err
@@ -271,7 +271,7 @@ def test_programs_are_traced_only_where_that_is_asked_for(
 
 
 def _tracer_of_the_loop(pid: int) -> int:
-    """By which process the host's process is traced that a program computes in; 0 is none."""
+    """The process that traces the host's process in which the guest's program computes; 0 is none."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         for found in psutil.Process(pid).children(recursive=True):
@@ -330,7 +330,7 @@ def test_confined_it_reads_what_a_scenario_may(place: Path, home: Path) -> None:
 
 
 def test_confined_in_a_home_directory_it_finds_there_what_it_may_read(home: Path) -> None:
-    """Its own directory, and what is allowed; nothing else is there, and a program may make it its home."""
+    """It contains its own directory, and permitted paths; nothing else, and a program may make it its home."""
     work, tools = home / "work", home / "tools"
     for path in (work, tools, home / ".ssh"):
         path.mkdir()

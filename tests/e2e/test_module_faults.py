@@ -1,4 +1,4 @@
-"""Modules with one bug each: a report names the module, the function and the line, and comes at once."""
+"""Modules with one bug each: a report names the module, the function and the line, and comes immediately."""
 
 from __future__ import annotations
 

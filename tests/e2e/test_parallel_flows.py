@@ -1,4 +1,4 @@
-"""Flows that connect ahead of their start, as iperf3 -P does, and what becomes of BBR where one connects late."""
+"""Flows that connect ahead of their start, as iperf3 -P does, and BBR when one of them connects late."""
 
 from __future__ import annotations
 

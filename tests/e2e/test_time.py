@@ -1,4 +1,4 @@
-"""What moves virtual time, and what does not: computation and system calls cost nothing, waiting gets on."""
+"""What moves virtual time: computation and system calls do not, waiting makes progress."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_program_that_computes_for_ever_is_named(tmp_path: Path) -> None:
 
 
 def test_the_time_limit_names_who_spins(tmp_path: Path) -> None:
-    """It gets on, slowly: a thousand seconds of it take longer than the limit."""
+    """It progresses slowly: a thousand seconds of it take longer than the limit."""
     program = ["python3", "-c", "import os; all(os.getpid() for _ in iter(int, 1))"]
     reason = _failure(tmp_path, program, limit="5s", duration="1000s")
     assert reason.startswith("it did not end within 5 s of its own time ([run] time_limit): python3 (pid ")
@@ -138,7 +138,8 @@ def test_the_time_limit_names_who_spins(tmp_path: Path) -> None:
 
 
 def test_the_machine_does_not_know_the_host(tmp_path: Path) -> None:
-    """Its memory is the same each time, wherever the host would have put the kernel's heap; nor is the host named."""
+    """Its memory is the same each time, wherever the host would have put the kernel's heap; and it does not name the
+    host."""
     text = pair(flow("look", "command", 'client = ["cat", "/proc/meminfo", "/proc/cpuinfo"]'), duration="1s")
     (tmp_path / "look.toml").write_text(text)
     totals = set()

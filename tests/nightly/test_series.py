@@ -1,4 +1,4 @@
-"""Linux 6.1 beside 6.12: it is built, gives what a link must give, and the tests of netwarp hold on it."""
+"""Linux 6.1 as well as 6.12: it is built, gives a link's calculated values, and passes netwarp's tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nightly_command import netwarp
 
 OLD = "linux-6.1"
 UNNAMED = "what_remains_of_a_closed_connection or what_checksums_drop"
-"""Of what 6.12 drops for a reason of its own, 6.1 gives none (SKB_DROP_REASON_NOT_SPECIFIED)."""
+"""Drops with a reason in 6.12 for which 6.1 has none (SKB_DROP_REASON_NOT_SPECIFIED)."""
 E2E = Path(__file__).parent.parent / "e2e"
 
 

@@ -1,4 +1,4 @@
-"""What a condition stands for, and how revisions and stacks are halved; kernels are only pretended."""
+"""The meaning of a condition, and the halving of revisions and stacks; kernels are only simulated."""
 
 from __future__ import annotations
 

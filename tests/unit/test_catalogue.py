@@ -1,4 +1,4 @@
-"""The page of metrics is what the code says, and the code measures nothing that is not on it."""
+"""The page of metrics agrees with the code, and the code measures nothing that is missing there."""
 
 from pathlib import Path
 

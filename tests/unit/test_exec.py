@@ -1,4 +1,4 @@
-"""A command line as a scenario: what of it decides a run, what the machine gets, what is refused."""
+"""A command line as a scenario: what identifies a run, what the machine gets, what is refused."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_an_exponential_start_has_its_mean() -> None:
     assert quantiles_ns == sorted(quantiles_ns)
     assert quantiles_ns[0] == 0
     assert quantiles_ns[512] == round(1e6 * math.log(2))
-    # Straight lines between the quantiles lie above the curve, and the last thousandth is cut in its middle.
+    # Straight lines between the quantiles are above the curve, and the last thousandth is cut in its middle.
     mean_ns = sum(low + high for low, high in pairwise(quantiles_ns)) / 2 / 1024
     assert mean_ns == pytest.approx(1e6, rel=1e-3)
 

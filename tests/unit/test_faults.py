@@ -1,4 +1,4 @@
-"""A fault of netwarp's own in one run's analysis: that run fails with the reason, and the study goes on."""
+"""A bug of netwarp in one run's analysis: that run fails with the reason, and the study continues."""
 
 from __future__ import annotations
 

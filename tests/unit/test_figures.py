@@ -1,4 +1,4 @@
-"""Figures that a user names: what is chosen, how it is labelled, that each kind draws."""
+"""Figures that a user names: their choice, their labels, and that each kind draws."""
 
 from pathlib import Path
 from typing import Any
@@ -173,7 +173,7 @@ def test_work_is_dealt_out_evenly() -> None:
 
 
 def write_metrics(path: Path, limits: tuple[int, ...], controls: tuple[str, ...], seeds: int) -> None:
-    """A result that has metrics only: goodput grows with the limit, one run failed, one is suspect."""
+    """A result with metrics only: goodput grows with the limit, one run failed, one is suspect."""
     runs = [
         {
             "id": f"{limit}{controls.index(cc)}{seed}",
@@ -221,7 +221,7 @@ def test_each_kind_draws(tmp_path: Path, kind: str, by: str, drawn: str) -> None
 
 
 def test_figures_of_percentiles_say_what_these_are_weighted_by(tmp_path: Path) -> None:
-    """An RTT's 95th percentile is one of the time, a queue's one of the packets: they stand beside each other."""
+    """An RTT's 95th percentile is over time, a queue's is over packets: both are shown."""
     write_metrics(tmp_path / "r", (5, 50, 500), ("cubic",), 2)
     for metric, words in (("flow.rtt_ms_p95", "weighted by time"), ("queue.sojourn_ms_p95", "weighted by packets")):
         (file,) = draw_metric(tmp_path / "r", metric, [QUEUE], kind="auto", formats=("svg",), out=tmp_path)
@@ -324,7 +324,7 @@ def test_what_is_left_out_is_said_without_a_title(tmp_path: Path) -> None:
 
 
 def test_each_axis_that_varies_is_in_the_figures_of_a_run(tmp_path: Path) -> None:
-    """Congestion controls, too, whichever axis is swept first."""
+    """Congestion controls as well, whichever axis is swept first."""
     write_metrics(tmp_path / "r", (5, 50, 500), ("cubic", "bbr"), 1)
     first = next(iter(wishes(open_result(tmp_path / "r"))))
     assert first.by == (QUEUE, CONTROL)

@@ -100,7 +100,7 @@ def test_a_reference_is_drawn_behind(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_grid_with_a_hole(tmp_path: Path) -> None:
-    """Five panels stand in three rows of two, and each row has its second axis."""
+    """Five panels are in three rows of two, and each row has its second axis."""
     result = make(tmp_path / "r", [{"id": f"r{seed}", "seed": seed, "point": {}} for seed in range(5)])
     files = {file.name: file for file in draw_comparisons(result, ("svg",))}
     assert files["throughput-bulk-each.svg"].read_text().count("transfer (kB in each") == 1
@@ -108,7 +108,7 @@ def test_a_grid_with_a_hole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("left", [("as it is",), ("5", "20")])
 def test_part_of_a_study(tmp_path: Path, left: tuple[str, ...]) -> None:
-    """The baseline alone, or without it, is drawn like anything else."""
+    """The baseline alone, or the study without it, is drawn like anything else."""
     (only,) = run_sets(make(tmp_path / "r", one_of_each(*left)))
     assert (len(only.runs), list(only.references)) == (len(left), [])
 
@@ -170,7 +170,7 @@ def test_ticks_of_a_log_axis() -> None:
 
 
 def test_tuners_are_compared_with_the_default(tmp_path: Path) -> None:
-    """Whatever else is swept: in one figure, the default behind them."""
+    """With any other axis: in one figure, the default behind them."""
     runs = [
         {"id": f"{queue}{tuner}", "seed": 1, "point": {QUEUE: queue, TUNER: tuner}}
         for queue in ("pfifo", "fq_codel")
@@ -194,7 +194,7 @@ def test_labels_beside_a_strip_can_be_told_apart() -> None:
 
 
 def test_lines_of_a_trace_are_not_spoken_of() -> None:
-    """Of changes that are too many for lines, no subtitle says that they are dashed."""
+    """With changes that are too many for lines, no subtitle mentions dashed lines."""
     spec = FigureSpec(Quantity("rtt-a", "RTT", "", "RTT (ms)", False, "a"), "", "", 10.0, [])
     few, many = (replace(spec, changes=[(at / 10, f"change {at}") for at in range(count)]) for count in (3, 40))
     assert strip.marks(few) == [0.0, 0.1, 0.2] and strip.marks(many) == []
@@ -236,7 +236,7 @@ def test_what_stands_apart_on_a_log_axis_takes_no_turns() -> None:
 
 
 def test_curves_take_turns_only_where_they_coincide() -> None:
-    """Two that coincide for 80 s and part for 20 s are not marked where they part."""
+    """Two that coincide for 80 s and diverge for 20 s are not marked where they diverge."""
     spec = replace(LEVELS, variants=[level("one", 5, 5, 5, 5, 9), level("other", 5, 5, 5, 5, 1)])
     drawn, notes = in_turns(spec, alone=False)
     assert notes == [IN_TURNS]
@@ -271,7 +271,7 @@ def test_the_lowest_value_is_on_the_axis() -> None:
 
 
 def test_the_second_axis_has_round_numbers() -> None:
-    """Its ticks stood beside those of the first: 312.5 and 937.5 kB at 2.5 and 7.5 Mbit/s."""
+    """Its ticks were beside those of the first: 312.5 and 937.5 kB at 2.5 and 7.5 Mbit/s."""
     second = SecondaryAxis("", "transfer (kB)", 125.0)
     quantity = replace(LEVELS.quantity, secondary_axis=second, interval_s=1.0)
     with style.drawing():
@@ -300,7 +300,7 @@ def test_two_baselines_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_colour_stays_with_its_value(tmp_path: Path) -> None:
-    """However many of the values are drawn, and where one of them has nothing recorded."""
+    """However many of the values are drawn, and even if one of them has no records."""
     rates = ["1mbit", "2mbit", "4mbit"]
     runs: list[dict[str, Any]] = [{"id": rate, "seed": 1, "point": {RATE: rate}} for rate in rates]
     result = make(tmp_path / "r", runs, (RATE,))
@@ -326,7 +326,7 @@ def test_what_is_left_out_is_said_without_a_title() -> None:
 
 
 def test_stacks_have_all_values(tmp_path: Path) -> None:
-    """Of queues without an order no figure takes the first three."""
+    """For queues without an order no figure takes the first three."""
     queues = ["pfifo", "codel", "fq_codel", "cake"]
     runs = [{"id": queue, "seed": 1, "point": {QUEUE: queue}} for queue in queues]
     result = make(tmp_path / "r", runs, (QUEUE,))

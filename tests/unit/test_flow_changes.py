@@ -1,4 +1,4 @@
-"""What flows are like over time: changes, ramps, repetitions, how many are active; and what is wrong with them."""
+"""Flows over time: changes, ramps, repetitions, numbers of active flows; and errors in them."""
 
 from __future__ import annotations
 

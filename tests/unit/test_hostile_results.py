@@ -1,4 +1,4 @@
-"""Results that someone else made, or that damage befell: nothing outside them is touched, and nothing crashes."""
+"""Damaged results, or those of others: nothing outside them is touched, and nothing crashes."""
 
 import io
 import json
@@ -232,7 +232,7 @@ def whole(analysed: Path, tmp_path: Path) -> Path:
 
 
 def read_all(place: Path) -> None:
-    """What every command on results reads of one."""
+    """Read everything that commands on results read."""
     result = open_verified(place)
     for outcome in result.outcomes():
         run = result.run(outcome.run.id)

@@ -1,4 +1,4 @@
-"""A machine's memory: what a lab needs, and what its kernel's image takes beyond the usual."""
+"""A machine's memory: the needs of a lab, and of its kernel's image beyond the usual."""
 
 import struct
 from pathlib import Path

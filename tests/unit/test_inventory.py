@@ -1,4 +1,4 @@
-"""The inventory of the engine `ssh`: what it may say, and what is said of one that cannot be used."""
+"""The inventory of the engine `ssh`: its permitted contents, and the errors for one that cannot be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel's changes, which are kept for each series: none is forgotten in one of them."""
+"""The kernel's changes, which are kept for each series: none is missing in one of them."""
 
 from netwarp.kernels.recipe import TREE
 
@@ -13,12 +13,13 @@ LATER = {
     "0026-um-programs-read-the-clock.patch",
     "0052-um-programs-that-wait-by-computing.patch",
 }
-"""What 6.1 is without: there programs run by ptrace and ask the kernel for the time, which is slower. The proof that a
-program waits steps it in the stub of 0024, so there a spin without a call stops time, as docs/limitations.md says."""
+"""Patches that 6.1 lacks: there programs run by ptrace and ask the kernel for the time, which is slower. The proof
+that a program waits steps it in the stub of 0024, so there a spin without a call stops time, as docs/limitations.md
+says."""
 
 
 def names_by_series() -> dict[str, set[str]]:
-    """The patches' names by the folder that they are in."""
+    """The patches' names by their folder."""
     found: dict[str, set[str]] = {}
     for path in TREE.glob("**/patches/*.patch"):
         found.setdefault(path.parent.parent.name, set()).add(path.name)

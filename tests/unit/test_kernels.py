@@ -1,4 +1,4 @@
-"""Kernels are built once, whole or not at all; a fake `make` stands for the compiler."""
+"""Kernels are built once, completely or not at all; a fake `make` replaces the compiler."""
 
 import os
 import shutil
@@ -189,7 +189,7 @@ def test_an_interrupted_build_leaves_nothing_and_nothing_running(workshop: Works
     assert process.wait(timeout=20) != 0
     assert workshop.leftovers() == []
     assert not list(workshop.cache.glob("*.log"))
-    # A kill takes effect when the killed runs next: a system call that was begun still ends, on a busy machine late.
+    # A kill takes effect when the killed process next runs: on a busy machine a system call in progress ends late.
     time.sleep(0.5)
     (workshop.state / "hanging").unlink()
     time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""Loading: what is right becomes a Scenario, what is wrong is said with its line."""
+"""Loading: right input becomes a Scenario, wrong input is reported with its line."""
 
 from __future__ import annotations
 
@@ -553,7 +553,7 @@ def test_what_one_case_sets_may_be_set_or_swept_with_another(setting: str) -> No
 
 
 def test_a_setting_replaces_what_cases_set() -> None:
-    """A study with a control of one's own, without a copied file."""
+    """A study with another control, without a copied file."""
     presets = '[presets.slow]\n"flows.bulk.cc" = "vegas"\n[[cases]]\nname = "slow"\nuse = ["slow"]\n'
     presets += 'set = { duration = "3s" }\n'
     plan = make_plan(parse_scenario(DUMBBELL + CASES + presets, settings=["cases.flows.bulk.cc=bbr"]))
@@ -580,7 +580,7 @@ def test_what_cannot_replace_what_cases_set_is_said_of_the_option(setting: str, 
 
 
 def test_swept_values_take_the_place_of_those_that_cases_set() -> None:
-    """A study of one thing at a time, with values of one's own for one of them."""
+    """A study of one thing at a time, with other values for one of them."""
     text = DUMBBELL + CASES + '[[cases]]\nname = "farther"\nset = { "links.bottleneck.delay" = "200ms" }\n'
     plan = make_plan(parse_scenario(text, settings=['sweep.links.bottleneck.delay=["3ms", "5ms"]']))
     delays = {run.case: run.scenario.links["bottleneck"].delay.forward for run in plan}
@@ -648,7 +648,7 @@ def test_a_file_that_a_setting_spoils_is_said_to_be_valid_by_itself() -> None:
     ],
 )
 def test_a_section_of_another_type_is_refused_whatever_is_set(section: str, value: str, setting: str) -> None:
-    """In netwarp's words, not in Python's."""
+    """The error is netwarp's, not Python's."""
     text = f'name = "x"\n{section} = {value}\n' + DUMBBELL.replace('name = "lab"', "")
     with pytest.raises(ScenarioError) as refusal:
         make_plan(parse_scenario(text, settings=[setting]))
@@ -660,7 +660,7 @@ def test_a_section_of_another_type_is_refused_whatever_is_set(section: str, valu
     ["", " ", "a\nb", "ok\n✓ flow.goodput_mbps of bulk", "=1+1", "+1", "-1", "@SUM(A1)", "a\tb", "\x1b[2J", "x" * 101],
 )
 def test_the_name_of_a_case_can_forge_nothing(name: str) -> None:
-    """Neither a line of a verdict, nor a spreadsheet's formula, nor what a terminal obeys."""
+    """Neither a line of a verdict, nor a spreadsheet's formula, nor a terminal's escape sequence."""
     with pytest.raises(ScenarioError, match="is not a label; a label is one line of 1 to 100 printable characters"):
         parse_scenario(f"{DUMBBELL}[[cases]]\nname = {json.dumps(name)}\n")
 

@@ -1,4 +1,4 @@
-"""Modules as a scenario names them: their sources, what they register, and what decides a run's id."""
+"""Modules that a scenario names: their sources, what they register, and their part of a run's id."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_a_file_that_the_command_line_names_is_in_the_current_directory(
     ],
 )
 def test_no_text_takes_more_than_its_length(text: str) -> None:
-    """A stranger may have written it. Where time grows with the square of the length, these take minutes."""
+    """Its author may be hostile. If time grows with the square of the length, these take minutes."""
     cpu_s = time.process_time()
     assert registered([text * (2_000_000 // len(text))], CONGESTION_CONTROL) == ()
     assert time.process_time() - cpu_s < 20

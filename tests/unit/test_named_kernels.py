@@ -1,4 +1,4 @@
-"""Kernels of the user's own: a name, a source, patches, options, and a tree whose objects are kept."""
+"""The user's kernels: a name, a source, patches, options, and a tree whose objects are kept."""
 
 import os
 import re
@@ -260,7 +260,7 @@ def test_names_are_checked_and_removed(workshop: Workshop) -> None:
 
 
 def test_with_a_name_go_the_kernels_that_were_built_under_it_before(workshop: Workshop) -> None:
-    """As those of a bisection, which builds one after the other under one name."""
+    """As in a bisection, which builds one after the other under one name."""
     first = workshop.named("bisect", config=("NEW=1",))
     second = workshop.named("bisect", config=("NEW=2",))
     kept = workshop.named("mine", config=("NEW=1",))

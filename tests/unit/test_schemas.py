@@ -16,11 +16,11 @@ UNITS = {
     "pkts": "packets",
     "pct": "%",
 }
-"""What a word in the name of a column or metric says of its unit."""
+"""The unit that a word in the name of a column or metric implies."""
 
 
 def unit_of(name: str) -> str | None:
-    """The unit that a name tells; None if it tells none."""
+    """The unit that a name implies; None if it implies none."""
     return next((UNITS[word] for word in name.split("_") if word in UNITS), None)
 
 

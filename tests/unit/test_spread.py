@@ -1,4 +1,4 @@
-"""Many runs as one picture: means of spans, the median and the bands that most runs lie in; some of many values."""
+"""Many runs as one picture: means of spans, the median, and bands that contain most runs; some of many values."""
 
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,7 @@ def test_the_flows_of_a_run_count_as_one() -> None:
 
 
 def test_the_median_and_its_bands() -> None:
-    """0 to 100: quartiles at 25 and 75; where fewer than half of the runs have a value there is none."""
+    """0 to 100: quartiles at 25 and 75; none where fewer than half of the runs have a value."""
     times = np.arange(2.0)
     curves = [Curve(times, np.array([float(n), float(n) if n <= 40 else np.nan])) for n in range(101)]
     median, (wide, half) = across(curves)

@@ -1,4 +1,4 @@
-"""Run and result directories: what is read from whole and broken files, what is written, what is refused."""
+"""Run and result directories: reading of whole and broken files, writing, refusals."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""Studies as the core finds them: which cannot be loaded, which offer the same, and when any is looked for."""
+"""Studies as the core finds them: those that cannot be loaded, those with the same names, and when any is looked up."""
 
 from __future__ import annotations
 

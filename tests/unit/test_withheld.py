@@ -1,4 +1,4 @@
-"""What a machine may read, what is left of it, and what is said where a host cannot confine it."""
+"""Files that a machine may read, and messages if a host cannot confine it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AGENT = Path("/usr/bin/true")
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory, the only one."""
+    """The only home directory."""
     place = tmp_path / "homes/me"
     place.mkdir(parents=True)
     monkeypatch.setattr(confinement, "_homes", lambda: (place,))

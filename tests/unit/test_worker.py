@@ -1,4 +1,4 @@
-"""What goes between a Dask worker and the client: files by their names, and why a worker is not used."""
+"""Exchange between a Dask worker and the client: files by their names, and reasons for not using a worker."""
 
 from pathlib import Path
 

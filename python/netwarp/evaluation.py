@@ -205,7 +205,7 @@ def figure_names(result: ResultDir) -> list[str]:
     from netwarp.plots.timeseries.result import figures_of
 
     drawn = (path.stem for path in result.plots.glob("*.png"))
-    return list(dict.fromkeys([*(figure.stem for figure in figures_of(result)), *sorted(drawn)]))
+    return list(dict.fromkeys([*sorted(figure.stem for figure in figures_of(result)), *sorted(drawn)]))
 
 
 def scenario_of(result: ResultDir) -> Scenario:

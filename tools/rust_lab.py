@@ -43,7 +43,7 @@ use std::net::IpAddr;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Settings;"""
+use super::settings::Settings;"""
 
 
 def source() -> str:
@@ -178,13 +178,22 @@ def _annotated(base: Any, about: Sequence[Any]) -> str:
 
 def _integer(about: Sequence[Any]) -> str:
     """By the bounds of a quantity. A field may narrow these; the type stays that of its quantity."""
-    bounds = [one for one in _bounds(about[:1]) if isinstance(one, (Ge, Gt, Le, Lt))]
-    least = [one.ge if isinstance(one, Ge) else one.gt + 1 for one in bounds if isinstance(one, (Ge, Gt))]
-    beyond = [one.lt if isinstance(one, Lt) else one.le + 1 for one in bounds if isinstance(one, (Le, Lt))]
+    least: int | None = None
+    beyond: int | None = None
+    for bound in _bounds(about[:1]):
+        match bound:
+            case Ge(int(number)):
+                least = number
+            case Gt(int(number)):
+                least = number + 1
+            case Lt(int(number)):
+                beyond = number
+            case Le(int(number)):
+                beyond = number + 1
     for name, (first, end) in _INTEGERS.items():
-        if least and beyond and first <= least[0] and beyond[0] <= end:
+        if least is not None and beyond is not None and first <= least and beyond <= end:
             return name
-    raise ValueError(f"a whole number of a lab needs bounds that fit 64 bits, not {bounds}")
+    raise ValueError(f"a whole number of a lab needs bounds that fit 64 bits, not {least} to {beyond}")
 
 
 def _bounds(about: Sequence[Any]) -> list[Any]:
@@ -192,7 +201,7 @@ def _bounds(about: Sequence[Any]) -> list[Any]:
 
 
 def _name(kind: Any) -> str:
-    return (kind.__name__ if is_dataclass(kind) else _alias(kind)[0]).removeprefix("Lab") or "Lab"
+    return (kind.__name__ if isinstance(kind, type) and is_dataclass(kind) else _alias(kind)[0]).removeprefix("Lab") or "Lab"
 
 
 def _alias(kind: Any) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 //!
 //! A question goes through the pipe into which a command prints, as a piece of a stream that is otherwise unused then.
 //! It is longer than the pipe's capacity, so the machine's kernel waits in write() until the guard has read all of it.
-//! The guard first writes the answer, then reads on, and virtual time stands still meanwhile. The answer is a file in
+//! The guard first writes the answer, then reads on, and the machine's time stands still. The answer is a file in
 //! the run directory, since files are all that a machine has of the host.
 
 use anyhow::{Context, Result, bail};

@@ -28,7 +28,7 @@ impl Keyboard {
         }
     }
 
-    /// Waits for a key, in no virtual time.
+    /// Waits for a key. No time passes meanwhile.
     pub fn wait(&mut self) -> Result<Answer> {
         self.ask(true)?.context("the keyboard was not read")
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Settings;
+use super::settings::Settings;
 
 /// The whole lab of one run.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -137,7 +137,7 @@ pub struct End {
 
 /// The rate of a link's sending end: an htb class, whose quantum is a full frame.
 ///
-/// In virtual time its buckets hold one byte, so packets are spaced exactly. In real time they hold the bytes of
+/// Where time is exact its buckets hold one byte, so packets are spaced exactly. Elsewhere they hold the bytes of
 /// `burst_ns` at the rate; otherwise each late timer would cost throughput.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]

@@ -122,7 +122,7 @@ class LabOpportunities(LabObject):
 class LabShaper(LabObject):
     """The rate of a link's sending end: an htb class, whose quantum is a full frame.
 
-    In virtual time its buckets hold one byte, so packets are spaced exactly. In real time they hold the bytes of
+    Where time is exact its buckets hold one byte, so packets are spaced exactly. Elsewhere they hold the bytes of
     `burst_ns` at the rate; otherwise each late timer would cost throughput.
     """
 

@@ -118,7 +118,7 @@ def test_a_program_keeps_its_registers(
     runs: Runs, tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The kernel leaves the FPU state in the host process that runs an address space, as long as nobody else needs it
-    there (patch 0008): threads, signals, forks and children that share memory are those who do."""
+    there (patch 0017): threads, signals, forks and children that share memory are those who do."""
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     program = compiled(Path(__file__).with_name("registers.c"), tmp_path / "registers", "-pthread")

@@ -29,7 +29,7 @@ def test_neither_does_the_size_of_memory_move_a_record(tmp_path: Path) -> None:
 
 
 def test_nor_does_it_number_connections_that_are_being_made(tmp_path: Path) -> None:
-    """A sample that finds requests for connections (SYN-RECV) in a hash table numbers none of them: patch 0015."""
+    """A sample that finds requests for connections (SYN-RECV) in a hash table numbers none of them: patch 0031."""
     scenario = SCENARIO.replace('delay = "5ms"', 'delay = "150ms"')
     small, large = (
         run_once(scenario, tmp_path / str(mb), "--set", f'run.memory="{mb}M"', "--set", 'duration="2s"')

@@ -262,13 +262,13 @@ def _patches(order: _Order) -> list[Patch]:
     own = (
         f"This is netwarp's own change for Linux {series}, and the source {source.path} (Linux {source.series}) is not "
         f"as that has it there. Take a source of Linux {series} (`apt-get install linux-source-{series}`, or a "
-        "revision that is nearer to it), or fit the patch to this source: those of a series are in "
-        f"{order.tree}/SERIES/patches."
+        "revision that is nearer to it), or fit the patch to this source: one of the same name in "
+        f"{order.tree / series}/patches takes the place of one for all series."
     )
     users = (
         f"Your patch does not apply to {source.path} (Linux {source.series}) with netwarp's own changes in it: make it "
         "against this source, name those that it builds upon before it, and leave out what netwarp has changed already "
-        f"({order.tree / series / 'patches'})."
+        f"(the patches in {order.tree})."
     )
     return [
         *(Patch(path, own) for path in patches_of(order.tree, series)),

@@ -15,8 +15,9 @@ from netwarp.kernels.errors import CannotBuild, KernelError
 from netwarp.words import did_you_mean
 
 TREE = Path(__file__).parent / "tree"
-"""What is packaged: for all series `netwarp.config` and `files/`, under the name of a series its `patches/*.patch`,
-and where it needs them `netwarp.config` and `files/` of its own, which hold over those of all."""
+"""What is packaged: for all series `netwarp.config`, `files/`, and patches in `upstream/` and `common/`; under the name
+of a series its `patches/` and `upstream/`, and where it needs them `netwarp.config` and `files/`. What a series has
+under the name of something for all takes its place."""
 
 DEFAULT_SERIES = "6.12"
 """The series of the kernel that labs run on unless they name another."""
@@ -130,9 +131,12 @@ def fragments_of(tree: Path, series: str = DEFAULT_SERIES) -> list[Path]:
     return [path for path in (tree / _FRAGMENT, tree / series / _FRAGMENT) if path.is_file()]
 
 
-def patches_of(tree: Path, series: str = DEFAULT_SERIES) -> list[Path]:
-    """Return the changes to the source, in the order in which they are applied."""
-    return sorted((tree / series / "patches").glob("*.patch"))
+def patches_of(tree: Path = TREE, series: str = DEFAULT_SERIES) -> list[Path]:
+    """Return the changes to the source in the order of their numbers; a series' own hold over those of all."""
+    found: dict[str, Path] = {}
+    for folder in (tree / "upstream", tree / "common", tree / series / "upstream", tree / series / "patches"):
+        found |= {path.name: path for path in folder.glob("*.patch")}
+    return [found[name] for name in sorted(found)]
 
 
 def files_of(tree: Path, series: str = DEFAULT_SERIES) -> dict[str, Path]:

@@ -72,20 +72,20 @@ def steps_of(series: str, source: Path, fuzz: int) -> dict[Path, Step]:
     return steps
 
 
-def written(path: Path, steps: Sequence[Step]) -> str:
-    """A patch as it should be written, so that it makes each of the steps (the newest series' first).
+def written(path: Path, steps: Sequence[Step]) -> str | None:
+    """A patch as it should be written, so that it makes each of the steps (the newest series' first); None if none can.
 
-    The hunks are those of the first step, with as much context as all share. Raises SystemExit if that is impossible.
+    The hunks are those of the first step, with as much context as all share.
     """
     newest, *others = steps
     text = [path.read_text().partition("\n---\n")[0], "\n---\n\n"]
+    if any(step.before.keys() != newest.before.keys() for step in others):
+        return None
     for name, before in newest.before.items():
-        if before == newest.after[name]:
-            raise SystemExit(f"{_name(path)} does not change {name}")
         pairs = [(step.before[name], step.after[name]) for step in others]
         change = _change(name, before, newest.after[name], pairs)
         if change is None:
-            raise SystemExit(f"{_name(path)} cannot change {name} in all series: give one its own patch of this name.")
+            return None
         text.append(change)
     return "".join(text)
 
@@ -199,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _wrong(known: Sequence[str], refresh: bool, tree: Path | None) -> list[str]:
-    """What is wrong with the patches; empty if they are written. Raises KernelError without a source."""
+    """What is wrong with the patches, which `refresh` writes. Raises KernelError without a source."""
     users: dict[Path, list[Step]] = {}
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -209,10 +209,15 @@ def _wrong(known: Sequence[str], refresh: bool, tree: Path | None) -> list[str]:
                 users.setdefault(path, []).append(step)
         for path, steps in users.items():
             should = written(path, steps)
-            if refresh:
+            if should is None:
+                wrong += [f"{_name(path)} cannot be one for all series: give one its own patch of this name."]
+            elif refresh:
                 path.write_text(should)
             elif path.read_text() != should:
                 wrong += [f"{_name(path)} is not as it should be:", *_differences(path.read_text(), should)]
+            namesakes = [other for other in users if other.name == path.name and other != path]
+            if any(written(path, [*steps, *users[other]]) for other in namesakes):
+                wrong += [f"{_name(path)} could be one for all series: those of one are not needed."]
         if not refresh:
             wrong += findings(Path(folder) / known[-1], known)
     if tree is not None:

@@ -104,8 +104,7 @@ def test_fq_at_the_sender_paces(runs: Runs) -> None:
 
 
 def _tc_of(run: RunDir, node: str) -> list[str]:
-    lab = json.loads((run.path / "run.json").read_text())["lab"]
-    return [line for link in lab["links"] for end in link["ends"] if end["node"] == node for line in end_lines(end)]
+    return [line for link in run.lab.links for end in link.ends if end.node == node for line in end_lines(end)]
 
 
 def test_a_tuner_that_the_kernel_refuses_fails_its_runs_alone(tmp_path: Path) -> None:

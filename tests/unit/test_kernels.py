@@ -104,6 +104,10 @@ def test_the_key_follows_every_input(workshop: Workshop) -> None:
     keys.append(key())
     (workshop.tree / "6.12" / "patches" / "0002-more.patch").write_text(PATCH)
     keys.append(key())
+    for folder in ("upstream", "common", "6.12/upstream"):
+        (workshop.tree / folder).mkdir()
+        (workshop.tree / folder / f"{len(keys)}-more.patch").write_text(PATCH)
+        keys.append(key())
     (workshop.tree / "files" / "added.txt").write_text("changed\n")
     keys.append(key())
     (workshop.tree / "files" / "added.txt").rename(workshop.tree / "files" / "renamed.txt")
@@ -311,8 +315,8 @@ def test_the_packaged_tree_reads(tmp_path: Path) -> None:
     options = options_of(kernels.recipe.TREE / "netwarp.config")
     assert "CONFIG_UML_TIME_TRAVEL_SUPPORT=y" in options
     assert [patch.name for patch in patches_of(kernels.recipe.TREE)][:2] == [
-        "0001-um-hz-1000.patch",
-        "0002-um-fp-size.patch",
+        "0001-um-missing-page-table.patch",
+        "0002-um-partly-copied-mm.patch",
     ]
     names = [option.replace("# ", "").partition("=")[0].partition(" ")[0] for option in options]
     assert len(set(names)) == len(names), "an option is given twice"

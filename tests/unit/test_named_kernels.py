@@ -22,6 +22,7 @@ from netwarp.kernels.recipe import (
     given_options,
     known_series,
     nearest_series,
+    patches_of,
     patches_of_presets,
     presets,
     tree_digest,
@@ -344,3 +345,14 @@ def test_a_series_without_changes_takes_the_nearest(workshop: Workshop) -> None:
     old = workshop.named("old", source=source)
     assert old.path.read_text().startswith("hello\nof 6.1\n"), "a series has files and options of its own"
     assert "# CONFIG_A is not set" in old.config.read_text()
+
+
+def test_a_series_patch_takes_the_place_of_the_one_for_all(workshop: Workshop) -> None:
+    common, own = workshop.tree / "common", workshop.tree / "6.12" / "patches"
+    common.mkdir()
+    for name in ("0001-hello.patch", "0000-first.patch", "0002-last.patch"):
+        (common / name).write_text("of all series")
+    assert patches_of(workshop.tree, "6.1") == sorted(common.glob("*.patch"))
+    assert patches_of(workshop.tree, "6.12") == [
+        *(common / "0000-first.patch", own / "0001-hello.patch", common / "0002-last.patch"),
+    ]

@@ -130,9 +130,12 @@ def fragments_of(tree: Path, series: str = DEFAULT_SERIES) -> list[Path]:
     return [path for path in (tree / _FRAGMENT, tree / series / _FRAGMENT) if path.is_file()]
 
 
-def patches_of(tree: Path, series: str = DEFAULT_SERIES) -> list[Path]:
-    """Return the changes to the source, in the order in which they are applied."""
-    return sorted((tree / series / "patches").glob("*.patch"))
+def patches_of(tree: Path = TREE, series: str = DEFAULT_SERIES) -> list[Path]:
+    """Return the changes to the source in the order of their numbers; a series' own hold over those of all."""
+    found: dict[str, Path] = {}
+    for folder in (tree / "upstream", tree / "common", tree / series / "upstream", tree / series / "patches"):
+        found |= {path.name: path for path in folder.glob("*.patch")}
+    return [found[name] for name in sorted(found)]
 
 
 def files_of(tree: Path, series: str = DEFAULT_SERIES) -> dict[str, Path]:

@@ -201,7 +201,9 @@ def _bounds(about: Sequence[Any]) -> list[Any]:
 
 
 def _name(kind: Any) -> str:
-    return (kind.__name__ if isinstance(kind, type) and is_dataclass(kind) else _alias(kind)[0]).removeprefix("Lab") or "Lab"
+    return (kind.__name__ if isinstance(kind, type) and is_dataclass(kind) else _alias(kind)[0]).removeprefix(
+        "Lab"
+    ) or "Lab"
 
 
 def _alias(kind: Any) -> tuple[str, str]:

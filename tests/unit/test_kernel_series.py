@@ -1,4 +1,4 @@
-"""The kernel's changes, which are kept for each series: none is missing in one of them."""
+"""The kernel's changes, which are kept for several series: none is forgotten in one of them, and each says why."""
 
 import re
 from pathlib import Path
@@ -23,17 +23,23 @@ LATER = {
     "0057-um-stub-rdtsc.patch",
     "0098-um-programs-that-wait-by-computing.patch",
 }
-"""Patches that 6.1 lacks: there programs run by ptrace and ask the kernel for the time, which is slower. The proof
-that a program waits steps it in the stub of 0024, so there a spin without a call stops time, as docs/limitations.md
-says."""
+"""What 6.1 is without. There programs run by ptrace and ask the kernel for the time, which is slower. The proof that a
+program waits steps it in the stub of 0055, so there a spin without a call stops time, as docs/limitations.md says. And
+a failed fork leaves no marker there."""
+
+PATCHES = sorted(TREE.rglob("*.patch"))
+SERIES = [path for path in PATCHES if path.parent.name in ("upstream", "common", "patches")]
+HEADER = re.compile(
+    r"From: netwarp <netwarp@netwarp\.invalid>\n"
+    r"Subject: \[PATCH\] (?P<subject>[a-z0-9/]+: (?:[a-z]+: )*\S[^\n]*)\n\n"
+    r"(?P<description>.*?)\n---\n\n(?:diff --git |--- )a/",
+    re.DOTALL,
+)
+"""What `git am` reads."""
 
 
-def names_by_series() -> dict[str, set[str]]:
-    """The patches' names by their folder."""
-    found: dict[str, set[str]] = {}
-    for path in TREE.glob("**/patches/*.patch"):
-        found.setdefault(path.parent.parent.name, set()).add(path.name)
-    return found
+def shown(path: Path) -> str:
+    return path.relative_to(TREE).as_posix()
 
 
 def test_each_series_has_all_changes() -> None:

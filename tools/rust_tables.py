@@ -32,7 +32,7 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "use crate::table::{columns, tables};"
     yield ""
-    yield "/// What became of a packet in a queue (`packets.arrows`)."
+    yield "/// The fate of a packet in a queue (`packets.arrows`)."
     yield "pub mod fate {"
     for fate, meaning in FATES.items():
         yield f"    /// {meaning[0].upper()}{meaning[1:]}"

@@ -19,10 +19,12 @@ PATTERNS = {
     r"beneath": "under or below",
     r"anew": "again",
     r"thereof": "its",
-    r"somebody else": "someone else",
     r"likewise": "repeat the noun, or state the rule",
     r"as said\.": "repeat what was said",
     r"none of none": "None if empty; None if missing",
+    r"whoever": "the caller, the user, the one who",
+    r"somebody": "the user, another program: name who",
+    r"what (?:came|became) of": "the noun: the result, the fate",
     r"(?:lies|stands) in(?! (?:the (?:way|place)|for)\b)": "is in",
 }
 _PATTERN = re.compile("|".join(rf"(?P<p{n}>(?<![A-Za-z]){one}(?![a-z]))" for n, one in enumerate(PATTERNS)), re.I)

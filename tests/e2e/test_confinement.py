@@ -135,7 +135,7 @@ def host(request: pytest.FixtureRequest) -> Iterator[Host]:
         (place / "home/.ssh").mkdir(parents=True)
         (place / "home/.ssh/id_rsa").write_text(SECRET)
         (place / "study").mkdir()
-        (place / "beside").write_text("somebody's\n")
+        (place / "beside").write_text("not the run's\n")
         env = {"HOME": str(place / "home"), "A_SECRET": SECRET}
         prefix: list[str] = []
         if request.param == "nobody":

@@ -177,7 +177,7 @@ def test_it_is_a_small_machine_of_its_own(place: Path) -> None:
     assert answer.code == 0
 
 
-def test_nothing_of_whoever_starts_it_reaches_the_environment(place: Path) -> None:
+def test_nothing_of_the_caller_reaches_the_environment(place: Path) -> None:
     command = ("exec", "-o", result_of(place), "--env", "MINE=1 2", "--", "env")
     answer = netwarp(*command, cwd=place, env={"SECRET": "x", "LC_ALL": "de_DE.UTF-8", "LD_PRELOAD": ""})
     names = {line.partition("=")[0] for line in answer.out.splitlines()}
@@ -385,7 +385,7 @@ SWITCH_OFF = "import ctypes; ctypes.CDLL(None).reboot(0x4321FEDC)"
         (["/etc/passwd"], 126, "cannot start `/etc/passwd`: Permission denied"),
         (["sh", "-c", "kill -9 1; kill 1; sleep 1; echo alive"], 0, ""),
         (["sh", "-c", "kill -9 $$"], 137, "the code of a program that SIGKILL ended"),
-        (["sh", "-c", "kill -9 -1"], 0, ""),  # whoever kills all is spared (kill(2)), and has done what it was to do
+        (["sh", "-c", "kill -9 -1"], 0, ""),  # a process that kills all is spared (kill(2)), and succeeds
         (["sh", "-c", "sh -c 'kill -9 -1'; echo after"], 137, "the code of a program that SIGKILL ended"),
         (["sh", "-c", "exec >&- 2>&-; echo x; exit 3"], 3, ""),
         (["sh", "-c", "dd if=/dev/zero of=/var/tmp/full bs=1M"], 1, "No space left on device"),

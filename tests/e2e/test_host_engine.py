@@ -283,7 +283,7 @@ def test_doctor_ends_a_run_that_goes_on_for_nobody(running: tuple[subprocess.Pop
     process, run = running
     before = _listing()
     supervisor = min(_processes(run))
-    assert netwarp("doctor", "--clean").err.count(run) == 0, "it is somebody's"
+    assert netwarp("doctor", "--clean").err.count(run) == 0, "it is in use"
     os.kill(supervisor, signal.SIGSTOP)
     process.kill()
     process.communicate(timeout=60)

@@ -51,7 +51,7 @@ facts() {
         # Not what the kernel counts or draws by itself.
         drawn='random\.|-nr =|-state =|stable_secret|pid'
         $run sysctl -a 2> /dev/null | grep -v -E "$drawn" > "$out/$ns.sysctl"
-        # The hardware addresses of wires are drawn, and nobody sees them.
+        # The hardware addresses of wires are drawn, and not shown.
         mac=$([ "$ns" = wire ] && echo 's/link.ether [^ ]*//' || echo)
         $run ip -details link show | sed "$mac" > "$out/$ns.link"
         $run ip address show | sed "$mac" > "$out/$ns.address"

@@ -183,7 +183,7 @@ def test_whose_queue_it_is() -> None:
     home = Options(rate="20/2mbit", rtt="30ms", traffic="bulk 1")
     assert ownership_of(home, ()).queue_is == MODEM
     assert "--queue-is mine" in ownership_of(home, ()).assumed
-    assert ownership_of(home, ("queue",)).queue_is == MINE, "whoever can change it has it"
+    assert ownership_of(home, ("queue",)).queue_is == MINE, "the one who can change it has it"
     alike = Options(rate="20mbit", rtt="30ms", traffic="bulk 1")
     assert ownership_of(alike, ()).queue_is == MINE
     assert ownership_of(alike, ("sender,shaper",)).queue_is == MODEM

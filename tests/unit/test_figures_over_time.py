@@ -130,7 +130,7 @@ def test_each_run_with_its_like_in_the_baseline(tmp_path: Path) -> None:
     assert second is not None
     assert second[1].point[QUEUE] == "fq_codel"
     assert not [v for v in spec_of(result, slow, next(iter(slow.runs[0].curves))).variants if v.reference]
-    assert shares_of(result, slow) is None, "one flow alone has nobody to share with"
+    assert shares_of(result, slow) is None, "one flow alone has no other to share with"
     runs[0]["id"] = "broken"
     _, slow, *_ = run_sets(make(tmp_path / "s", runs, (QUEUE,)))
     assert slow.references == (), "a reference for some of the panels alone would mislead"

@@ -40,7 +40,7 @@ def test_a_users_patch_is_applied_after_netwarps_own(workshop: Workshop) -> None
     assert mine.path.read_text().startswith("hello, kernel\nadded\n")
     assert mine.key != stock.key
     assert find_kernel("mine", cache=workshop.cache) == mine
-    assert find_kernel(cache=workshop.cache, tree=workshop.tree) == stock, "a user's kernel is nobody's default"
+    assert find_kernel(cache=workshop.cache, tree=workshop.tree) == stock, "a user's kernel is never the default"
     assert find_kernel("stock", cache=workshop.cache, tree=workshop.tree) == stock
     assert workshop.leftovers() == []
 

@@ -75,7 +75,7 @@ def _first(sentences: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def _host_time(run: RunDir) -> Iterator[str]:
-    """That nobody can repeat a run, if what its programs computed took the host's time."""
+    """Whether a run cannot be repeated, because its programs' computing took the host's time."""
     if run.lab.takes_host_time:
         yield "what its programs computed took this host's time ([exec] compute_time), so that it cannot be repeated"
 

@@ -13,7 +13,7 @@ from netwarp.store.result import ResultDir
 
 _INTERFACES = "interfaces"
 _QUIET = 0.1
-"""Below this part of what the other end of its link sends an interface carries ACKs, which nobody would see."""
+"""An interface that sends less than this part of what the other end of its link sends carries ACKs, and is left out."""
 _SENT = '''
 def interface(run, index, interval_ns):
     """What an interface sent in each interval in Mbit/s, from samples of its counter."""

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// How a run's programs ended: by themselves, or why they were killed.
+/// The end of a run's programs: by themselves, or the reason why they were killed.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {

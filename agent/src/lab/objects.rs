@@ -323,7 +323,7 @@ pub struct FlowChange {
     pub think_distribution: Option<Distribution>,
 }
 
-/// How a quantity is distributed around its mean. `pareto` is heavy-tailed: of shape 1.2, so of infinite variance, as
+/// The distribution of a quantity around its mean. `pareto` is heavy-tailed: of shape 1.2, so of infinite variance, as
 /// sizes of files on the Web are (Crovella, Bestavros 1997, IEEE/ACM ToN 5(6): shapes of 1.1 to 1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
@@ -444,7 +444,7 @@ pub struct Exec {
     pub pace: Option<f64>,
 }
 
-/// What is recorded of a command's network.
+/// The records of a command's network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(rename_all = "lowercase")]

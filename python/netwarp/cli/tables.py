@@ -88,7 +88,7 @@ def ensemble_table(statistics: pl.DataFrame, axes: Sequence[str], title: str = "
 
 
 def _caption(statistics: pl.DataFrame, shown: Sequence[MainMetric]) -> str:
-    """What the brackets of the columns mean; empty without any."""
+    """The meaning of the brackets in the columns; empty without brackets."""
     columns = [f"{scope}.{metric}" for scope, metric, *_ in shown]
     of_columns = pl.concat_str("scope", pl.lit("."), "metric").is_in(columns)
     sure = statistics.filter(of_columns)["confidence"].drop_nulls()

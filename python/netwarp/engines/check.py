@@ -63,7 +63,7 @@ def _refuse(found: Iterable[tuple[Keys, str]], scenario: Scenario) -> None:
 
 
 def _beyond(plan: Plan, engine: Engine) -> Iterator[tuple[Keys, str]]:
-    """What follows from the engine's capabilities alone."""
+    """The refusals that follow from the engine's capabilities alone."""
     if plan.scenario.workload.has_machine and engine.capabilities.clock != "virtual":
         yield ("exec",), f'the engine "{engine.spec.name}" has no machine of its own to run a command in; use "uml"'
     if not engine.capabilities.modules:

@@ -20,7 +20,7 @@ class RunningProgram(TypedDict):
 
 
 class End(StrEnum):
-    """How a run's programs ended: by themselves, or why they were killed."""
+    """The end of a run's programs: by themselves, or the reason why they were killed."""
 
     ENDED = "ended"
     CANCELLED = "cancelled"

@@ -25,7 +25,7 @@ class Execution:
 
 
 class RunEvent(StrEnum):
-    """What happens to a run of a plan while it is executed."""
+    """An event of a run while its plan is executed."""
 
     START = "start"
     END = "end"

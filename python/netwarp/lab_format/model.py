@@ -47,10 +47,10 @@ Words = tuple[str, ...]
 LabFamily = Literal["ipv4", "ipv6"]
 """The version of a flow's addresses."""
 LabDistribution = Shape
-"""How a quantity is distributed around its mean. `pareto` is heavy-tailed: of shape 1.2, so of infinite variance, as
+"""The distribution of a quantity around its mean. `pareto` is heavy-tailed: of shape 1.2, so of infinite variance, as
 sizes of files on the Web are (Crovella, Bestavros 1997, IEEE/ACM ToN 5(6): shapes of 1.1 to 1.3)."""
 LabRecorded = Literal["none", "acks", "packets"]
-"""What is recorded of a command's network."""
+"""The records of a command's network."""
 
 
 def meaning(text: str) -> Any:

@@ -19,7 +19,7 @@ MAX_DELAY_NS = 366 * 24 * 3600 * 10**9
 Time = Annotated[int, Field(strict=True, ge=-MAX_RUN_NS, le=MAX_RUN_NS)]
 """An instant of a run, or a duration in it, in ns."""
 Delay = Annotated[int, Field(strict=True, ge=0, le=MAX_DELAY_NS)]
-"""How long something takes, such as a packet on a wire, in ns."""
+"""A duration, such as a packet's on a wire, in ns."""
 Rate = Annotated[int, Field(strict=True, ge=0, le=10**14)]
 """A rate in bit/s."""
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]

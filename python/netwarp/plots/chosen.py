@@ -26,7 +26,7 @@ MOST = 12
 """The most figures that are drawn if the scenario names none."""
 _FEW = 5
 _METRICS, _OF_OTHERS = 4, 2
-"""Of those so many of metrics, and so many over time for each axis but the first."""
+"""The most figures of metrics among them, and the most over time for each axis but the first."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class ResultWriter:
         return self.run_path(run_id).is_dir()
 
     def status_of(self, run_id: str) -> RunStatus:
-        """How a run that has been made went. Raises StoreError."""
+        """The outcome of a run that has been made. Raises StoreError."""
         return read_status(self.run_path(run_id))["status"]
 
     def is_by_host(self, run_id: str) -> bool:

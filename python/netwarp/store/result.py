@@ -49,7 +49,7 @@ class ResultDir(ResultWriter):
 
     @cached_property
     def failed(self) -> int:
-        """How many of its runs failed. Raises StoreError."""
+        """The number of its runs that failed. Raises StoreError."""
         return sum(outcome.status == RunStatus.FAILED for outcome in self.outcomes())
 
     @property

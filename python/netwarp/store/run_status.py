@@ -1,16 +1,16 @@
-"""How runs go, in words that files keep."""
+"""The states of runs, in the words that files keep."""
 
 from enum import StrEnum
 
 
 class RunStatus(StrEnum):
-    """How a run went: `status.json` holds one of the first three."""
+    """The state of a run: `status.json` holds one of the first three."""
 
     OK = "ok"
     SUSPECT = "suspect"
     FAILED = "failed"
     MISSING = "missing"
-    """Of the plan, and not made yet."""
+    """In the plan, and not made yet."""
     CANCELLED = "cancelled"
     """Ended by the user, and not kept."""
 

@@ -1,4 +1,4 @@
-"""What the catalogue says of a metric: its words and unit, how it is computed, which way is better, how much of a
+"""The catalogue's entry of a metric: its words and unit, how it is computed, which way is better, how much of a
 difference matters, where it is shown."""
 
 import re
@@ -36,7 +36,7 @@ class MinEffect:
 
 @dataclass(frozen=True)
 class Axis:
-    """What a metric is, in words for figures, and in which unit ("" for a pure number)."""
+    """The words for a metric in figures, and its unit ("" for a pure number)."""
 
     words: str
     unit: str = ""

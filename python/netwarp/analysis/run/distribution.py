@@ -15,7 +15,7 @@ from netwarp.store.rundir import RunDir
 COMPLETION = "completion_ms"
 
 DISTRIBUTED = {one.stem: (scope, one.spread) for scope, entries in CATALOGUE.items() for one in entries if one.spread}
-"""What is distributed: stem → (scope, what a value's share is a share of)."""
+"""The distributed quantities: stem → (scope, the whole of which a value has a share)."""
 
 
 def distributed_stem(metric: str) -> str | None:

@@ -71,12 +71,12 @@ class Judgement(StrEnum):
 
     @property
     def look(self) -> "Look":
-        """How it is shown."""
+        """Its look."""
         return {Judgement.MET: Look.MET, Judgement.FAILED: Look.FAILED, Judgement.UNCHECKED: Look.OPEN}[self]
 
 
 class Look(StrEnum):
-    """How a judged statement is shown; pages have a style for each."""
+    """The look of a judged statement; pages have a style for each."""
 
     MET = "met"
     FAILED = "failed"

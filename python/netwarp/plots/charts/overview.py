@@ -32,7 +32,7 @@ class Wish:
 
 
 def wishes(result: ResultDir) -> Iterator[Wish]:
-    """What to draw, the most telling first: metrics over all axes that vary, maps, boxes over seeds, distributions."""
+    """The figures to draw, the most telling first: metrics over all axes that vary, maps, boxes, distributions."""
     summary = result.summary().filter(status=RunStatus.OK)
     seeds = summary["seed"].n_unique()
     axes = tuple(axis for axis in axes_for(result) if summary[axis].n_unique() > 1)
@@ -54,7 +54,7 @@ def wishes(result: ResultDir) -> Iterator[Wish]:
 
 
 def _overview(have: Mapping[str, Container[str]]) -> Iterator[tuple[str, str]]:
-    """Of what the runs have the metrics that the catalogue wants to be seen, of each topic one."""
+    """The metrics of the runs that the catalogue shows by default, one of each topic."""
     for scope, entries in CATALOGUE.items():
         topics: dict[str, str] = {}
         for one in entries:

@@ -15,7 +15,7 @@ from netwarp.plots.values import groups_of
 from netwarp.store.result import ResultDir
 
 GOODPUT = "throughput-"
-"""How the names of goodput figures begin."""
+"""The prefix of the names of goodput figures."""
 _MOST_OF = 0.75
 """A figure ends with its flows if they end before this part of the run."""
 

@@ -57,14 +57,14 @@ class RunSet:
         return "--".join(part for part in (slug(name), self.stem) if part)
 
     def reference_of(self, run: PlottedRun) -> tuple[str, PlottedRun] | None:
-        """What one of its runs is compared with, and how that is called."""
+        """The label and the run with which one of its runs is compared; None if there is none."""
         if len(self.references) > 1:
             return next(found for one, found in zip(self.runs, self.references, strict=True) if one is run)
         return self.references[0] if self.references else None
 
 
 def some(alike: Sequence[int], ordered: bool, most: int | None = None) -> Sequence[int]:
-    """As many as can be shown: of values with an order from the lowest to the highest, else the first."""
+    """As many as can be shown: from the lowest to the highest if they have an order, else the first."""
     most, last = most or (MAX_ORDERED if ordered else MAX_PANELS), len(alike) - 1
     if len(alike) <= most:
         return alike

@@ -117,7 +117,7 @@ class Scenario(Model):
 
     @property
     def workload(self) -> Workload:
-        """What sends."""
+        """The workload: flows, a command or a session."""
         return of_flows(self.duration, self.warmup)
 
     @property

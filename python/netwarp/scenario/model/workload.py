@@ -1,4 +1,4 @@
-"""What sends in a lab (flows, a command, a session), as far as stages treat one unlike another."""
+"""Workloads of a lab (flows, a command, a session): the properties in which stages tell them apart."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ _LIMIT_PER_S = 2.0
 COMMAND_LIMIT_S = 600.0
 """The real time that a command may take, whose duration is not known before."""
 COMMAND_MEMORY_BYTES = 1024 * 2**20
-"""Of a command's machine: programs, and the changes of files."""
+"""The memory of a command's machine, for programs and for changed files."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a kind of figure over time says of itself: its curves, figures, panel of the page, and script."""
+"""A kind of figure over time: its curves, figures, panel of the page, and script."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from netwarp.store.rundir import RunDir
 
 @dataclass(frozen=True)
 class Source:
-    """What curves are read from: a run, those of its flows (`everyone`) that are shown, and the queues to show."""
+    """The source of curves: a run, those of its flows (`everyone`) that are shown, and the queues to show."""
 
     run: RunDir
     flows: Sequence[FlowData]
@@ -53,7 +53,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Call:
-    """How a script reads one curve: its panel, label and look, the reader, and what that is given."""
+    """A script's call for one curve: its panel, label and look, the reader, and the reader's arguments."""
 
     panel: int
     label: str
@@ -96,7 +96,7 @@ class Records:
 
 
 class Script(NamedTuple):
-    """What a script draws: the curves, the labels of the panels, and which panels show steps."""
+    """The content of a script: the curves, the labels of the panels, and the panels that show steps."""
 
     calls: list[Call]
     labels: list[str]

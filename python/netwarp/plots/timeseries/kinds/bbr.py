@@ -19,7 +19,7 @@ from netwarp.store.result import ResultDir
 from netwarp.store.rundir import RunDir
 
 _BBR, _START = "bbr-", "-start"
-"""How the stems of these quantities begin, and end where they are of the start."""
+"""The prefix of these quantities' stems, and the suffix of those of the start."""
 _GAIN, _BANDWIDTH = "gain (times)", "bandwidth (Mbit/s)"
 _MAX_BBR = 2
 """So many of the compared values have a figure of their own."""
@@ -129,7 +129,7 @@ def _bbr_rows(run: PlottedRun, group: str, suffix: str) -> list[FigureSpec]:
 
 
 def _script(about: str, runs: Sequence[Records]) -> Script:
-    """Of the run that the figure is of, or of the first; `about` is a flow's name, and the run's label behind it."""
+    """The script's content for the figure's run, or the first; `about` is a flow's name, then the run's label."""
     wanted = (
         (0, "pacing gain", "bbr_pacing_gain", 256),
         (0, "window gain", "bbr_cwnd_gain", 256),

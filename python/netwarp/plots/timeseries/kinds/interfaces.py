@@ -16,7 +16,7 @@ _QUIET = 0.1
 """An interface that sends less than this part of what the other end of its link sends carries ACKs, and is left out."""
 _SENT = '''
 def interface(run, index, interval_ns):
-    """What an interface sent in each interval in Mbit/s, from samples of its counter."""
+    """The rate in Mbit/s at which an interface sent in each interval, from samples of its counter."""
     samples = table(run, "links").filter(pl.col("interface_index") == index).sort("time_ns")
     samples = samples.select("time_ns", pl.col("tx_bytes").cast(pl.Float64))
     edges = pl.DataFrame({"time_ns": range(0, samples["time_ns"][-1] + 1, interval_ns)}).cast(pl.Int64)
@@ -28,7 +28,7 @@ def interface(run, index, interval_ns):
 
 
 def _named(source: Source) -> Named:
-    """What interfaces sent over time, the busiest first."""
+    """The rates of interfaces over time, the busiest first."""
     run, what = source.run, source.run.description
     step_ns = max(series.interval_ns(run, source.everyone), what.sample_ns)
     frames = {end: series.interface_rate(run, end, step_ns) for end in what.ends}

@@ -1,4 +1,4 @@
-"""What iperf3 printed of its intervals beside what the records have."""
+"""The intervals that iperf3 printed, beside the records."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -17,7 +17,7 @@ _IPERF3 = "iperf3-"
 _PRINTED = "iperf3's"
 _REPORTED = '''
 def reported(run, file, start_s):
-    """What iperf3 printed of each interval in Mbit/s."""
+    """The rate of each interval that iperf3 printed, in Mbit/s."""
     document = json.loads((RESULT / "runs" / run / file).read_text())
     sums = [interval["sum"] for interval in document["intervals"]]
     sums = [one for one in sums if one["end"] - one["start"] > 0.5 * (sums[0]["end"] - sums[0]["start"])]
@@ -27,7 +27,7 @@ def reported(run, file, start_s):
 
 
 def _named(source: Source) -> Named:
-    """What iperf3 printed of its intervals beside the payload that the records have."""
+    """The intervals that iperf3 printed, beside the payload in the records."""
     run, interval_ns = source.run, series.interval_ns(source.run, source.everyone)
     for data in source.flows:
         printed = series.reported_rates(run, data)
@@ -46,7 +46,7 @@ def _named(source: Source) -> Named:
 
 
 def _deviation(curves: Mapping[str, Curve]) -> str:
-    """How much what iperf3 printed of its intervals differs among them, in Mbit/s; nothing of other curves."""
+    """The standard deviation of iperf3's printed intervals in Mbit/s, in words; empty for other curves."""
     parts = [(name, curve.values[np.isfinite(curve.values)]) for name, curve in curves.items() if _PRINTED in name]
     found = [(name.removeprefix(_PRINTED).strip(), f"{v.std(ddof=1):.2f}") for name, v in parts if len(v) > 1]
     if len(found) < 2:
